@@ -1,0 +1,157 @@
+// Package driver is the boundary: a driver makes and runs the place a sandbox
+// lives in, and gives a wire into it. The guest at the other end of the wire
+// does the rest (commands, files, services), so those are written once.
+//
+// It deliberately knows nothing of git, branches or policy. Read [Driver]
+// first; package drivertest holds the contract as checks.
+package driver
+
+import (
+	"context"
+	"io"
+	"net"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Driver makes, finds and ends places. All methods are safe for concurrent
+// use on different leases; the engine serializes calls on one lease.
+//
+// To add a driver: 1. implement this interface in internal/driver/<name>,
+// 2. add it to internal/app, 3. join the contract (drivertest) in a test,
+// 4. add its line to the policy in internal/arch, 5. describe it in
+// docs/architecture.md.
+type Driver interface {
+	// Name is what users type and records hold, for example "namespace".
+	Name() string
+
+	// Capabilities says what this driver can do here, on this machine. It is
+	// cheap and is asked before every optional operation.
+	Capabilities() Capabilities
+
+	// Acquire makes a place for spec and returns once its guest answers. On
+	// error nothing is left behind. Calling it again for a sandbox whose
+	// place still runs fails with ErrLeaseUnavailable.
+	Acquire(ctx context.Context, spec Spec) (Lease, error)
+
+	// Attach finds the running place of a recorded lease, from any process,
+	// any number of times. It fails with ErrMachineLost when the place is
+	// gone and with ErrUnreachable when it is there but does not answer.
+	Attach(ctx context.Context, lease Lease) error
+
+	// Dial opens a fresh wire into the place: one byte stream that the guest
+	// answers. Called by the keeper, once for each attachment.
+	Dial(ctx context.Context, lease Lease) (net.Conn, error)
+
+	// Pause freezes every process of the place; Resume lets them go on. Both
+	// are idempotent. ErrPauseTimeout names a freeze that did not take.
+	Pause(ctx context.Context, lease Lease, reason string) error
+	Resume(ctx context.Context, lease Lease) error
+
+	// Snapshot records the place's state under label; Revert returns to it.
+	Snapshot(ctx context.Context, lease Lease, label string) (Snapshot, error)
+	Revert(ctx context.Context, lease Lease, snapshot Snapshot) error
+
+	// Recover repairs what a crash left of the lease's place: processes,
+	// mounts, sockets. Afterwards either Attach works or Acquire does; the
+	// returned words say what was done, one line each. Idempotent.
+	Recover(ctx context.Context, lease Lease) ([]string, error)
+
+	// Destroy ends the place. Without force its processes get SIGTERM and
+	// some seconds; the files of the sandbox are not the driver's to delete.
+	// A place that is already gone is no error.
+	Destroy(ctx context.Context, lease Lease, force bool) error
+
+	// CollectMetrics reads what the place uses at this moment.
+	CollectMetrics(ctx context.Context, lease Lease) (Metrics, error)
+}
+
+// Capabilities are declared by a driver; what is not declared answers
+// ErrUnsupported.
+type Capabilities struct {
+	Pause          bool     `json:"pause"`
+	Snapshot       bool     `json:"snapshot"`
+	MemorySnapshot bool     `json:"memory_snapshot"`
+	Fork           bool     `json:"fork"`
+	LiveMounts     bool     `json:"live_mounts"`
+	Limits         []string `json:"limits"` // names of [limits] that can be enforced
+	Metrics        bool     `json:"metrics"`
+	SharedKernel   bool     `json:"shared_kernel"` // host and guest can pass descriptors
+	Isolation      []Tier   `json:"isolation"`     // what this machine can do, strongest first
+	_              struct{} `json:"-"`
+}
+
+// Tier is one level of isolation with what stands in its way here.
+type Tier struct {
+	Isolation sandbox.Isolation `json:"isolation"`
+	Available bool              `json:"available"`
+	Missing   []string          `json:"missing,omitempty"` // one sentence each
+	Mend      []string          `json:"mend,omitempty"`    // exact commands
+}
+
+// Spec is everything a driver needs to make a place. Paths are absolute.
+type Spec struct {
+	SandboxID string
+	Name      string            // also the host name inside
+	StateDir  string            // directory of this sandbox; sockets, upper and home lie below
+	Workspace Workspace         // the project as layers
+	Home      string            // path of HOME inside
+	User      User              // who the inner user is
+	Mounts    []Mount           // read-only host directories
+	Env       map[string]string // complete environment of every command
+	Nested    bool              // security.nested: inner user namespaces allowed
+	Degraded  bool              // accept less than the full tier
+	GuestKey  []byte            // the guest's private host key (OpenSSH PEM)
+	HostKey   []byte            // public key the keeper shows (authorized_keys line)
+}
+
+// Workspace is the project's tree: read-only layers, topmost first, and the
+// directory that receives every change.
+type Workspace struct {
+	Path   string   // where it stands inside: its original host path
+	Layers []string // read-only, topmost first
+	Upper  string   // receives changes; readable by the host afterwards
+	Work   string   // scratch of the overlay, same file system as Upper
+}
+
+// User is the inner user.
+type User struct {
+	Name  string
+	UID   int // inside
+	GID   int
+	Shell string
+}
+
+// Mount is a host directory or file that stands read-only inside.
+type Mount struct {
+	Source string
+	Target string
+}
+
+// Lease is what the driver needs to find the place again; Handle is its own
+// words, opaque to everybody else.
+type Lease struct {
+	ID        string
+	SandboxID string
+	StateDir  string
+	Handle    []byte
+}
+
+// Snapshot names a recorded state of a place.
+type Snapshot struct {
+	Label     string    `json:"label"`
+	Handle    []byte    `json:"handle"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Metrics of one place at one moment. Negative values mean: not measured.
+type Metrics struct {
+	CPU       time.Duration `json:"cpu_ns"`
+	Memory    int64         `json:"memory_bytes"`
+	Processes int           `json:"processes"`
+	Uptime    time.Duration `json:"uptime_ns"`
+}
+
+// Console is where a driver reports the progress of long work; it may be nil.
+type Console = io.Writer

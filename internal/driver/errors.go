@@ -1,0 +1,16 @@
+package driver
+
+import "github.com/litterbox-sandbox/litterbox/internal/fault"
+
+// The errors that a driver may return, besides context errors. Foreign errors
+// (errno, libvirt's, docker's) are mapped to one of these at the driver's edge
+// and joined as text, never as a type.
+var (
+	ErrUnsupported      = fault.New(fault.Unsupported, "this driver does not support the operation")
+	ErrLeaseUnavailable = fault.New(fault.Unavailable, "no place can be leased")
+	ErrMachineLost      = fault.New(fault.Unavailable, "the sandbox's processes are gone")
+	ErrPauseTimeout     = fault.New(fault.Timeout, "the sandbox did not pause in time")
+	ErrDiskFull         = fault.New(fault.Unavailable, "the disk is full")
+	ErrMountFailed      = fault.New(fault.Unavailable, "a file system could not be mounted")
+	ErrUnreachable      = fault.New(fault.Unavailable, "the sandbox does not answer")
+)

@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// Info is one sandbox as listings show it. The JSON fields are pinned by a
+// golden file; add, never rename.
+type Info struct {
+	Name       string            `json:"name"`
+	Branch     string            `json:"branch"`
+	Base       string            `json:"base"`
+	Head       string            `json:"head"`
+	State      sandbox.State     `json:"state"`
+	Driver     string            `json:"driver"`
+	Isolation  sandbox.Isolation `json:"isolation"`
+	Network    string            `json:"network"` // "none" until a policy opens it
+	Repository string            `json:"repository"`
+	CreatedAt  time.Time         `json:"created_at"`
+	ID         string            `json:"id"`
+	Iterations int               `json:"iterations"`
+	Problem    string            `json:"problem,omitempty"`
+}
+
+// Status is everything `status NAME` shows.
+type Status struct {
+	Info
+	Lease      *sandbox.Lease  `json:"lease"`  // nil when nothing runs
+	Cycles     []sandbox.Cycle `json:"cycles"` // those not over, and the last one
+	Background []wire.Process  `json:"background"`
+	Mounts     []Mount         `json:"mounts"`
+	Trusted    bool            `json:"trusted"`
+	StateDir   string          `json:"state_dir"`
+}
+
+// Mount is a host directory that a sandbox sees read-only.
+type Mount struct {
+	Path string `json:"path"`
+	Why  string `json:"why"` // "toolchain: rustup", "mounts.read-only", …
+}
+
+// CreateRequest asks for a new sandbox.
+type CreateRequest struct {
+	Dir           string // any directory of the repository
+	Name          string // as typed; slugified
+	Base          string // ref or commit; empty means HEAD
+	AllowDegraded bool
+}
+
+// Streams are a command's standard streams on the host side. Terminal is the
+// size of the user's terminal when the command shall get one of its own;
+// Resize then delivers changes. Signals delivers what the client caught, as
+// names without SIG; the command's whole process group gets them.
+type Streams struct {
+	Stdin    io.Reader
+	Stdout   io.Writer
+	Stderr   io.Writer
+	Terminal *wire.Terminal
+	Resize   <-chan wire.Terminal
+	Signals  <-chan string
+}
+
+// ExecRequest asks for one command in a sandbox.
+type ExecRequest struct {
+	Dir           string // any directory of the repository
+	Name          string
+	Argv          []string
+	Message       string // first line of the commit; empty derives one from Argv
+	Timeout       time.Duration
+	NoCommit      bool
+	Env           []string // K=V
+	WorkDir       string   // inside, relative to the workspace or absolute
+	Kind          string   // "exec" or "shell"
+	Streams       Streams
+	AllowDegraded bool
+}
+
+// ExecResult is what came of it. A command that failed is no error.
+type ExecResult struct {
+	Exit      wire.Exit
+	Iteration *sandbox.Iteration // nil with NoCommit
+	Notes     []string           // files that stayed out, repairs that were made
+}
+
+// WriteRequest writes one file and commits.
+type WriteRequest struct {
+	Dir     string
+	Name    string
+	Path    string
+	Message string
+	Content io.Reader
+	Mode    os.FileMode // 0 keeps the mode of an existing file, or 0644
+}
+
+// CopyRequest copies between host and sandbox; exactly one of From and To is inside.
+type CopyRequest struct {
+	Dir     string
+	Name    string
+	Inside  string // path inside
+	Outside string // path on the host
+	ToHost  bool
+	Message string
+}
+
+// MergeRequest brings a branch onto HEAD of the user's checkout.
+type MergeRequest struct {
+	Dir      string
+	Name     string
+	Args     []string // for git merge, in order
+	Yes      bool
+	RunHooks bool
+	Delete   bool // merge, not apply
+	// Confirm shows the files that could run code on the host and asks; nil
+	// means nobody can be asked, and then Yes is needed.
+	Confirm func(risky []Risk) (bool, error)
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+}
+
+// Risk is a changed path that could run code on the host after a merge.
+type Risk struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
+
+// MergeResult tells how git ended and what litterbox did about the sandbox.
+type MergeResult struct {
+	ExitCode int // git's own
+	Landed   bool
+	Deleted  bool
+	Notes    []string
+}
+
+// DeleteRequest deletes sandboxes and keeps their tips in the trash.
+type DeleteRequest struct {
+	Dir   string
+	Name  string
+	Force bool
+	// Confirm asks whether unmerged commits may go; nil means Force is needed.
+	Confirm func(unmerged int) (bool, error)
+}
+
+// DeleteResult says where the tip stays reachable.
+type DeleteResult struct {
+	Name  string `json:"name"`
+	Tip   string `json:"tip"`
+	Trash string `json:"trash"` // ref that keeps the tip
+}
+
+// DiffRequest prints what a sandbox changed since its base.
+type DiffRequest struct {
+	Dir    string
+	Name   string
+	Args   []string // for git diff, in order
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+}
+
+// Progress receives the progress of long work: a label, how much is done and
+// how much there is (0 when unknown). It may be called from any goroutine.
+type Progress func(label string, done, total int)

@@ -1,0 +1,152 @@
+// Package sandbox is the vocabulary: what a sandbox, a lease, a cycle and an
+// iteration are, and the states they pass through. It is pure: no I/O, no
+// clock, nothing of ours but the error type.
+//
+// Start reading at [Sandbox].
+package sandbox
+
+import "time"
+
+// RecordVersion is written into every record on disk. A newer program
+// migrates older records; an older program refuses newer ones.
+const RecordVersion = 1
+
+// State of a sandbox.
+type State string
+
+// The states of a sandbox, the same in code, JSON and listings.
+const (
+	Creating State = "creating"
+	Running  State = "running"
+	Paused   State = "paused"
+	Stopped  State = "stopped"
+	Failed   State = "failed"
+	Orphaned State = "orphaned" // its repository is gone from where it was
+	Deleting State = "deleting"
+)
+
+// Isolation names the tier a sandbox runs in.
+type Isolation string
+
+// The isolation tiers, strongest first.
+const (
+	IsolationFull     Isolation = "full"     // user namespace, overlay, seccomp
+	IsolationDegraded Isolation = "degraded" // less, by an explicit flag
+)
+
+// Sandbox is one isolated workspace of one repository.
+type Sandbox struct {
+	Version    int       `json:"version"`
+	ID         string    `json:"id"`   // unique on this machine, never reused
+	Name       string    `json:"name"` // slug, unique within the repository
+	Repository string    `json:"repository"`
+	GitDir     string    `json:"git_dir"` // the common git directory on the host
+	Branch     string    `json:"branch"`  // short name, prefix included
+	Base       string    `json:"base"`    // commit the branch started from
+	BaseTree   string    `json:"base_tree"`
+	BaseRef    string    `json:"base_ref"`  // what the user's checkout was on, for display
+	Milestone  string    `json:"milestone"` // commit the next milestone squashes onto
+	Driver     string    `json:"driver"`
+	Isolation  Isolation `json:"isolation"`
+	State      State     `json:"state"`
+	Problem    string    `json:"problem,omitempty"` // why State is failed or orphaned
+	Author     Identity  `json:"author"`
+	Iterations int       `json:"iterations"` // number of the last iteration
+	InnerHead  string    `json:"inner_head"` // last commit taken from the agent's own history
+	CreatedAt  time.Time `json:"created_at"`
+	ConfigHash string    `json:"config_hash"` // of the .litterbox.toml it was created with
+}
+
+// Identity is a git identity, as the user's configuration had it.
+type Identity struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
+// LeaseState is the state of a lease.
+type LeaseState string
+
+// The states of a lease.
+const (
+	LeaseAcquiring LeaseState = "acquiring"
+	LeaseActive    LeaseState = "active"
+	LeasePaused    LeaseState = "paused"
+	LeaseLost      LeaseState = "lost" // the place is gone: machine rebooted, guest killed
+	LeaseReleased  LeaseState = "released"
+)
+
+// Lease is the record that a sandbox holds a running place. It outlives every
+// process: any command can re-attach from it.
+type Lease struct {
+	Version    int        `json:"version"`
+	ID         string     `json:"id"`
+	SandboxID  string     `json:"sandbox_id"`
+	Driver     string     `json:"driver"`
+	Handle     []byte     `json:"handle"` // the driver's own serialized words (JSON)
+	State      LeaseState `json:"state"`
+	AcquiredAt time.Time  `json:"acquired_at"`
+	ExpiresAt  time.Time  `json:"expires_at"`
+	Heartbeat  time.Time  `json:"heartbeat"`
+	Holder     string     `json:"holder"`
+	Health     string     `json:"health"`
+}
+
+// CycleState is the state of a cycle.
+type CycleState string
+
+// The states of a cycle, in order; the last two are terminal.
+const (
+	Pending        CycleState = "pending"
+	Leasing        CycleState = "leasing"
+	Preparing      CycleState = "preparing"
+	Executing      CycleState = "executing"
+	PostProcessing CycleState = "post_processing"
+	Completed      CycleState = "completed"
+	CycleFailed    CycleState = "failed"
+)
+
+// Terminal tells whether a cycle in this state is over.
+func (s CycleState) Terminal() bool { return s == Completed || s == CycleFailed }
+
+// Cycle is one run against a lease: a command, a shell, an agent session.
+type Cycle struct {
+	Version     int        `json:"version"`
+	ID          int        `json:"id"` // counts up from 1 within the sandbox
+	LeaseID     string     `json:"lease_id"`
+	Kind        string     `json:"kind"` // exec, shell, write, setup, …
+	Command     string     `json:"command"`
+	Message     string     `json:"message"`
+	State       CycleState `json:"state"`
+	Problem     string     `json:"problem,omitempty"`
+	RequestedAt time.Time  `json:"requested_at"`
+	StartedAt   time.Time  `json:"started_at"`
+	CompletedAt time.Time  `json:"completed_at"`
+	ExitCode    int        `json:"exit_code"`
+	TimedOut    bool       `json:"timed_out"`
+	Holder      Process    `json:"holder"` // the client that drives it
+}
+
+// Process identifies a host process beyond pid reuse.
+type Process struct {
+	PID       int    `json:"pid"`
+	StartTime uint64 `json:"start_time"` // clock ticks since boot, proc(5) field 22
+	Boot      string `json:"boot"`       // /proc/sys/kernel/random/boot_id
+}
+
+// Iteration is one step of a cycle, as it went into the log.
+type Iteration struct {
+	Version   int           `json:"version"`
+	Number    int           `json:"number"`
+	Cycle     int           `json:"cycle"`
+	Kind      string        `json:"kind"` // exec, shell, write, cp, milestone, setup, recovered, agent
+	Message   string        `json:"message"`
+	Command   string        `json:"command,omitempty"`
+	Commit    string        `json:"commit"`
+	ExitCode  int           `json:"exit_code"`
+	Signal    string        `json:"signal,omitempty"`
+	TimedOut  bool          `json:"timed_out,omitempty"`
+	StartedAt time.Time     `json:"started_at"`
+	Duration  time.Duration `json:"duration_ns"`
+	Changed   int           `json:"changed"` // paths that differ from the iteration before
+	Notes     []string      `json:"notes,omitempty"`
+}

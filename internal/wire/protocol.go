@@ -1,0 +1,145 @@
+package wire
+
+import "time"
+
+// Version of the frames and requests below. It stands in the SSH
+// identification string and in every [Hello]; a guest or keeper of another
+// version is named in an error instead of being misunderstood.
+const Version = 1
+
+// Identification is the SSH version string both ends send first (RFC 4253, 4.2).
+const Identification = "SSH-2.0-litterbox_1"
+
+// ChannelType is the SSH channel type that carries one stream of frames.
+const ChannelType = "stream@litterbox"
+
+// MaxFrame is the largest payload of one frame, in bytes. A longer announced
+// length ends the stream: the other side is not trusted.
+const MaxFrame = 256 << 10
+
+// Kind says what a frame carries.
+type Kind byte
+
+// The kinds of frames. A stream begins with one KindRequest from the host and
+// ends with one KindResult or KindError from the guest.
+const (
+	KindRequest  Kind = 'q' // host → guest: JSON of Request
+	KindStdin    Kind = 'i' // host → guest: input of a command, bytes of a file
+	KindStdinEnd Kind = 'e' // host → guest: no more input
+	KindResize   Kind = 'r' // host → guest: JSON of Terminal
+	KindSignal   Kind = 's' // host → guest: signal name without SIG, for the whole process group
+	KindStdout   Kind = 'o' // guest → host: output, bytes of a file or a pack
+	KindStderr   Kind = 'x' // guest → host
+	KindStarted  Kind = 'p' // guest → host: the command runs; JSON of Started
+	KindResult   Kind = 'd' // guest → host: JSON of the operation's result
+	KindError    Kind = 'f' // guest → host: JSON of Failure
+)
+
+// Op names an operation of the guest.
+type Op string
+
+// The operations. Each says which fields of Request it reads and what
+// KindResult holds.
+const (
+	OpHello     Op = "hello"     // → Hello
+	OpExec      Op = "exec"      // Exec → Exit; stdin, stdout and stderr flow as frames
+	OpRead      Op = "read"      // Path, Offset, Limit → FileInfo; KindStdout frames before it
+	OpWrite     Op = "write"     // Path, Mode; KindStdin frames, KindStdinEnd → FileInfo
+	OpPack      Op = "pack"      // Path → Empty; a tar stream as KindStdout frames
+	OpUnpack    Op = "unpack"    // Path; a tar stream as KindStdin frames → Empty
+	OpProcesses Op = "processes" // → ProcessList: what runs outside of any exec
+	OpHead      Op = "head"      // → Head: where the agent's own git history stands
+	OpExport    Op = "export"    // Have, Want → Empty; a thin pack of Want ^Have as KindStdout frames
+	OpShutdown  Op = "shutdown"  // Grace → Empty; TERM to all, KILL after Grace, then the guest ends
+)
+
+// Request is the first frame of a stream. Paths and arguments are bytes:
+// Unix names need not be UTF-8, and JSON strings must.
+type Request struct {
+	Version int           `json:"version"`
+	Op      Op            `json:"op"`
+	Exec    *Exec         `json:"exec,omitempty"`
+	Path    []byte        `json:"path,omitempty"`   // absolute, or relative to the workspace
+	Mode    uint32        `json:"mode,omitempty"`   // permission bits for a new file; 0 means 0644
+	Offset  int64         `json:"offset,omitempty"` // bytes
+	Limit   int64         `json:"limit,omitempty"`  // bytes; 0 means all
+	Have    string        `json:"have,omitempty"`   // commit the host already has
+	Want    string        `json:"want,omitempty"`
+	Grace   time.Duration `json:"grace_ns,omitempty"`
+}
+
+// Exec describes one command.
+type Exec struct {
+	Argv      [][]byte      `json:"argv"`
+	Dir       []byte        `json:"dir,omitempty"` // absolute, or relative to the workspace
+	Env       []string      `json:"env,omitempty"` // K=V, added to and overriding the sandbox's own
+	Terminal  *Terminal     `json:"terminal,omitempty"`
+	Timeout   time.Duration `json:"timeout_ns,omitempty"` // 0: none
+	Grace     time.Duration `json:"grace_ns,omitempty"`   // TERM to KILL; 0 means 2 s
+	Iteration int           `json:"iteration,omitempty"`  // names the file that late output goes to
+}
+
+// Terminal is the size of a pseudo-terminal, in characters.
+type Terminal struct {
+	Rows uint16 `json:"rows"`
+	Cols uint16 `json:"cols"`
+	Term string `json:"term,omitempty"` // value of TERM
+}
+
+// Started tells that the command was executed.
+type Started struct {
+	PID int `json:"pid"` // inside
+}
+
+// Exit is the result of OpExec.
+type Exit struct {
+	Code       int           `json:"code"`             // 128+n when a signal ended it
+	Signal     string        `json:"signal,omitempty"` // name without SIG
+	TimedOut   bool          `json:"timed_out,omitempty"`
+	Duration   time.Duration `json:"duration_ns"`
+	Background []Process     `json:"background,omitempty"` // what it left running
+	Output     string        `json:"output,omitempty"`     // file inside that takes their further output
+}
+
+// Process is a process inside.
+type Process struct {
+	PID     int    `json:"pid"`
+	Parent  int    `json:"parent"`
+	Group   int    `json:"group"`
+	Command string `json:"command"` // argv joined by spaces, cut at 4 KiB
+}
+
+// ProcessList is the result of OpProcesses.
+type ProcessList struct {
+	Processes []Process `json:"processes"`
+}
+
+// FileInfo is the result of OpRead and OpWrite.
+type FileInfo struct {
+	Path []byte `json:"path"` // absolute, inside
+	Size int64  `json:"size"`
+	Mode uint32 `json:"mode"`
+}
+
+// Head is the result of OpHead.
+type Head struct {
+	Commit string `json:"commit"` // empty when HEAD is unborn or there is no repository
+	Branch string `json:"branch"` // full ref name, empty when detached
+}
+
+// Hello is the result of OpHello.
+type Hello struct {
+	Version int       `json:"version"`
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started"`
+}
+
+// Empty is the result of operations that have nothing to say.
+type Empty struct{}
+
+// Failure is what KindError carries: fault.Error as data.
+type Failure struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+	Hint string `json:"hint,omitempty"`
+}
