@@ -30,6 +30,10 @@ type Driver interface {
 	// cheap and is asked before every optional operation.
 	Capabilities() Capabilities
 
+	// Ownership says who owns files inside and on disk. It is pure and cheap;
+	// asked before layers and the upper directory are made.
+	Ownership(sandboxID string) Ownership
+
 	// Acquire makes a place for spec and returns once its guest answers. On
 	// error nothing is left behind. Calling it again for a sandbox whose
 	// place still runs fails with ErrLeaseUnavailable.
@@ -58,9 +62,10 @@ type Driver interface {
 	// returned words say what was done, one line each. Idempotent.
 	Recover(ctx context.Context, lease Lease) ([]string, error)
 
-	// Destroy ends the place. Without force its processes get SIGTERM and
-	// some seconds; the files of the sandbox are not the driver's to delete.
-	// A place that is already gone is no error.
+	// Destroy ends the place. Without force it waits some seconds for an end
+	// that was asked for over the wire (OpShutdown) before it insists; the
+	// files of the sandbox are not the driver's to delete. A place that is
+	// already gone is no error.
 	Destroy(ctx context.Context, lease Lease, force bool) error
 
 	// CollectMetrics reads what the place uses at this moment.
@@ -104,6 +109,16 @@ type Spec struct {
 	Degraded  bool              // accept less than the full tier
 	GuestKey  []byte            // the guest's private host key (OpenSSH PEM)
 	HostKey   []byte            // public key the keeper shows (authorized_keys line)
+}
+
+// Ownership tells the engine whose the files of a sandbox are.
+type Ownership struct {
+	UID, GID int // of the inner user, as seen inside
+	// ChownLayers asks for layers that are owned by UID and GID on disk.
+	ChownLayers bool
+	// UpperUID and UpperGID own what is writable, on disk; -1 means whoever
+	// runs litterbox.
+	UpperUID, UpperGID int
 }
 
 // Workspace is the project's tree: read-only layers, topmost first, and the

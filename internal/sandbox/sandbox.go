@@ -46,14 +46,17 @@ type Sandbox struct {
 	BaseTree   string    `json:"base_tree"`
 	BaseRef    string    `json:"base_ref"`  // what the user's checkout was on, for display
 	Milestone  string    `json:"milestone"` // commit the next milestone squashes onto
+	Layers     []string  `json:"layers"`    // read-only directories below the workspace; the last holds its .git
 	Driver     string    `json:"driver"`
 	Isolation  Isolation `json:"isolation"`
 	State      State     `json:"state"`
 	Problem    string    `json:"problem,omitempty"` // why State is failed or orphaned
 	Author     Identity  `json:"author"`
 	Iterations int       `json:"iterations"` // number of the last iteration
+	Last       string    `json:"last"`       // commit of the last iteration
 	InnerHead  string    `json:"inner_head"` // last commit taken from the agent's own history
 	CreatedAt  time.Time `json:"created_at"`
+	Holder     Process   `json:"holder"`      // who creates or deletes it at this moment
 	ConfigHash string    `json:"config_hash"` // of the .litterbox.toml it was created with
 }
 

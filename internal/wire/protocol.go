@@ -17,6 +17,12 @@ const ChannelType = "stream@litterbox"
 // length ends the stream: the other side is not trusted.
 const MaxFrame = 256 << 10
 
+// StdinWindow is how many bytes of a command's input may be under way to a
+// command that does not read them. The client counts down from it and
+// KindCredit counts up again; so a full pipe never holds back the signals
+// that stand behind it in the stream, and the guest's memory stays bounded.
+const StdinWindow = 256 << 10
+
 // Kind says what a frame carries.
 type Kind byte
 
@@ -31,6 +37,7 @@ const (
 	KindStdout   Kind = 'o' // guest → host: output, bytes of a file or a pack
 	KindStderr   Kind = 'x' // guest → host
 	KindStarted  Kind = 'p' // guest → host: the command runs; JSON of Started
+	KindCredit   Kind = 'c' // guest → host, OpExec only: that many more bytes of stdin are welcome; 4 bytes, big-endian
 	KindResult   Kind = 'd' // guest → host: JSON of the operation's result
 	KindError    Kind = 'f' // guest → host: JSON of Failure
 )

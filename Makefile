@@ -1,0 +1,38 @@
+# Everything a contributor types. `make demo` and `make test` are all that a
+# fresh machine with Go and git needs.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+PAYLOAD  = internal/payload
+LDFLAGS  = -s -w -X main.version=$(VERSION)
+
+.PHONY: build demo test check bench payload clean
+
+build: payload ## the program, with keeper and guest carried inside
+	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
+
+# One small Linux program for each kind of guest, compressed.
+payload:
+	@for arch in amd64 arm64; do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-guest-linux-$$arch ./cmd/litterbox-guest && \
+		gzip -9nc bin/litterbox-guest-linux-$$arch > $(PAYLOAD)/litterbox-guest-linux-$$arch.gz || exit 1; \
+	done
+
+demo: build ## two sandboxes side by side on a throwaway repository
+	./bin/litterbox demo
+
+test: build ## every test, as root also as an ordinary user
+	./test/run
+
+check: ## formatting, vet, static analysis, architecture, both systems
+	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -l cmd internal test; echo "run gofmt -w on these files"; exit 1; }
+	$(GO) vet ./...
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./cmd/... ./internal/...
+	GOOS=linux GOARCH=arm64 $(GO) vet ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+
+bench: build ## speed and memory beside bwrap and git, as ratios of one run
+	$(GO) run ./test/bench -litterbox bin/litterbox
+
+clean:
+	rm -rf bin $(PAYLOAD)/*.gz

@@ -1,0 +1,20 @@
+// Command litterbox gives every coding agent an isolated copy of a git
+// repository on its own branch.
+package main
+
+import (
+	"os"
+
+	"github.com/litterbox-sandbox/litterbox/internal/app"
+	"github.com/litterbox-sandbox/litterbox/internal/app/child"
+)
+
+// version is set by the linker of a release build.
+var version string
+
+func main() {
+	if child.IsChild(os.Args) {
+		os.Exit(child.Main(os.Args))
+	}
+	os.Exit(app.Main(os.Args, version))
+}

@@ -1,0 +1,54 @@
+// Package app is the composition root: the only place, with its child, that
+// names concrete drivers. It puts store, drivers, engine and command line
+// together and takes no decision itself.
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/litterbox-sandbox/litterbox/internal/app/child"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
+	"github.com/litterbox-sandbox/litterbox/internal/payload"
+	"github.com/litterbox-sandbox/litterbox/internal/store"
+)
+
+// Main runs the command line and returns its exit code.
+func Main(args []string, version string) int {
+	program := cli.Program{Version: version, Build: build}
+	return cli.Main(context.Background(), program, args[1:])
+}
+
+func build(progress engine.Progress) (*engine.Engine, error) {
+	root, err := store.DefaultRoot()
+	if err != nil {
+		return nil, err
+	}
+	records, err := store.Open(root)
+	if err != nil {
+		return nil, err
+	}
+	embedded := namespace.Driver{}
+	return engine.New(engine.Options{
+		Store:    records,
+		Drivers:  map[string]driver.Driver{embedded.Name(): embedded},
+		Default:  embedded.Name(),
+		Program:  func() (*os.File, error) { return payload.Open(records.Root) },
+		Child:    child.Program,
+		Probe:    func(stateDir string) []engine.Check { return checks(embedded.Probe(stateDir)) },
+		Progress: progress,
+		Note:     func(note string) { fmt.Fprintln(os.Stderr, "note: "+note) },
+	}), nil
+}
+
+func checks(findings []namespace.Finding) []engine.Check {
+	all := make([]engine.Check, len(findings))
+	for i, finding := range findings {
+		all[i] = engine.Check(finding)
+	}
+	return all
+}

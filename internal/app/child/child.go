@@ -1,0 +1,70 @@
+// Package child is the composition root of the small program: the keeper of
+// one sandbox, the stages that build it and the guest that lives in it. The
+// large program carries it and also is it, where it was not embedded.
+//
+// It takes part in no decision of a command; see package app for those.
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+)
+
+// Program is argv[0] of every child, by which the large program knows that it
+// shall be one. Nobody types it.
+const Program = "litterbox-guest"
+
+// VerbKeeper starts a keeper; the other verbs are the stage's.
+const VerbKeeper = "keeper"
+
+// IsChild tells whether these arguments are a child's.
+func IsChild(args []string) bool {
+	return len(args) == 2 && filepath.Base(args[0]) == Program
+}
+
+// Main runs a child and returns its exit code.
+func Main(args []string) int {
+	if !IsChild(args) {
+		fmt.Fprintln(os.Stderr, "litterbox-guest: litterbox starts this program by itself")
+		return 125
+	}
+	if args[1] != VerbKeeper {
+		return stageMain(args[1])
+	}
+	if err := keep(); err != nil {
+		// The keeper's standard error is its log in the sandbox's directory.
+		fmt.Fprintln(os.Stderr, "keeper:", err)
+		return 1
+	}
+	return 0
+}
+
+func keep() error {
+	var order keeper.Order
+	data, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, &order); err != nil {
+		return err
+	}
+	if err := becomeSubreaper(); err != nil {
+		return err
+	}
+	// TERM ends the keeper, not the sandbox: the next command attaches again.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
+	drivers := map[string]driver.Driver{namespace.Name: namespace.Driver{}}
+	return keeper.Run(ctx, drivers, order, os.Stdout)
+}

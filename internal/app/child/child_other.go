@@ -1,0 +1,15 @@
+//go:build !linux
+
+package child
+
+import (
+	"fmt"
+	"os"
+)
+
+func stageMain(string) int {
+	fmt.Fprintln(os.Stderr, "litterbox-guest: needs Linux")
+	return 125
+}
+
+func becomeSubreaper() error { return nil }

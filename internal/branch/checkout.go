@@ -1,0 +1,223 @@
+package branch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// TreeLayer is one tree as files.
+type TreeLayer struct {
+	Dir   string // the files; a read-only layer
+	Index string // a git index that matches them, with the Owner's ids
+}
+
+// Tree gives the files of a tree, checked out once for all sandboxes. It may
+// be called by any number of processes at the same time.
+func (c Cache) Tree(ctx context.Context, r *Repository, tree string, o Owner, p Progress) (TreeLayer, error) {
+	if !isOid(tree) {
+		return TreeLayer{}, fault.New(fault.Invalid, "cannot check out %q: not an object id", tree)
+	}
+	conversion, err := r.conversion()
+	if err != nil {
+		return TreeLayer{}, err
+	}
+	key := tree + "-" + conversion.hash() + o.suffix()
+	dir, err := c.entry(ctx, "trees", key, verifyTree(r.ObjectFormat), func(dir string, lock *os.File) error {
+		return r.checkOut(ctx, conversion, tree, dir, lock, o, p)
+	})
+	if err != nil {
+		return TreeLayer{}, err
+	}
+	return TreeLayer{Dir: filepath.Join(dir, "files"), Index: filepath.Join(dir, "index")}, nil
+}
+
+func (o Owner) suffix() string {
+	s := fmt.Sprintf("-%d-%d", o.UID, o.GID)
+	if o.Chown {
+		s += "-own"
+	}
+	return s
+}
+
+// conversion is what decides how a blob becomes a file, as data.
+type conversion struct {
+	autoCRLF, eol string
+	attributes    []byte // core.attributesFile
+	info          []byte // info/attributes
+}
+
+func (r *Repository) conversion() (conversion, error) {
+	s, err := r.settings()
+	if err != nil {
+		return conversion{}, err
+	}
+	found, err := r.rules(s)
+	return conversion{s.autoCRLF(), s.eol(), found.attributesFile, found.attributes}, err
+}
+
+func (v conversion) hash() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "1 %s %s %d\n%s%s", v.autoCRLF, v.eol, len(v.attributes), v.attributes, v.info)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// checkOut fills dir with files/ and index. git works in a private git
+// directory of ours that borrows the host's objects: no filter, hook or
+// monitor of any configuration exists there, so a filter=lfs attribute leaves
+// the pointer.
+func (r *Repository) checkOut(ctx context.Context, v conversion, tree, dir string, lock *os.File, o Owner, p Progress) error {
+	view, files, index := filepath.Join(dir, "view.git"), filepath.Join(dir, "files"), filepath.Join(dir, "index")
+	if err := r.makeView(view, v); err != nil {
+		return err
+	}
+	if err := makeDir(files); err != nil {
+		return err
+	}
+	c := call{
+		gitDir: view, dir: files, private: true, umask: true, files: []*os.File{lock},
+		env: []string{"GIT_WORK_TREE=" + files, "GIT_INDEX_FILE=" + index, "GIT_PROGRESS_DELAY=0"},
+		config: []string{
+			// 0 means as many workers as there are processors (git 2.32).
+			"checkout.workers=0", "checkout.thresholdForParallelism=100", "index.version=2", "core.trustctime=false",
+		},
+		args: []string{"read-tree", "-u", "--reset"},
+	}
+	if p != nil {
+		c.args = append(c.args, "-v")
+	}
+	c.args = append(c.args, tree)
+	if err := runWithProgress(ctx, c, p); err != nil {
+		e := fault.Wrap(fault.Unavailable, err, "cannot check out the tree %s", tree)
+		if s, _ := r.settings(); s != nil && s.values["extensions.partialclone"] != "" {
+			e = e.WithHint("git checkout HEAD && git rev-list --objects HEAD >/dev/null   (this clone is partial; objects are missing)")
+		}
+		return e
+	}
+	if err := finishIndex(files, index, r.ObjectFormat, o); err != nil {
+		return fault.Wrap(fault.Internal, err, "cannot prepare the index of %s", tree)
+	}
+	if o.Chown {
+		if err := chownAll(files, o); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(view)
+}
+
+// makeView makes a bare git directory that borrows the host's objects.
+func (r *Repository) makeView(view string, v conversion) error {
+	attributes := filepath.Join(view, "attributes")
+	config := r.formatConfig() + fmt.Sprintf("[core]\n\tbare = true\n\tautocrlf = %s\n\teol = %s\n\tattributesFile = %s\n",
+		v.autoCRLF, v.eol, quoteConfig(attributes))
+	files := map[string]string{
+		"HEAD":                    "ref: refs/heads/none\n",
+		"config":                  config,
+		"attributes":              string(v.attributes),
+		"info/attributes":         string(v.info),
+		"objects/info/alternates": filepath.Join(r.CommonDir, "objects") + "\n",
+		"refs/.keep":              "",
+	}
+	for name, content := range files {
+		path := filepath.Join(view, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "cannot make %q", path)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "cannot write %q", path)
+		}
+	}
+	return nil
+}
+
+// formatConfig is the part of a config file that says how objects are named.
+func (r *Repository) formatConfig() string {
+	if r.ObjectFormat == "sha256" {
+		return "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
+	}
+	return "[core]\n\trepositoryformatversion = 0\n"
+}
+
+// quoteConfig writes a value so that git-config(1) reads it back unchanged.
+func quoteConfig(v string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(v) + `"`
+}
+
+// makeDir makes one directory that everybody may read, whatever the umask.
+func makeDir(path string) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot make %q", path)
+	}
+	if err := os.Chmod(path, 0o755); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot make %q readable", path)
+	}
+	return nil
+}
+
+// runWithProgress runs c and reports the counts git prints on standard error,
+// for example "Updating files:  42% (6300/15000)".
+func runWithProgress(ctx context.Context, c call, p Progress) error {
+	cmd, err := c.command(ctx)
+	if err != nil {
+		return err
+	}
+	meter := &progressWriter{report: p}
+	cmd.Stderr = meter
+	if cmd.Stdin == nil {
+		cmd.Stdin = strings.NewReader("")
+	}
+	return c.failure(ctx, cmd.Run(), meter.rest.String())
+}
+
+type progressWriter struct {
+	report Progress
+	rest   strings.Builder // what was no progress
+	line   []byte
+}
+
+func (w *progressWriter) Write(b []byte) (int, error) {
+	for _, c := range b {
+		if c != '\r' && c != '\n' {
+			w.line = append(w.line, c)
+			continue
+		}
+		w.flush()
+	}
+	return len(b), nil
+}
+
+func (w *progressWriter) flush() {
+	pattern := regexp.MustCompile(`^([A-Za-z ]+): +\d+% \((\d+)/(\d+)\)`)
+	m := pattern.FindSubmatch(w.line)
+	switch {
+	case m == nil && w.rest.Len() < 64<<10:
+		w.rest.Write(w.line)
+		w.rest.WriteByte('\n')
+	case m != nil && w.report != nil:
+		done, _ := strconv.Atoi(string(m[2])) // digits by the pattern
+		total, _ := strconv.Atoi(string(m[3]))
+		w.report(string(m[1]), done, total)
+	}
+	w.line = w.line[:0]
+}
+
+func chownAll(root string, o Owner) error {
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, o.UID, o.GID)
+	})
+	if err != nil {
+		return fault.Wrap(fault.Denied, err, "cannot give %q to uid %d", root, o.UID)
+	}
+	return nil
+}

@@ -1,0 +1,381 @@
+package branch
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch/attribute"
+	"github.com/litterbox-sandbox/litterbox/internal/branch/ignore"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Signature is who and when.
+type Signature struct {
+	Name  string
+	Email string
+	When  time.Time
+}
+
+// Trailer is one line at the end of a commit message, git-interpret-trailers(1).
+type Trailer struct {
+	Key   string
+	Value string
+}
+
+// ImportRequest asks for one commit of what a sandbox holds at this moment.
+type ImportRequest struct {
+	Branch        string // short name
+	Source        Source
+	State         string // path of the sandbox's delta file; its directory exists
+	Base          string // commit the layers hold
+	Last          string // commit of the last iteration; used when State is lost
+	Author        Signature
+	Subject       string
+	Body          string
+	Trailers      []Trailer
+	Agent         *Received // the agent's own commits, which come first
+	OnlyIfChanged bool      // no commit when the tree stays the same
+	Preview       bool      // a commit that no ref points at; nothing is recorded
+	Strict        bool      // flush everything to the disk
+	Limits        Limits
+}
+
+// ImportResult is what came of it.
+type ImportResult struct {
+	Commit      string   // the branch's tip, or the previewed commit
+	Tree        string   // its tree
+	Written     bool     // false only with OnlyIfChanged
+	Agent       []string // the agent's commits as they stand on the branch, oldest first
+	Changed     int      // paths that differ from the iteration before
+	Notes       []string // what stayed out, and why
+	Consolidate bool     // time to call Consolidate
+}
+
+// Import commits what a sandbox changed on top of its branch, while it may be
+// running and hostile. Someone else may have committed to the branch meanwhile:
+// only what the sandbox changed since the last iteration is applied. The caller
+// holds the sandbox's lock. It fails with NotFound when the branch is gone.
+func (r *Repository) Import(ctx context.Context, q ImportRequest) (ImportResult, error) {
+	if err := errors.Join(checkRef(q.Branch), checkOids(q.Base, q.Last)); err != nil {
+		return ImportResult{}, err
+	}
+	for attempt := 0; ; attempt++ {
+		i := &importer{r: r, q: q, ref: heads + q.Branch}
+		if q.Preview {
+			i.ref = previewRefs + q.Branch
+		}
+		result, err := i.run(ctx)
+		if err == nil || attempt == 3 || !errors.Is(err, errMoved) {
+			if err == nil {
+				return result, nil
+			}
+			return result, i.explain(ctx, err)
+		}
+	}
+}
+
+func checkOids(oids ...string) error {
+	for _, oid := range oids {
+		if oid != "" && !isOid(oid) {
+			return fault.New(fault.Invalid, "cannot use %q as an object id", oid)
+		}
+	}
+	return nil
+}
+
+// errMoved is a branch that somebody moved between our reading and our writing.
+var errMoved = fault.New(fault.Conflict, "the branch moved meanwhile")
+
+// importer is one attempt of one import.
+type importer struct {
+	r   *Repository
+	q   ImportRequest
+	ref string
+	old *delta
+	now *present
+	fi  *fastImport
+
+	agent  map[string]treeDiff // what the agent's commits changed since the last iteration
+	active bool                // the tip holds what the last iteration left: nobody else committed
+	result ImportResult
+}
+
+func (i *importer) run(ctx context.Context) (ImportResult, error) {
+	var err error
+	if i.old, err = i.r.delta(ctx, i.q); err != nil {
+		return i.result, err
+	}
+	// Started before the scan: while we read files, git starts.
+	if i.fi, err = i.r.startFastImport(ctx, i.edges(), i.q.Strict); err != nil {
+		return i.result, err
+	}
+	defer i.fi.stop()
+	if err := i.agentChanges(ctx); err != nil {
+		return i.result, err
+	}
+	if err := i.scan(ctx); err != nil {
+		return i.result, err
+	}
+	if err := i.commits(ctx); err != nil {
+		return i.result, err
+	}
+	return i.result, i.record()
+}
+
+// agentChanges takes into account what the agent's own commits (dis)continued
+// to track.
+func (i *importer) agentChanges(ctx context.Context) error {
+	i.agent = map[string]treeDiff{}
+	commits := i.q.Agent.commits()
+	if len(commits) == 0 {
+		return nil
+	}
+	last := commits[len(commits)-1]
+	pairs := [][2]string{{i.old.last, last.Tree}}
+	_, tree, err := i.r.Resolve(ctx, heads+i.q.Branch)
+	if err != nil {
+		return err
+	}
+	if i.old.shared || (i.old.lastTree != "" && i.old.lastTree != tree) {
+		// The last iteration's tree holds what others committed, which the
+		// agent never had: take what each of its commits changed.
+		pairs = nil
+		for _, c := range commits {
+			pairs = append(pairs, [2]string{c.ParentTree, c.Tree})
+		}
+	}
+	i.old.released = maps.Clone(i.old.released)
+	for _, p := range pairs {
+		changes, err := i.r.diffTrees(ctx, p[0], p[1])
+		if err != nil {
+			return fault.Wrap("", err, "cannot read the agent's own commits")
+		}
+		for _, c := range changes {
+			i.agent[c.path] = c
+			if c.newMode == 0 {
+				i.old.released[c.path] = struct{}{}
+			} else {
+				delete(i.old.released, c.path)
+			}
+		}
+	}
+	return nil
+}
+
+func (i *importer) scan(ctx context.Context) error {
+	s, err := i.r.settings()
+	if err != nil {
+		return err
+	}
+	found, err := i.r.rules(s)
+	if err != nil {
+		return err
+	}
+	var options []attribute.Option
+	if s.truth("core.ignorecase") {
+		options = append(options, attribute.IgnoreCase)
+	}
+	w := &scan{
+		source: i.q.Source, old: i.old, limits: i.q.Limits, format: i.r.ObjectFormat,
+		spoolDir: filepath.Dir(i.q.State), emit: i.fi.blob,
+		ignore:     ignore.NewStack(s.truth("core.ignorecase"), found.excludesFile, found.exclude),
+		attributes: attribute.NewStack(found.attributesFile, found.attributes, options...),
+		settings:   attribute.Settings{AutoCRLF: s.autoCRLF(), EOL: s.eol(), LFS: s.values["filter.lfs.clean"] != "" || s.values["filter.lfs.process"] != ""},
+		convert:    s.autoCRLF() != "false" || len(found.attributesFile)+len(found.attributes) > 0,
+		forced:     map[string]struct{}{}, gitlinks: map[string]file{},
+		storedCRLF: func(path string) bool { return i.storedCRLF(ctx, path) },
+		largeFile:  func(content []byte) error { return i.r.storeLargeFile(s, content) },
+	}
+	for path, c := range i.agent {
+		switch oid, err := hex.DecodeString(c.newOid); {
+		case err != nil:
+			return fault.Wrap(fault.Internal, err, "cannot read what git diff-tree printed")
+		case c.newMode == modeGitlink:
+			w.gitlinks[path] = file{mode: modeGitlink, oid: string(oid)}
+		case c.newMode != 0:
+			w.forced[path] = struct{}{}
+		}
+	}
+	i.now, err = w.run(ctx)
+	return err
+}
+
+// storedCRLF looks at the blob committed last; it is asked for few files.
+func (i *importer) storedCRLF(ctx context.Context, path string) bool {
+	blob, err := i.r.git("cat-file", "blob", i.old.last+":"+path).output(ctx)
+	return err == nil && attribute.HasCRLF(blob)
+}
+
+// commits writes the agent's commits and the iteration's own.
+func (i *importer) commits(ctx context.Context) error {
+	if i.q.OnlyIfChanged && len(i.agent) == 0 && i.unchanged() {
+		return i.unwritten(ctx)
+	}
+	if i.old.lastTree == "" {
+		answers, err := i.fi.ask(listQuery(i.old.last, ""))
+		if err != nil {
+			return err
+		}
+		i.old.lastTree = answers[0].oid
+	}
+	parent := heads + i.q.Branch + "^0"
+	for _, c := range i.q.Agent.commits() {
+		oid, err := i.agentCommit(ctx, c, parent)
+		if err != nil {
+			return err
+		}
+		i.result.Agent = append(i.result.Agent, oid)
+		parent = ":1" // the branch as it now stands
+	}
+	if err := i.fi.begin(i.ref, i.q.Author, i.q.Author, "", i.message(), parent); err != nil {
+		return err
+	}
+	before, err := i.fi.ask(`ls ""`)
+	if err != nil {
+		return err
+	}
+	if len(i.q.Agent.commits()) == 0 {
+		i.active = !i.old.shared && before[0].oid == i.old.lastTree
+	}
+	edits, err := i.edits()
+	if err != nil {
+		return err
+	}
+	for _, e := range edits {
+		i.fi.edit(e)
+	}
+	after, err := i.fi.ask(`ls ""`)
+	if err != nil {
+		return err
+	}
+	i.result.Changed = len(edits) + len(i.agent)
+	for _, e := range edits {
+		if _, both := i.agent[e.path]; both {
+			i.result.Changed--
+		}
+	}
+	i.result.Tree, i.result.Written = after[0].oid, true
+	if i.result.Commit, err = i.fi.end(); err != nil {
+		return err
+	}
+	if i.q.OnlyIfChanged && len(i.result.Agent) == 0 && after[0].oid == before[0].oid {
+		i.fi.reset(i.ref, heads+i.q.Branch+"^0")
+		return i.unwritten(ctx)
+	}
+	return nil
+}
+
+// unchanged tells, before any question to git, that nothing can have changed.
+func (i *importer) unchanged() bool {
+	same := func(a, b file) bool { return a.mode == b.mode && a.oid == b.oid }
+	return maps.EqualFunc(i.now.files, i.old.files, same) && maps.Equal(i.now.gone, i.old.gone)
+}
+
+func (i *importer) unwritten(ctx context.Context) error {
+	tip, tree, err := i.r.Resolve(ctx, heads+i.q.Branch)
+	i.result = ImportResult{Commit: tip, Tree: tree}
+	return err
+}
+
+// agentCommit writes one commit of the agent's own history: its whole tree, or,
+// where somebody else has committed to the branch, what it changed.
+func (i *importer) agentCommit(ctx context.Context, c AgentCommit, parent string) (string, error) {
+	if err := i.fi.begin(i.ref, c.Author, c.Committer, c.Encoding, string(c.Message), parent); err != nil {
+		return "", err
+	}
+	if len(i.result.Agent) == 0 {
+		before, err := i.fi.ask(`ls ""`)
+		if err != nil {
+			return "", err
+		}
+		i.active = !i.old.shared && before[0].oid == i.old.lastTree
+	}
+	if i.active {
+		i.fi.edit(edit{mode: modeTree, oid: c.Tree})
+		return i.fi.end()
+	}
+	changes, err := i.r.diffTrees(ctx, c.ParentTree, c.Tree)
+	if err != nil {
+		return "", err
+	}
+	slices.SortStableFunc(changes, func(a, b treeDiff) int { return int(min(a.newMode, 1)) - int(min(b.newMode, 1)) })
+	for _, d := range changes {
+		i.fi.edit(edit{path: d.path, mode: d.newMode, oid: d.newOid})
+	}
+	return i.fi.end()
+}
+
+// message puts the parts of a commit message together.
+func (i *importer) message() string {
+	return commitMessage(i.q.Subject, i.q.Body, i.q.Trailers)
+}
+
+func commitMessage(subject, body string, trailers []Trailer) string {
+	clean := func(s string) string { return strings.Trim(strings.ReplaceAll(s, "\x00", ""), "\n") }
+	oneLine := func(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+	text := oneLine(subject) + "\n"
+	if body = clean(body); body != "" {
+		text += "\n" + body + "\n"
+	}
+	for n, t := range trailers {
+		if n == 0 {
+			text += "\n"
+		}
+		text += oneLine(t.Key) + ": " + oneLine(t.Value) + "\n"
+	}
+	return text
+}
+
+// edges is the file in which git notes the packs it wrote for this sandbox.
+func (i *importer) edges() string {
+	if i.q.Preview {
+		return ""
+	}
+	return i.q.State + packsSuffix
+}
+
+// record moves the branch and the delta together.
+func (i *importer) record() error {
+	next := &delta{
+		base: i.old.base, last: i.result.Commit, lastTree: i.result.Tree, inner: i.old.inner,
+		files: i.now.files, gone: i.now.gone, released: i.old.released,
+	}
+	if i.q.Agent != nil && i.q.Agent.Head != "" {
+		next.inner = i.q.Agent.Head
+	}
+	i.result.Notes = append(i.q.Agent.notes(), i.now.notes.list()...)
+	if i.q.Preview {
+		i.fi.reset(i.ref, i.r.zero())
+		return i.fi.finish()
+	}
+	next.shared = !i.active
+	if !i.result.Written {
+		next.last, next.lastTree, next.shared = i.old.last, i.old.lastTree, i.old.shared
+	}
+	if err := next.stage(i.q.State, i.q.Strict); err != nil {
+		return err
+	}
+	if err := i.fi.finish(); err != nil {
+		return err
+	}
+	i.result.Consolidate = i.r.written(i.q.State)
+	return commitStaged(i.q.State)
+}
+
+// explain finds out why git refused.
+func (i *importer) explain(ctx context.Context, err error) error {
+	if _, tipErr := i.r.Tip(ctx, i.q.Branch); fault.KindOf(tipErr) == fault.NotFound {
+		last := i.q.Last
+		if i.old != nil {
+			last = i.old.last
+		}
+		return fault.Wrap(fault.NotFound, tipErr, "cannot commit").WithHint("git branch %s %s", i.q.Branch, last)
+	}
+	return fault.Wrap("", err, "cannot commit to the branch %q", i.q.Branch)
+}

@@ -1,0 +1,274 @@
+package branch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// file is one path of the sandbox's present state that lies in its upper
+// directory: what git would record, and the stat fields that tell whether the
+// file is still the same.
+type file struct {
+	mode  uint32 // 100644, 100755, 120000 or 160000 (octal)
+	oid   string // raw bytes; not hex
+	size  int64
+	mtime int64 // nanoseconds
+	ctime int64
+	ino   uint64 // 0: hash the file again next time
+}
+
+// Modes of tree entries, gitformat-index(5).
+const (
+	modeFile       = 0o100644
+	modeExecutable = 0o100755
+	modeLink       = 0o120000
+	modeGitlink    = 0o160000
+	modeTree       = 0o040000
+)
+
+// delta is the sandbox's state relative to its layers, as the last iteration
+// recorded it: the layers without everything at or below a path of gone, plus
+// files. It is a cache with a memory: when it is lost it is rebuilt from the
+// commits, and only costs hashing again.
+type delta struct {
+	base     string              // commit the layers hold
+	last     string              // commit of the last iteration
+	lastTree string              // its tree as the sandbox has it
+	inner    string              // last commit taken from the agent's own history
+	shared   bool                // somebody else committed to the branch since the base
+	files    map[string]file     // path → present content
+	gone     map[string]struct{} // paths of the layers that are no more
+	released map[string]struct{} // paths the agent's own commits no longer track
+}
+
+func newDelta(base string) *delta {
+	return &delta{
+		base: base, last: base,
+		files: map[string]file{}, gone: map[string]struct{}{}, released: map[string]struct{}{},
+	}
+}
+
+// covered tells whether the path or a directory above it is in set.
+func covered(set map[string]struct{}, path string) bool {
+	if len(set) == 0 {
+		return false
+	}
+	for {
+		if _, ok := set[path]; ok {
+			return true
+		}
+		i := strings.LastIndexByte(path, '/')
+		if i < 0 {
+			return false
+		}
+		path = path[:i]
+	}
+}
+
+// The file format: magic, then fields in order, then CRC-32C of all before it.
+// Strings are a uvarint length and bytes, maps are sorted.
+const (
+	deltaMagic = "litterbox delta 1\n"
+	maxString  = 1 << 16
+)
+
+// errDelta is a delta file that is torn, foreign or of another version.
+var errDelta = errors.New("the delta file is damaged")
+
+func (d *delta) encode() []byte {
+	b := []byte(deltaMagic)
+	str := func(s string) {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	for _, s := range []string{d.base, d.last, d.lastTree, d.inner} {
+		str(s)
+	}
+	shared := uint64(0)
+	if d.shared {
+		shared = 1
+	}
+	b = binary.AppendUvarint(b, shared)
+	b = binary.AppendUvarint(b, uint64(len(d.files)))
+	for _, path := range slices.Sorted(maps.Keys(d.files)) {
+		f := d.files[path]
+		str(path)
+		b = binary.AppendUvarint(b, uint64(f.mode))
+		str(f.oid)
+		b = binary.AppendUvarint(b, uint64(f.size))
+		b = binary.AppendVarint(b, f.mtime)
+		b = binary.AppendVarint(b, f.ctime)
+		b = binary.AppendUvarint(b, f.ino)
+	}
+	for _, set := range []map[string]struct{}{d.gone, d.released} {
+		b = binary.AppendUvarint(b, uint64(len(set)))
+		for _, path := range slices.Sorted(maps.Keys(set)) {
+			str(path)
+		}
+	}
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// deltaReader takes fields off a byte slice; the first defect sticks.
+type deltaReader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *deltaReader) uint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *deltaReader) int() int64 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *deltaReader) str() string {
+	n := r.uint()
+	if r.bad || n > maxString || n > uint64(len(r.b)) {
+		r.bad = true
+		return ""
+	}
+	s := string(r.b[:n])
+	r.b = r.b[n:]
+	return s
+}
+
+func (r *deltaReader) oid() string {
+	s := r.str()
+	r.bad = r.bad || (s != "" && !isOid(s))
+	return s
+}
+
+// decodeDelta reads what encode wrote. Every defect is errDelta.
+func decodeDelta(b []byte) (*delta, error) {
+	if len(b) < len(deltaMagic)+4 || string(b[:len(deltaMagic)]) != deltaMagic {
+		return nil, errDelta
+	}
+	body := b[:len(b)-4]
+	if crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) != binary.BigEndian.Uint32(b[len(body):]) {
+		return nil, errDelta
+	}
+	r := &deltaReader{b: body[len(deltaMagic):]}
+	d := newDelta(r.oid())
+	d.last, d.lastTree, d.inner = r.oid(), r.oid(), r.oid()
+	d.shared = r.uint() == 1
+	for n := r.uint(); n > 0 && !r.bad; n-- {
+		path := r.str()
+		f := file{mode: uint32(r.uint()), oid: r.str(), size: int64(r.uint())}
+		f.mtime, f.ctime, f.ino = r.int(), r.int(), r.uint()
+		if len(f.oid) != 20 && len(f.oid) != 32 {
+			return nil, errDelta
+		}
+		d.files[path] = f
+	}
+	for _, set := range []map[string]struct{}{d.gone, d.released} {
+		for n := r.uint(); n > 0 && !r.bad; n-- {
+			set[r.str()] = struct{}{}
+		}
+	}
+	if r.bad || len(r.b) != 0 {
+		return nil, errDelta
+	}
+	return d, nil
+}
+
+// The delta file is replaced in two steps around the moment when git moves the
+// branch: the new state is first written beside it (stage), the branch moves,
+// then the new state takes the old one's place (commit). Whoever finds a staged
+// state whose commit is on the branch knows that the second step is missing, so
+// kill -9 at any moment neither repeats nor loses the agent's own commits.
+const staged = ".next"
+
+func (d *delta) stage(path string, flush bool) error {
+	f, err := os.OpenFile(path+staged, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err == nil {
+		_, err = f.Write(d.encode())
+		if err == nil && flush {
+			err = f.Sync()
+		}
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot write %q", path+staged)
+	}
+	return nil
+}
+
+func commitStaged(path string) error {
+	if err := os.Rename(path+staged, path); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot write %q", path)
+	}
+	return nil
+}
+
+// loadDelta reads the delta file and a staged one beside it. What is missing
+// or damaged is nil.
+func loadDelta(path string) (current, next *delta) {
+	read := func(path string) *delta {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil
+		}
+		d, err := decodeDelta(b)
+		if err != nil {
+			return nil
+		}
+		return d
+	}
+	return read(path), read(path + staged)
+}
+
+// treeDiff is one line of `git diff-tree --raw -z`.
+type treeDiff struct {
+	path             string
+	oldMode, newMode uint32
+	oldOid, newOid   string // hex
+	status           byte
+}
+
+// parseRaw reads the output of diff-tree -r -z --raw --no-abbrev --no-renames.
+func parseRaw(out []byte) ([]treeDiff, error) {
+	var found []treeDiff
+	for len(out) > 0 {
+		meta, rest, ok := bytes.Cut(out, []byte{0})
+		path, rest, ok2 := bytes.Cut(rest, []byte{0})
+		f := strings.Fields(string(meta))
+		if !ok || !ok2 || len(f) != 5 || f[0] == "" || f[0][0] != ':' || f[4] == "" {
+			return nil, fault.New(fault.Internal, "cannot read what git diff-tree printed")
+		}
+		d := treeDiff{path: string(path), oldOid: f[2], newOid: f[3], status: f[4][0]}
+		d.oldMode, d.newMode = octal(f[0][1:]), octal(f[1])
+		found = append(found, d)
+		out = rest
+	}
+	return found, nil
+}
+
+func octal(s string) uint32 {
+	var v uint32
+	for _, c := range []byte(s) {
+		v = v<<3 | uint32(c-'0')&7
+	}
+	return v
+}

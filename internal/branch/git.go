@@ -1,0 +1,189 @@
+package branch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// oldestGit is named in the hint when git is missing or does not know an
+// option this package needs (rev-parse --path-format came with 2.31).
+const oldestGit = "2.31"
+
+// call is one git process. Its environment holds none of the GIT_* variables
+// that redirect git (a hook of the user's may run us with GIT_INDEX_FILE set),
+// and its configuration runs no hooks, no file system monitor, no collection.
+type call struct {
+	gitDir  string   // GIT_DIR; empty lets git discover it from dir
+	dir     string   // working directory; empty is gitDir, whose path no sandbox chose
+	private bool     // gitDir is ours: no configuration but its own may be read
+	config  []string // further -c key=value
+	env     []string // further K=V
+	args    []string
+	stdin   io.Reader
+	stdout  io.Writer // nil: collected and returned by output
+	files   []*os.File
+	plain   bool // the user's own git: none of our -c, the user's environment
+	umask   bool // run under umask 022
+}
+
+// quiet is what every process of ours is told; the user's configuration cannot
+// make it run anything.
+var quiet = [...]string{
+	"core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false",
+}
+
+// gitFailure is a git process that ended with a status other than 0.
+type gitFailure struct {
+	Verb   string
+	Code   int
+	Stderr string
+}
+
+func (f *gitFailure) Error() string {
+	text := strings.TrimSpace(f.Stderr)
+	if i := strings.LastIndex(text, "fatal: "); i >= 0 {
+		text = text[i+len("fatal: "):]
+	}
+	if line, _, more := strings.Cut(text, "\n"); more {
+		text = line
+	}
+	if text == "" {
+		return "git " + f.Verb + " ended with an error"
+	}
+	return "git " + f.Verb + ": " + printable(text)
+}
+
+// printable drops control characters: git's messages quote names that a
+// sandbox may have chosen, and errors are printed on terminals.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// command prepares the process.
+func (c call) command(ctx context.Context) (*exec.Cmd, error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil, fault.New(fault.Unavailable, "cannot find git in PATH").
+			WithHint("install git %s or newer", oldestGit)
+	}
+	var argv []string
+	if !c.plain {
+		for _, setting := range quiet {
+			argv = append(argv, "-c", setting)
+		}
+	}
+	for _, setting := range c.config {
+		argv = append(argv, "-c", setting)
+	}
+	argv = append(argv, c.args...)
+	cmd := exec.CommandContext(ctx, git, argv...)
+	if c.umask {
+		// Go cannot set the umask of a child, and ours is process-wide.
+		argv = append([]string{"-c", `umask 022 && exec "$0" "$@"`, git}, argv...)
+		cmd = exec.CommandContext(ctx, "/bin/sh", argv...)
+	}
+	cmd.Dir = c.dir
+	if cmd.Dir == "" {
+		cmd.Dir = c.gitDir
+	}
+	cmd.Env = c.environment()
+	cmd.Stdin, cmd.Stdout = c.stdin, c.stdout
+	cmd.ExtraFiles = c.files
+	return cmd, nil
+}
+
+func (c call) environment() []string {
+	if c.plain {
+		return append(os.Environ(), c.env...)
+	}
+	var env []string
+	for _, kv := range os.Environ() {
+		key, _, _ := strings.Cut(kv, "=")
+		switch {
+		case key == "GIT_CONFIG_GLOBAL", key == "GIT_CONFIG_SYSTEM", key == "GIT_CONFIG_NOSYSTEM",
+			key == "GIT_EXEC_PATH":
+			// Where the user's own configuration and git itself are.
+		case strings.HasPrefix(key, "GIT_"), key == "LC_ALL", key == "LANGUAGE":
+			continue
+		}
+		if c.private && (key == "HOME" || key == "XDG_CONFIG_HOME" || strings.HasPrefix(key, "GIT_CONFIG_")) {
+			continue
+		}
+		env = append(env, kv)
+	}
+	env = append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1")
+	if c.private {
+		// git before 2.32 does not know GIT_CONFIG_GLOBAL, hence HOME as well.
+		env = append(env, "HOME=/dev/null", "XDG_CONFIG_HOME=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_ATTR_NOSYSTEM=1")
+	}
+	if c.gitDir != "" {
+		env = append(env, "GIT_DIR="+c.gitDir)
+	}
+	return append(env, c.env...)
+}
+
+// output runs the process and returns what it printed, also beside an error.
+func (c call) output(ctx context.Context) ([]byte, error) {
+	cmd, err := c.command(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out, stderr bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout = &out
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = &stderr
+	}
+	err = cmd.Run()
+	return out.Bytes(), c.failure(ctx, err, stderr.String())
+}
+
+// line is output for commands that answer with one line.
+func (c call) line(ctx context.Context) (string, error) {
+	out, err := c.output(ctx)
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+func (c call) failure(ctx context.Context, err error, stderr string) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fault.Wrap(fault.Canceled, ctx.Err(), "cannot finish git %s", c.verb())
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return &gitFailure{Verb: c.verb(), Code: exit.ExitCode(), Stderr: stderr}
+	}
+	return fault.Wrap(fault.Internal, err, "cannot run git %s", c.verb())
+}
+
+func (c call) verb() string {
+	if len(c.args) == 0 {
+		return ""
+	}
+	return c.args[0]
+}
+
+// exitCode gives the status with which git ended, -1 when err is something else.
+func exitCode(err error) int {
+	var f *gitFailure
+	if errors.As(err, &f) {
+		return f.Code
+	}
+	return -1
+}

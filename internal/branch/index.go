@@ -1,0 +1,150 @@
+package branch
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// newHash is the hash that names objects.
+func newHash(format string) hash.Hash {
+	if format == "sha256" {
+		return sha256.New()
+	}
+	return sha1.New()
+}
+
+// The layout of one entry of an index of version 2 or 3: gitformat-index(5).
+const (
+	indexHeader   = 12
+	entryCtime    = 0
+	entryMtime    = 8
+	entryUID      = 28
+	entryGID      = 32
+	entrySize     = 36
+	entryOid      = 40
+	extendedEntry = 0x4000
+	nameMask      = 0x0fff
+)
+
+// errIndex is an index file that is not what git wrote.
+var errIndex = errors.New("the index is not of version 2 or 3")
+
+// indexEntries calls each with the bytes of every entry and its path.
+func indexEntries(index []byte, format string, each func(entry []byte, path string) error) error {
+	size := newHash(format).Size()
+	if len(index) < indexHeader+size || string(index[:4]) != "DIRC" {
+		return errIndex
+	}
+	if v := binary.BigEndian.Uint32(index[4:]); v != 2 && v != 3 {
+		return errIndex
+	}
+	at := indexHeader
+	for range binary.BigEndian.Uint32(index[8:]) {
+		name := entryOid + size + 2
+		if len(index) < at+name+2+size {
+			return errIndex
+		}
+		entry := index[at:]
+		if binary.BigEndian.Uint16(entry[entryOid+size:])&extendedEntry != 0 {
+			name += 2
+		}
+		length := bytes.IndexByte(entry[name:], 0)
+		if length < 0 {
+			return errIndex
+		}
+		if err := each(entry, string(entry[name:name+length])); err != nil {
+			return err
+		}
+		at += (name + length + 8) &^ 7 // one to eight NULs, to a multiple of eight
+	}
+	return nil
+}
+
+// finishIndex makes the index that a checkout left fit for use inside of a
+// sandbox: it gets the owner's ids, and no entry stays "racily clean". git
+// reads again the content of every file whose time is not older than the
+// index, in whole seconds (Documentation/technical/racy-git), which would make
+// the first `git status` slow; such files are dated back by a second or two.
+func finishIndex(files, path, format string, o Owner) error {
+	index, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	now := uint32(time.Now().Unix())
+	err = indexEntries(index, format, func(entry []byte, name string) error {
+		binary.BigEndian.PutUint32(entry[entryUID:], uint32(o.UID))
+		binary.BigEndian.PutUint32(entry[entryGID:], uint32(o.GID))
+		if binary.BigEndian.Uint32(entry[entryMtime:]) < now {
+			return nil
+		}
+		binary.BigEndian.PutUint32(entry[entryMtime:], now-2)
+		nsec := binary.BigEndian.Uint32(entry[entryMtime+4:])
+		old := unix.Timespec{Sec: int64(now - 2), Nsec: int64(nsec)}
+		return unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(files, name),
+			[]unix.Timespec{old, old}, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	if err != nil {
+		return err
+	}
+	h := newHash(format)
+	body := index[:len(index)-h.Size()]
+	h.Write(body)
+	copy(index[len(body):], h.Sum(nil))
+
+	// A new file: git made the old one with a mode that follows the umask.
+	fresh := path + ".new"
+	if err := os.WriteFile(fresh, index, 0o644); err != nil {
+		return err
+	}
+	if err := os.Chmod(fresh, 0o644); err != nil {
+		return err
+	}
+	if o.Chown {
+		if err := os.Chown(fresh, o.UID, o.GID); err != nil {
+			return err
+		}
+	}
+	return os.Rename(fresh, path)
+}
+
+// verifyTree compares the sizes and times of a cached tree with its index.
+func verifyTree(format string) func(dir string) bool {
+	return func(dir string) bool {
+		index, err := os.ReadFile(filepath.Join(dir, "index"))
+		if err != nil {
+			return false
+		}
+		h := newHash(format)
+		if len(index) < h.Size() {
+			return false
+		}
+		body := len(index) - h.Size()
+		h.Write(index[:body])
+		if !bytes.Equal(h.Sum(nil), index[body:]) {
+			return false
+		}
+		return indexEntries(index, format, func(entry []byte, name string) error {
+			info, err := os.Lstat(filepath.Join(dir, "files", name))
+			if err != nil {
+				return err
+			}
+			if info.IsDir() { // a submodule's empty directory
+				return nil
+			}
+			if uint32(info.Size()) != binary.BigEndian.Uint32(entry[entrySize:]) ||
+				uint32(info.ModTime().Unix()) != binary.BigEndian.Uint32(entry[entryMtime:]) {
+				return errIndex
+			}
+			return nil
+		}) == nil
+	}
+}

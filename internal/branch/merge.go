@@ -1,0 +1,185 @@
+package branch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Streams are the standard streams of the user's own git.
+type Streams struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+}
+
+// MergeOptions is how the user's own git runs a merge.
+type MergeOptions struct {
+	HooksOff bool
+	Streams
+}
+
+// RunMerge is `git merge` in the user's checkout, with the user's whole
+// configuration and environment: it is the user's own git, on the user's own
+// files. args go to git in order; --abort, --continue and --quit take no
+// branch. It returns git's exit code; an error means that git did not run.
+func RunMerge(ctx context.Context, top string, args []string, branch string, o MergeOptions) (int, error) {
+	if err := checkRef(branch); err != nil {
+		return 0, err
+	}
+	c := call{dir: top, plain: true, args: append([]string{"merge"}, args...)}
+	if o.HooksOff {
+		c.config = []string{"core.hooksPath=/dev/null"}
+	}
+	resumes := slices.ContainsFunc(args, func(a string) bool {
+		return a == "--abort" || a == "--continue" || a == "--quit"
+	})
+	if !resumes {
+		// The short name: git writes it into the message, "Merge branch 'fix'".
+		c.args = append(c.args, branch)
+	}
+	return c.interactive(ctx, o.Streams)
+}
+
+// interactive runs git on the user's streams and returns its exit code.
+func (c call) interactive(ctx context.Context, s Streams) (int, error) {
+	cmd, err := c.command(ctx)
+	if err != nil {
+		return 0, err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, s.Stdout, s.Stderr
+	var exit *exec.ExitError
+	switch err := cmd.Run(); {
+	case err == nil:
+		return 0, nil
+	case ctx.Err() != nil:
+		return 0, fault.Wrap(fault.Canceled, ctx.Err(), "cannot finish git %s", c.verb())
+	case errors.As(err, &exit):
+		return exit.ExitCode(), nil
+	default:
+		return 0, fault.Wrap(fault.Internal, err, "cannot run git %s", c.verb())
+	}
+}
+
+// Diff is `git diff` between two commits, with the user's flags, pager and
+// colours, but no program that attributes or configuration choose for content
+// (diff.external, textconv). It returns git's exit code.
+func (r *Repository) Diff(ctx context.Context, from, to string, args []string, s Streams) (int, error) {
+	if !isOid(from) || !isOid(to) {
+		return 0, fault.New(fault.Invalid, "cannot compare %q with %q: not object ids", from, to)
+	}
+	c := r.checkout("diff", "--no-ext-diff", "--no-textconv")
+	c.plain = true
+	c.env = append(c.env, "GIT_DIR="+r.GitDir)
+	at := slices.Index(args, "--")
+	if at < 0 {
+		at = len(args)
+	}
+	c.args = append(c.args, args[:at]...)
+	c.args = append(c.args, from, to)
+	c.args = append(c.args, args[at:]...)
+	if at == len(args) {
+		c.args = append(c.args, "--") // a file may be called like an object id
+	}
+	for _, a := range args[:at] {
+		if a == "--ext-diff" || a == "--textconv" || a == "--no-index" {
+			return 0, fault.New(fault.Denied, "cannot use %s: it would run programs that the content chooses", a)
+		}
+	}
+	return c.interactive(ctx, s)
+}
+
+// Landed tells whether tip has really arrived in HEAD of the user's checkout:
+// it is an ancestor, or merging it again would change nothing (a squash that
+// was committed). What is only staged has not landed.
+func (r *Repository) Landed(ctx context.Context, tip string) (bool, error) {
+	head, tree, err := r.headNow(ctx)
+	if err != nil {
+		return false, err
+	}
+	if ok, err := r.IsAncestor(ctx, tip, head); ok || err != nil {
+		return ok, err
+	}
+	// git 2.38; in 2.39 the merge base is searched by itself.
+	merged, err := r.git("merge-tree", "--write-tree", "--no-messages", head, tip).line(ctx)
+	switch exitCode(err) {
+	case 0, -1:
+		if err != nil {
+			return false, err
+		}
+	case 1: // conflicts: surely it would change something
+		return false, nil
+	default: // an older git
+		_, theirs, err := r.Resolve(ctx, tip)
+		if err != nil {
+			return false, err
+		}
+		merged = theirs
+	}
+	if merged != tree {
+		return false, nil
+	}
+	// Equal to HEAD's tree; but a squash that is staged only comes with changes
+	// in the index.
+	_, err = r.checkout("diff-index", "--cached", "--quiet", head, "--").output(ctx)
+	if exitCode(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// headNow reads HEAD again: a merge has moved it since Open.
+func (r *Repository) headNow(ctx context.Context) (commit, tree string, err error) {
+	return r.Resolve(ctx, "HEAD")
+}
+
+// InProgress is a merge that waits for the user.
+type InProgress struct {
+	Head     string   // the commit being merged; empty when there is no merge
+	Unmerged []string // paths with conflicts
+}
+
+// MergeInProgress reads the state of the user's checkout.
+func (r *Repository) MergeInProgress(ctx context.Context) (InProgress, error) {
+	content, err := os.ReadFile(filepath.Join(r.GitDir, "MERGE_HEAD"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return InProgress{}, fault.Wrap(fault.Internal, err, "cannot read the state of the merge")
+	}
+	var p InProgress
+	p.Head, _, _ = strings.Cut(strings.TrimSpace(string(content)), "\n")
+	out, err := r.checkout("diff", "--name-only", "--diff-filter=U", "-z", "--no-ext-diff").output(ctx)
+	if err != nil {
+		return InProgress{}, fault.Wrap("", err, "cannot list the conflicts")
+	}
+	for name := range bytes.SplitSeq(out, []byte{0}) {
+		if len(name) > 0 && !slices.Contains(p.Unmerged, string(name)) {
+			p.Unmerged = append(p.Unmerged, string(name))
+		}
+	}
+	return p, nil
+}
+
+// Unmerged counts the commits of a branch that head does not contain.
+func (r *Repository) Unmerged(ctx context.Context, branch, head string) (int, error) {
+	if err := errors.Join(checkRef(branch), checkOids(head)); err != nil {
+		return 0, err
+	}
+	line, err := r.git("rev-list", "--count", heads+branch, "^"+head, "--").line(ctx)
+	if err != nil {
+		return 0, fault.Wrap("", err, "cannot count the commits of %q", branch)
+	}
+	n, err := strconv.Atoi(line)
+	if err != nil {
+		return 0, fault.Wrap(fault.Internal, err, "cannot count the commits of %q", branch)
+	}
+	return n, nil
+}

@@ -1,0 +1,152 @@
+package branch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// MilestoneRequest asks to squash a branch onto a commit it contains.
+type MilestoneRequest struct {
+	ID       string // the sandbox's; names the history refs
+	Branch   string
+	Onto     string // the milestone before, or the base
+	Subject  string
+	Body     string
+	Trailers []Trailer
+	Author   Signature
+	State    string // the sandbox's delta file
+}
+
+// MilestoneResult is the squashed commit, and where its history stays.
+type MilestoneResult struct {
+	Commit  string
+	History string // ref that keeps the commits from being lost
+}
+
+// Milestone makes everything between Onto and the tip one commit. The tip it
+// replaces is kept under refs/litterbox/history/ in the same transaction. The
+// caller holds the sandbox's lock.
+func (r *Repository) Milestone(ctx context.Context, q MilestoneRequest) (MilestoneResult, error) {
+	if err := errors.Join(checkRef(q.Branch), checkRef(q.ID), checkOids(q.Onto)); err != nil {
+		return MilestoneResult{}, err
+	}
+	tip, tree, err := r.Resolve(ctx, heads+q.Branch)
+	if err != nil {
+		return MilestoneResult{}, err
+	}
+	switch ok, err := r.IsAncestor(ctx, q.Onto, tip); {
+	case err != nil:
+		return MilestoneResult{}, err
+	case !ok:
+		return MilestoneResult{}, fault.New(fault.Conflict,
+			"cannot squash the branch %q: it no longer contains %s", q.Branch, q.Onto)
+	}
+	c := r.git("commit-tree", tree, "-p", q.Onto, "-F", "-")
+	c.stdin = strings.NewReader(commitMessage(q.Subject, q.Body, q.Trailers))
+	when := fmt.Sprintf("%d %s", q.Author.When.Unix(), q.Author.When.Format("-0700"))
+	c.env = []string{
+		"GIT_AUTHOR_NAME=" + q.Author.Name, "GIT_AUTHOR_EMAIL=" + q.Author.Email, "GIT_AUTHOR_DATE=" + when,
+		"GIT_COMMITTER_NAME=" + q.Author.Name, "GIT_COMMITTER_EMAIL=" + q.Author.Email, "GIT_COMMITTER_DATE=" + when,
+	}
+	c.config = []string{"commit.gpgSign=false"}
+	commit, err := c.line(ctx)
+	if err != nil {
+		return MilestoneResult{}, fault.Wrap("", err, "cannot make the milestone")
+	}
+	n, err := r.nextHistory(ctx, q.ID)
+	if err != nil {
+		return MilestoneResult{}, err
+	}
+	result := MilestoneResult{Commit: commit, History: fmt.Sprintf("%s%s/%d", historyRefs, q.ID, n)}
+	followed, err := r.follow(ctx, q, commit, tip)
+	if err != nil {
+		return MilestoneResult{}, err
+	}
+	err = r.updateRefs(ctx, "cannot squash the branch", q.Branch,
+		"create "+result.History+"\x00"+tip+"\x00",
+		"update "+heads+q.Branch+"\x00"+commit+"\x00"+tip+"\x00")
+	if err != nil {
+		return MilestoneResult{}, err
+	}
+	if followed {
+		return result, commitStaged(q.State)
+	}
+	return result, nil
+}
+
+// follow lets the delta know the commit that takes the tip's place. The tree
+// is the same, so nothing else changes. Without a delta file there is nothing
+// to tell: the next import rebuilds it.
+func (r *Repository) follow(ctx context.Context, q MilestoneRequest, commit, tip string) (bool, error) {
+	d, err := r.currentDelta(ctx, q.State, heads+q.Branch)
+	if d == nil || err != nil {
+		return false, err
+	}
+	d.shared = d.shared || d.last != tip
+	d.last = commit
+	return true, d.stage(q.State, false)
+}
+
+func (r *Repository) nextHistory(ctx context.Context, id string) (int, error) {
+	out, err := r.git("for-each-ref", "--format=%(refname)", historyRefs+id+"/").output(ctx)
+	if err != nil {
+		return 0, fault.Wrap("", err, "cannot list the history of the sandbox")
+	}
+	last := 0
+	for name := range strings.Lines(string(out)) {
+		var n int
+		if _, err := fmt.Sscanf(strings.TrimPrefix(name, historyRefs+id+"/"), "%d", &n); err == nil {
+			last = max(last, n)
+		}
+	}
+	return last + 1, nil
+}
+
+// Trash deletes a branch and keeps its tip reachable under refs/litterbox/trash/,
+// in one transaction. It refuses, with Conflict, a branch that is checked out
+// in some work tree.
+func (r *Repository) Trash(ctx context.Context, branch, name string, at time.Time) (ref, tip string, err error) {
+	if err := errors.Join(checkRef(branch), checkRef(name)); err != nil {
+		return "", "", err
+	}
+	switch where, err := r.checkedOut(ctx, branch); {
+	case err != nil:
+		return "", "", err
+	case where != "":
+		return "", "", fault.New(fault.Conflict, "cannot delete the branch %q: it is checked out in %q", branch, where).
+			WithHint("git -C %q switch --detach", where)
+	}
+	if tip, err = r.Tip(ctx, branch); err != nil {
+		return "", "", err
+	}
+	// Nanoseconds: two deletions in one second are possible.
+	ref = trashRefs + name + "-" + at.UTC().Format("20060102-150405.000000000")
+	err = r.updateRefs(ctx, "cannot delete the branch", branch,
+		"create "+ref+"\x00"+tip+"\x00", "delete "+heads+branch+"\x00"+tip+"\x00")
+	return ref, tip, err
+}
+
+// checkedOut gives the work tree that has the branch checked out, if any.
+func (r *Repository) checkedOut(ctx context.Context, branch string) (string, error) {
+	out, err := r.git("worktree", "list", "--porcelain").output(ctx)
+	if err != nil {
+		return "", fault.Wrap("", err, "cannot list the work trees of the repository")
+	}
+	where := ""
+	for line := range bytes.Lines(out) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+		switch {
+		case key == "worktree":
+			where = value
+		case key == "branch" && value == heads+branch:
+			return where, nil
+		}
+	}
+	return "", nil
+}

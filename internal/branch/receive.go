@@ -1,0 +1,468 @@
+package branch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// AgentCommit is one commit of the agent's own history, as data.
+type AgentCommit struct {
+	Oid        string // inside
+	Tree       string
+	ParentTree string // of its first parent; the empty tree for a root
+	Author     Signature
+	Committer  Signature
+	Encoding   string // of Message, when it is not UTF-8
+	Message    []byte
+}
+
+// Received is what came out of a pack, verified.
+type Received struct {
+	Head    string // where the agent's history stands
+	Commits []AgentCommit
+	Notes   []string
+}
+
+func (r *Received) commits() []AgentCommit {
+	if r == nil {
+		return nil
+	}
+	return r.Commits
+}
+
+func (r *Received) notes() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.Notes)
+}
+
+// Quarantine is where packs of one sandbox are taken in: a private object
+// directory whose only alternate is the layer the sandbox started from, never
+// the host's own objects. It lives as long as the sandbox.
+type Quarantine struct {
+	Dir      string // made when missing; no sandbox can write it
+	GitLayer string // what Cache.Git gave
+	Base     string
+	State    string // the sandbox's delta file
+}
+
+const (
+	maxAgentCommits = 1000
+	maxAgentPaths   = 1_000_000
+	maxMessage      = 1 << 20 // bytes
+	maxPack         = 2 << 30 // bytes
+	maxTaken        = 64
+)
+
+// Receive takes a pack that a sandbox sent, whose newest commit is want; have
+// is the commit taken last ([Repository.InnerHead]) or empty. What it returns
+// goes into [ImportRequest]. The pack is hostile until proven otherwise: git's
+// own checks run in the quarantine, then every path of every tree is verified
+// by us, then only the trees' objects are copied to the host. On an error
+// nothing has been copied; import without the agent's commits then.
+func (r *Repository) Receive(ctx context.Context, q Quarantine, pack io.Reader, want, have string) (*Received, error) {
+	if err := checkOids(want, have, q.Base); err != nil {
+		return nil, err
+	}
+	in := intake{r: r, q: q, c: call{gitDir: q.Dir, private: true}}
+	if err := in.prepare(); err != nil {
+		return nil, err
+	}
+	taken, err := in.remember(have)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.index(ctx, pack); err != nil {
+		return nil, fault.Wrap(fault.Denied, err, "cannot take the agent's own commits")
+	}
+	received := &Received{Head: want}
+	for _, step := range []func() error{
+		func() error { return in.list(ctx, received, want, taken) },
+		func() error { return in.parents(ctx, received.Commits) },
+		func() error { return in.verify(ctx, received.Commits) },
+		func() error { return in.copy(ctx, received.Commits) },
+	} {
+		if err := step(); err != nil {
+			return nil, fault.Wrap("", err, "cannot take the agent's own commits")
+		}
+	}
+	return received, nil
+}
+
+// intake is one call of Receive.
+type intake struct {
+	r *Repository
+	q Quarantine
+	c call // a git process in the quarantine
+}
+
+func (in intake) git(args ...string) call {
+	c := in.c
+	c.args = args
+	return c
+}
+
+func (in intake) prepare() error {
+	layer := filepath.Join(in.q.GitLayer, ".git")
+	files := map[string]string{
+		"HEAD":                    "ref: refs/heads/none\n",
+		"config":                  in.r.formatConfig() + "[core]\n\tbare = true\n",
+		"objects/info/alternates": filepath.Join(layer, "objects") + "\n",
+		"objects/pack/.keep":      "",
+		"refs/.keep":              "",
+	}
+	if shallow, err := os.ReadFile(filepath.Join(layer, "shallow")); err == nil {
+		files["shallow"] = string(shallow)
+	}
+	for name, content := range files {
+		path := filepath.Join(in.q.Dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "cannot make %q", path)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "cannot write %q", path)
+		}
+	}
+	return nil
+}
+
+// remember keeps a list of the heads taken so far: after a switch between
+// branches inside, what was taken before is not taken again.
+func (in intake) remember(have string) ([]string, error) {
+	path := filepath.Join(in.q.Dir, "taken")
+	content, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot read %q", path)
+	}
+	taken := strings.Fields(string(content))
+	if have == "" || have == in.q.Base || slices.Contains(taken, have) {
+		return taken, nil
+	}
+	taken = append(taken, have)
+	taken = taken[max(0, len(taken)-maxTaken):]
+	if err := os.WriteFile(path, []byte(strings.Join(taken, "\n")+"\n"), 0o644); err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot write %q", path)
+	}
+	return taken, nil
+}
+
+// index runs git's own checks (fsck and connectivity) on the pack.
+func (in intake) index(ctx context.Context, pack io.Reader) error {
+	buffered := bufio.NewReader(pack)
+	if _, err := buffered.Peek(1); errors.Is(err, io.EOF) {
+		return nil // the agent went back to a commit that is known
+	}
+	c := in.git("index-pack", "--strict", "--fix-thin", "--stdin", "--max-input-size="+strconv.Itoa(maxPack))
+	c.stdin = buffered
+	_, err := c.output(ctx)
+	return err
+}
+
+// list reads the commits that are new, oldest first. After an amend, a rebase
+// or a reset those are simply the ones not taken before.
+func (in intake) list(ctx context.Context, received *Received, want string, taken []string) error {
+	c := in.git("rev-list", "--first-parent", "--reverse", "--max-count="+strconv.Itoa(maxAgentCommits+1), "--stdin")
+	c.stdin = strings.NewReader(want + "\n^" + in.q.Base + "\n^" + strings.Join(append(taken, in.q.Base), "\n^") + "\n")
+	out, err := c.output(ctx)
+	if err != nil {
+		return err
+	}
+	oids := strings.Fields(string(out))
+	if len(oids) > maxAgentCommits {
+		oids = oids[1:]
+		received.Notes = append(received.Notes,
+			fmt.Sprintf("only the last %d of the agent's own commits stand on the branch", maxAgentCommits))
+	}
+	if len(oids) == 0 {
+		return nil
+	}
+	c = in.git("cat-file", "--batch")
+	c.stdin = strings.NewReader(strings.Join(oids, "\n") + "\n")
+	if out, err = c.output(ctx); err != nil {
+		return err
+	}
+	received.Commits, err = parseCommits(out, len(oids))
+	return err
+}
+
+// parseCommits reads what cat-file --batch printed about n commits.
+// ParentTree holds the first parent's commit until parents looks it up.
+func parseCommits(out []byte, n int) ([]AgentCommit, error) {
+	var found []AgentCommit
+	for range n {
+		head, rest, ok := bytes.Cut(out, []byte{'\n'})
+		f := strings.Fields(string(head))
+		if !ok || len(f) != 3 || f[1] != "commit" {
+			return nil, fault.New(fault.Denied, "cannot read a commit: git says %q", printable(string(head)))
+		}
+		size, err := strconv.Atoi(f[2])
+		if err != nil || size < 0 || size+1 > len(rest) {
+			return nil, fault.New(fault.Denied, "cannot read the commit %s", f[0])
+		}
+		if size > maxMessage {
+			return nil, fault.New(fault.Denied, "cannot take the commit %s: its message is longer than %d bytes", f[0], maxMessage)
+		}
+		c, err := parseCommit(f[0], rest[:size])
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, c)
+		out = rest[size+1:]
+	}
+	return found, nil
+}
+
+// parseCommit reads one commit object. Signatures and other headers are left
+// behind: they would not hold for the commit that is made of it.
+func parseCommit(oid string, object []byte) (AgentCommit, error) {
+	header, message, ok := bytes.Cut(object, []byte("\n\n"))
+	if !ok {
+		header = bytes.TrimSuffix(object, []byte("\n"))
+	}
+	c := AgentCommit{Oid: oid, Message: bytes.ReplaceAll(message, []byte{0}, nil)}
+	for line := range strings.SplitSeq(string(header), "\n") {
+		key, value, _ := strings.Cut(line, " ")
+		switch key {
+		case "tree":
+			c.Tree = value
+		case "parent":
+			if c.ParentTree == "" {
+				c.ParentTree = value
+			}
+		case "author":
+			c.Author = parseSignature(value)
+		case "committer":
+			c.Committer = parseSignature(value)
+		case "encoding":
+			if len(value) < 64 && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == "" {
+				c.Encoding = value
+			}
+		}
+	}
+	if !isOid(c.Tree) || (c.ParentTree != "" && !isOid(c.ParentTree)) {
+		return AgentCommit{}, fault.New(fault.Denied, "cannot read the commit %s", oid)
+	}
+	return c, nil
+}
+
+// parseSignature reads "Name <email> seconds zone".
+func parseSignature(s string) Signature {
+	name, rest, _ := strings.Cut(s, "<")
+	email, when, _ := strings.Cut(rest, ">")
+	sig := Signature{Name: strings.TrimSpace(name), Email: strings.TrimSpace(email)}
+	f := strings.Fields(when)
+	if len(f) != 2 {
+		sig.When = time.Unix(0, 0).UTC()
+		return sig
+	}
+	seconds, err := strconv.ParseInt(f[0], 10, 64)
+	if err != nil || seconds < 0 || seconds > 1<<40 {
+		seconds = 0
+	}
+	sig.When = time.Unix(seconds, 0).UTC()
+	zone, err := strconv.Atoi(f[1])
+	if offset := (zone/100)*3600 + (zone%100)*60; err == nil && offset != 0 && offset <= 14*3600 && offset >= -14*3600 {
+		sig.When = sig.When.In(time.FixedZone("", offset))
+	}
+	return sig
+}
+
+// emptyTree is the tree without entries, which git knows without having it.
+func (r *Repository) emptyTree() string {
+	h := newHash(r.ObjectFormat)
+	h.Write([]byte("tree 0\x00"))
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func (in intake) parents(ctx context.Context, commits []AgentCommit) error {
+	var ask strings.Builder
+	for _, c := range commits {
+		if c.ParentTree == "" {
+			c.ParentTree = in.r.emptyTree()
+		}
+		ask.WriteString(c.ParentTree + "^{tree}\n")
+	}
+	if len(commits) == 0 {
+		return nil
+	}
+	c := in.git("cat-file", "--batch-check=%(objectname) %(objecttype)")
+	c.stdin = strings.NewReader(ask.String())
+	out, err := c.output(ctx)
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	for n := range commits {
+		if n >= len(lines) || !strings.HasSuffix(lines[n], " tree") {
+			return fault.New(fault.Denied, "cannot find the parent of the commit %s", commits[n].Oid)
+		}
+		commits[n].ParentTree = strings.TrimSuffix(lines[n], " tree")
+	}
+	return nil
+}
+
+// verify looks at every path of every tree, each compared with the one before
+// and the first with the base, so that nothing is left unseen.
+func (in intake) verify(ctx context.Context, commits []AgentCommit) error {
+	before := in.q.Base + "^{tree}"
+	if len(commits) == 0 {
+		return nil
+	}
+	base, err := in.git("rev-parse", "--verify", before).line(ctx)
+	if err != nil {
+		return err
+	}
+	var pairs strings.Builder
+	for _, c := range commits {
+		fmt.Fprintf(&pairs, "%s %s\n", base, c.Tree)
+		base = c.Tree
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	c := in.git("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
+	c.stdin = strings.NewReader(pairs.String())
+	check := &pathCheck{stop: stop}
+	c.stdout = check
+	_, err = c.output(ctx)
+	if check.err != nil {
+		return check.err
+	}
+	return err
+}
+
+// pathCheck reads diff-tree's output as it comes: a few trees that hold each
+// other many times over can stand for more paths than any memory holds.
+type pathCheck struct {
+	stop  func()
+	err   error
+	rest  []byte
+	mode  uint32
+	path  bool // a path comes next
+	count int
+}
+
+func (p *pathCheck) Write(b []byte) (int, error) {
+	p.rest = append(p.rest, b...)
+	for p.err == nil {
+		// "<tree> <tree>\n" starts each pair, also with -z.
+		if !p.path && len(p.rest) > 0 && p.rest[0] != ':' {
+			_, rest, ok := bytes.Cut(p.rest, []byte{'\n'})
+			if !ok {
+				break
+			}
+			p.rest = rest
+			continue
+		}
+		token, rest, ok := bytes.Cut(p.rest, []byte{0})
+		if !ok {
+			if len(p.rest) > 4*maxPath {
+				p.fail("a path is longer than %d bytes", maxPath)
+			}
+			break
+		}
+		p.token(string(token))
+		p.rest = rest
+	}
+	return len(b), p.err
+}
+
+func (p *pathCheck) token(token string) {
+	if !p.path {
+		f := strings.Fields(token)
+		if len(f) != 5 {
+			p.fail("git diff-tree printed %q", printable(token))
+			return
+		}
+		p.mode, p.path = octal(f[1]), true
+		return
+	}
+	p.path = false
+	if p.count++; p.count > maxAgentPaths {
+		p.fail("they change more than %d paths", maxAgentPaths)
+	}
+	switch p.mode {
+	case 0: // a deletion
+		return
+	case modeFile, modeExecutable, modeLink, modeGitlink:
+	default:
+		p.fail("%q has the mode %o", token, p.mode)
+		return
+	}
+	if why := badPath(token, p.mode); why != "" {
+		p.fail("%q: %s", token, why)
+	}
+}
+
+func (p *pathCheck) fail(format string, args ...any) {
+	p.err = fault.New(fault.Denied, "cannot accept the trees: "+format, args...)
+	p.stop()
+}
+
+// copy moves the trees' objects into the host's store.
+func (in intake) copy(ctx context.Context, commits []AgentCommit) error {
+	if len(commits) == 0 {
+		return nil
+	}
+	var revs strings.Builder
+	for _, c := range commits {
+		revs.WriteString(c.Tree + "\n")
+	}
+	base, err := in.git("rev-parse", "--verify", in.q.Base+"^{tree}").line(ctx)
+	if err != nil {
+		return err
+	}
+	revs.WriteString("^" + base + "\n")
+	read, write, err := os.Pipe()
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot copy objects")
+	}
+	defer read.Close()
+	sent := make(chan error, 1)
+	go func() {
+		defer write.Close()
+		c := in.git("pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q")
+		c.stdin, c.stdout = strings.NewReader(revs.String()), write
+		_, err := c.output(ctx)
+		sent <- err
+	}()
+	c := in.r.git("index-pack", "--stdin")
+	c.config, c.stdin = []string{"core.fsync=none"}, read
+	out, err := c.output(ctx)
+	if err != nil {
+		_ = read.Close() // so that the sender ends
+	}
+	if err := errors.Join(err, <-sent); err != nil {
+		return err
+	}
+	return in.note(string(out))
+}
+
+// note tells Consolidate about the pack that index-pack left: "pack\t<hash>".
+func (in intake) note(out string) error {
+	_, name, ok := strings.Cut(strings.TrimSpace(out), "\t")
+	if !ok || !isOid(name) || in.q.State == "" {
+		return nil
+	}
+	f, err := os.OpenFile(in.q.State+packsSuffix, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "%s: \n", in.r.packPath("pack-"+name, ".pack"))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot write %q", in.q.State+packsSuffix)
+	}
+	return nil
+}

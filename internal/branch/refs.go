@@ -1,0 +1,150 @@
+package branch
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// The refs litterbox keeps beside the branches, one directory for each use.
+const (
+	heads       = "refs/heads/"
+	keepRefs    = "refs/litterbox/keep/"    // + sandbox id: its base, as long as the sandbox exists
+	historyRefs = "refs/litterbox/history/" // + sandbox id/n: what milestone n squashed
+	trashRefs   = "refs/litterbox/trash/"   // + name-stamp: tips of deleted sandboxes
+	previewRefs = "refs/litterbox/present/" // never exists; names a commit while it is made
+)
+
+// checkRef applies git-check-ref-format(1) to what follows prefix.
+func checkRef(name string) error {
+	bad := name == "" || name == "@" || name == "HEAD" || strings.HasPrefix(name, "-") ||
+		strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") ||
+		strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||
+		strings.ContainsAny(name, " ~^:?*[\\\x7f")
+	for _, component := range strings.Split(name, "/") {
+		bad = bad || strings.HasPrefix(component, ".") || strings.HasSuffix(component, ".lock")
+	}
+	for i := range len(name) {
+		bad = bad || name[i] < 0x20
+	}
+	if bad {
+		return fault.New(fault.Invalid, "cannot use %q as a branch name", name).WithHint("git help check-ref-format")
+	}
+	return nil
+}
+
+// Tip is the commit that a branch (short name) points at; NotFound when there
+// is none.
+func (r *Repository) Tip(ctx context.Context, branch string) (string, error) {
+	if err := checkRef(branch); err != nil {
+		return "", err
+	}
+	tip, err := r.git("rev-parse", "--verify", "--quiet", heads+branch+"^{commit}").line(ctx)
+	if exitCode(err) > 0 {
+		return "", fault.New(fault.NotFound, "cannot find the branch %q", branch).WithHint("git branch --list")
+	}
+	return tip, err
+}
+
+// CreateBranch makes a branch at commit, and with id also the ref that keeps
+// commit from being collected as long as sandbox id exists: both or none.
+// Nothing is ever replaced: AlreadyExists, Conflict (`fix` beside `fix/x`) or
+// Invalid.
+func (r *Repository) CreateBranch(ctx context.Context, branch, commit, id string) error {
+	if err := checkRef(branch); err != nil {
+		return err
+	}
+	lines := []string{"create " + heads + branch + "\x00" + commit + "\x00"}
+	if id != "" {
+		if err := checkRef(id); err != nil {
+			return err
+		}
+		lines = append(lines, "create "+keepRefs+id+"\x00"+commit+"\x00")
+	}
+	return r.updateRefs(ctx, "cannot create the branch", branch, lines...)
+}
+
+// Pin keeps commit from being collected as long as sandbox id exists.
+func (r *Repository) Pin(ctx context.Context, id, commit string) error {
+	if err := checkRef(id); err != nil {
+		return err
+	}
+	return r.updateRefs(ctx, "cannot keep the base of", id, "update "+keepRefs+id+"\x00"+commit+"\x00\x00")
+}
+
+// Unpin is the counterpart of Pin. A pin that is not there is no error. What
+// milestones squashed and what was deleted stays reachable.
+func (r *Repository) Unpin(ctx context.Context, id string) error {
+	if err := checkRef(id); err != nil {
+		return err
+	}
+	return r.updateRefs(ctx, "cannot release the base of", id, "delete "+keepRefs+id+"\x00\x00")
+}
+
+// updateRefs runs one transaction of git-update-ref(1) --stdin -z commands.
+func (r *Repository) updateRefs(ctx context.Context, verb, name string, lines ...string) error {
+	c := r.git("update-ref", "-m", "litterbox", "--stdin", "-z")
+	c.stdin = strings.NewReader(strings.Join(lines, ""))
+	_, err := c.output(ctx)
+	var f *gitFailure
+	if err == nil || !errors.As(err, &f) {
+		return err
+	}
+	nested := regexp.MustCompile(`'refs/heads/([^']+)' exists; cannot create 'refs/heads/([^']+)'`)
+	switch m := nested.FindStringSubmatch(f.Stderr); {
+	case m != nil:
+		return fault.New(fault.Conflict, "%s %q: the branch %q exists, and git cannot hold both", verb, m[2], m[1])
+	case strings.Contains(f.Stderr, "reference already exists"):
+		return fault.New(fault.AlreadyExists, "%s %q: it exists", verb, name)
+	case strings.Contains(f.Stderr, "but expected"), strings.Contains(f.Stderr, "unable to resolve reference"):
+		return fault.New(fault.Conflict, "%s %q: it moved meanwhile", verb, name)
+	}
+	return fault.Wrap(fault.Internal, err, "%s %q", verb, name)
+}
+
+// IsAncestor tells whether ancestor is reachable from descendant.
+func (r *Repository) IsAncestor(ctx context.Context, ancestor, descendant string) (bool, error) {
+	if !isOid(ancestor) || !isOid(descendant) {
+		return false, fault.New(fault.Invalid, "cannot compare %q with %q: not object ids", ancestor, descendant)
+	}
+	_, err := r.git("merge-base", "--is-ancestor", ancestor, descendant).output(ctx)
+	if exitCode(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Dirty tells whether the user's checkout holds changes that are not
+// committed, new files included. It reads only up to the first one.
+func (r *Repository) Dirty(ctx context.Context) (bool, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	c := r.checkout("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=dirty")
+	seen := &firstByte{stop: stop}
+	c.stdout = seen
+	_, err := c.output(ctx)
+	if seen.any {
+		return true, nil
+	}
+	if err != nil {
+		return false, fault.Wrap("", err, "cannot see whether %q has uncommitted changes", r.Top)
+	}
+	return false, nil
+}
+
+// firstByte ends its producer as soon as anything arrives.
+type firstByte struct {
+	any  bool
+	stop func()
+}
+
+func (f *firstByte) Write(p []byte) (int, error) {
+	if len(p) > 0 && !f.any {
+		f.any = true
+		f.stop()
+	}
+	return len(p), nil
+}

@@ -1,0 +1,226 @@
+// Package branch is everything git, by plumbing, on the host: where a
+// repository is, branches, the cached layers a sandbox starts from, commits of
+// what a sandbox changed, milestones, diff and merge.
+//
+// It never runs git in or against anything a sandbox can write. A sandbox's
+// files are read as data through descriptors that follow no links
+// ([Repository.Import]); the agent's own commits come as a pack into a private
+// quarantine ([Repository.Receive]). Ignore rules and built-in conversions are
+// its subpackages ignore and attribute. It knows nothing of drivers or records.
+//
+// Start reading at [Open] and [Repository.Import].
+package branch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Repository is a git repository on the host. Paths are absolute with
+// symbolic links resolved. It is safe for concurrent use.
+type Repository struct {
+	Location
+	ObjectFormat string // "sha1" or "sha256"
+	Head         string // commit of HEAD
+	HeadTree     string
+	HeadRef      string // "refs/heads/main"; empty when HEAD is detached
+
+	settings func() (*settings, error)
+}
+
+// Location says where a repository is.
+type Location struct {
+	Top       string // the work tree
+	GitDir    string // differs from CommonDir in a linked worktree
+	CommonDir string // holds objects and branches
+}
+
+// Open finds the repository that dir is in and reads HEAD. It fails with
+// NotFound outside of a repository, Invalid for a bare one and for an unborn
+// HEAD, and Unavailable when git is missing or too old.
+func Open(ctx context.Context, dir string) (*Repository, error) {
+	// The user's configuration is needed by nearly every caller of Open; read
+	// at the same time, on another processor, it costs no time.
+	settings := make(chan func() (*settings, error), 1)
+	go func() { settings <- readSettings(context.WithoutCancel(ctx), call{dir: dir}) }()
+
+	out, err := call{dir: dir, args: []string{
+		"rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format", "--git-dir",
+		"--git-common-dir", "--show-toplevel", "HEAD^{commit}", "HEAD^{tree}", "--symbolic-full-name", "HEAD",
+	}}.output(ctx)
+	f := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	switch {
+	case err != nil && exitCode(err) < 0:
+		return nil, err
+	case len(f) > 0 && strings.HasPrefix(f[0], "--"):
+		return nil, fault.New(fault.Unavailable, "cannot work with this old git").
+			WithHint("install git %s or newer", oldestGit)
+	case len(f) < 2:
+		return nil, notRepository(dir, err)
+	case f[0] == "true":
+		return nil, fault.New(fault.Invalid, "cannot work in the bare repository %q: it has no work tree", f[2]).
+			WithHint("git worktree add ../work && cd ../work")
+	case len(f) < 5:
+		return nil, fault.Wrap(fault.Invalid, err, "cannot work inside of the git directory %q", f[2]).
+			WithHint("cd %s", filepath.Dir(f[2]))
+	}
+	r := &Repository{Location: Location{Top: f[4], GitDir: f[2], CommonDir: f[3]}, ObjectFormat: f[1]}
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "cannot work in %q: HEAD has no commit yet", r.Top).
+			WithHint("git commit --allow-empty -m 'first commit'")
+	}
+	if len(f) != 8 {
+		return nil, fault.New(fault.Invalid, "cannot work in %q: a path with a line break is not supported", dir)
+	}
+	r.Head, r.HeadTree = f[5], f[6]
+	if f[7] != "HEAD" {
+		r.HeadRef = f[7]
+	}
+	r.settings = <-settings
+	return r, nil
+}
+
+func notRepository(dir string, err error) error {
+	var f *gitFailure
+	if errors.As(err, &f) && strings.Contains(f.Stderr, "dubious ownership") {
+		return fault.New(fault.Denied, "cannot use the repository at %q: another user owns it", dir).
+			WithHint("git config --global --add safe.directory %s", dir)
+	}
+	return fault.Wrap(fault.NotFound, err, "cannot find a git repository at %q", dir).
+		WithHint("git init && git commit --allow-empty -m 'first commit'")
+}
+
+// At is a repository known from a record: its common git directory, its work
+// tree (may be empty) and any object id. It starts no process; HEAD is not read.
+func At(commonDir, top, oid string) *Repository {
+	r := &Repository{Location: Location{Top: top, GitDir: commonDir, CommonDir: commonDir}, ObjectFormat: "sha1"}
+	if len(oid) == 64 {
+		r.ObjectFormat = "sha256"
+	}
+	if found, ok := Locate(top); top != "" && ok && found.CommonDir == commonDir {
+		r.GitDir = found.GitDir
+	}
+	r.settings = sync.OnceValues(func() (*settings, error) {
+		return readSettings(context.Background(), call{gitDir: r.CommonDir})()
+	})
+	return r
+}
+
+// Locate finds the repository of dir without starting git, for commands whose
+// time counts. It knows plain repositories and linked worktrees; where it
+// answers false, ask [Open].
+func Locate(dir string) (Location, bool) {
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return Location{}, false
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		dotGit := filepath.Join(dir, ".git")
+		info, err := os.Lstat(dotGit)
+		switch {
+		case err == nil && info.IsDir():
+			if _, err := os.Stat(filepath.Join(dotGit, "objects")); err != nil {
+				return Location{}, false
+			}
+			return Location{Top: dir, GitDir: dotGit, CommonDir: dotGit}, true
+		case err == nil && info.Mode().IsRegular():
+			return locateLinked(dir, dotGit)
+		case err == nil || dir == filepath.Dir(dir):
+			return Location{}, false
+		}
+	}
+}
+
+// locateLinked reads a .git file: gitrepository-layout(5), "gitdir: <path>".
+func locateLinked(top, dotGit string) (Location, bool) {
+	content, err := os.ReadFile(dotGit)
+	gitDir, ok := strings.CutPrefix(strings.TrimRight(string(content), "\n"), "gitdir: ")
+	if err != nil || !ok {
+		return Location{}, false
+	}
+	if !filepath.IsAbs(gitDir) {
+		gitDir = filepath.Join(top, gitDir)
+	}
+	common, err := os.ReadFile(filepath.Join(gitDir, "commondir"))
+	if err != nil { // a submodule or a separate git directory: leave it to git
+		return Location{}, false
+	}
+	commonDir := string(bytes.TrimRight(common, "\n"))
+	if !filepath.IsAbs(commonDir) {
+		commonDir = filepath.Join(gitDir, commonDir)
+	}
+	l := Location{Top: top}
+	l.GitDir, err = filepath.EvalSymlinks(gitDir)
+	if err == nil {
+		l.CommonDir, err = filepath.EvalSymlinks(commonDir)
+	}
+	return l, err == nil
+}
+
+// git is a process against this repository's common directory.
+func (r *Repository) git(args ...string) call {
+	return call{gitDir: r.CommonDir, args: args}
+}
+
+// checkout is a process against the user's checkout (its HEAD and index).
+func (r *Repository) checkout(args ...string) call {
+	return call{gitDir: r.GitDir, dir: r.Top, env: []string{"GIT_WORK_TREE=" + r.Top}, args: args}
+}
+
+// zero is the object id that means "does not exist".
+func (r *Repository) zero() string { return strings.Repeat("0", r.hexLen()) }
+
+func (r *Repository) hexLen() int {
+	if r.ObjectFormat == "sha256" {
+		return 64
+	}
+	return 40
+}
+
+// isOid tells whether s is a full object id.
+func isOid(s string) bool {
+	if len(s) != 40 && len(s) != 64 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Resolve finds the commit and tree that rev names, with any spelling
+// gitrevisions(7) allows. It fails with NotFound.
+func (r *Repository) Resolve(ctx context.Context, rev string) (commit, tree string, err error) {
+	if rev == "" || strings.ContainsAny(rev, "\n\x00") {
+		return "", "", fault.New(fault.Invalid, "cannot use %q as a revision", rev)
+	}
+	c := r.git("cat-file", "--batch-check=%(objectname) %(objecttype)")
+	// In a linked worktree HEAD is that worktree's; reading names from
+	// standard input leaves nothing for an option to hide in.
+	c.gitDir = r.GitDir
+	c.stdin = strings.NewReader(rev + "^{commit}\n" + rev + "^{tree}\n")
+	out, err := c.output(ctx)
+	if err != nil {
+		return "", "", fault.Wrap(fault.Internal, err, "cannot resolve %q", rev)
+	}
+	lines := strings.Split(string(out), "\n")
+	if len(lines) >= 2 && strings.HasSuffix(lines[0], " commit") && strings.HasSuffix(lines[1], " tree") {
+		return strings.TrimSuffix(lines[0], " commit"), strings.TrimSuffix(lines[1], " tree"), nil
+	}
+	if strings.Contains(string(out), " ambiguous") {
+		return "", "", fault.New(fault.Invalid, "cannot resolve %q: it is ambiguous", rev)
+	}
+	return "", "", fault.New(fault.NotFound, "cannot find a commit called %q", rev).WithHint("git log --oneline --all")
+}

@@ -1,0 +1,163 @@
+package branch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch/attribute"
+	"github.com/litterbox-sandbox/litterbox/internal/branch/ignore"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Source is where a sandbox's files lie, as the driver mounted them.
+type Source struct {
+	Upper  string   // receives every change; a sandbox may write it while we read
+	Layers []string // read-only, topmost first; no sandbox can write them
+}
+
+// Limits bound what one import reads. Zero fields mean the defaults.
+type Limits struct {
+	FileSize int64 // bytes of one file; 4 GiB
+	Entries  int   // paths in the upper directory; 2,000,000
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.FileSize <= 0 {
+		l.FileSize = 4 << 30
+	}
+	if l.Entries <= 0 {
+		l.Entries = 2_000_000
+	}
+	return l
+}
+
+const (
+	// inMemory is how much of one file is held in memory; larger ones are
+	// copied to a temporary file first, because a file can grow while it is read.
+	inMemory = 64 << 20
+	// convertible is the size up to which conversions apply; git's own limit
+	// is core.bigFileThreshold, 512 MiB.
+	convertible = 512 << 20
+	// racyWindow: a file that changed this shortly before a scan may change
+	// again without its times showing it (the kernel's clock ticks every
+	// 1 to 10 ms), so it is hashed again the next time.
+	racyWindow = 20 * time.Millisecond
+	maxNotes   = 40
+)
+
+// sink receives the blobs that are new.
+type sink func(size int64, content io.Reader) error
+
+// scan reads the upper directory of a sandbox.
+type scan struct {
+	source   Source
+	old      *delta
+	limits   Limits
+	format   string // object format
+	spoolDir string
+	emit     sink
+
+	ignore     *ignore.Stack
+	attributes *attribute.Stack
+	settings   attribute.Settings
+	convert    bool                       // some conversion may apply everywhere
+	forced     map[string]struct{}        // tracked by the agent's own commits
+	gitlinks   map[string]file            // recorded by the agent's own commits
+	storedCRLF func(path string) bool     // of the blob committed last
+	largeFile  func(content []byte) error // keeps what an LFS pointer points at
+
+	start   int64 // ns
+	entries int
+	below   []string // sorted paths that are tracked beside the layers
+	result  present
+}
+
+// present is what a scan found.
+type present struct {
+	files map[string]file
+	gone  map[string]struct{}
+	notes notes
+}
+
+// notes are sentences for the user about what stayed out; a hostile sandbox
+// cannot flood them.
+type notes struct {
+	lines   []string
+	dropped int
+}
+
+func (n *notes) add(format string, args ...any) {
+	if len(n.lines) >= maxNotes {
+		n.dropped++
+		return
+	}
+	n.lines = append(n.lines, fmt.Sprintf(format, args...))
+}
+
+func (n *notes) list() []string {
+	if n.dropped == 0 {
+		return n.lines
+	}
+	return append(slices.Clone(n.lines), fmt.Sprintf("and %d more", n.dropped))
+}
+
+// run walks the upper directory.
+func (s *scan) run(ctx context.Context) (*present, error) {
+	s.limits = s.limits.withDefaults()
+	s.start = time.Now().UnixNano()
+	s.result = present{files: map[string]file{}, gone: map[string]struct{}{}}
+	for path := range s.old.files {
+		s.below = append(s.below, path)
+	}
+	for path := range s.forced {
+		s.below = append(s.below, path)
+	}
+	slices.Sort(s.below)
+	if err := s.walk(ctx); err != nil {
+		return nil, fault.Wrap("", err, "cannot read the changes of the sandbox")
+	}
+	return &s.result, nil
+}
+
+// trackedBelow tells whether something below dir was committed before,
+// the layers left aside.
+func (s *scan) trackedBelow(dir string) bool {
+	at, _ := slices.BinarySearch(s.below, dir+"/")
+	return at < len(s.below) && strings.HasPrefix(s.below[at], dir+"/")
+}
+
+// keep leaves a path as it was last committed.
+func (s *scan) keep(path string) {
+	if f, ok := s.old.files[path]; ok {
+		s.result.files[path] = f
+	}
+	if _, ok := s.old.gone[path]; ok {
+		s.result.gone[path] = struct{}{}
+	}
+}
+
+// keepBelow leaves a directory and everything in it as it was last committed.
+func (s *scan) keepBelow(dir string) {
+	s.keep(dir)
+	for path := range s.old.files {
+		if strings.HasPrefix(path, dir+"/") {
+			s.keep(path)
+		}
+	}
+	for path := range s.old.gone {
+		if strings.HasPrefix(path, dir+"/") {
+			s.keep(path)
+		}
+	}
+}
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}

@@ -1,0 +1,390 @@
+package branch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch/attribute"
+	"github.com/litterbox-sandbox/litterbox/internal/branch/ignore"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// walker is a scan under way: the descriptors it works with.
+type walker struct {
+	*scan
+	upper  root
+	layers layerStack
+}
+
+// directory is one directory of the upper layer on the way down.
+type directory struct {
+	path          string
+	visible       []int // layers that show through here
+	tracked       []int // layers that had it, opaque or not: what git's index would know
+	ignore        *ignore.Stack
+	attributes    *attribute.Stack
+	hasAttributes bool
+	ignored       bool // only what is tracked counts in here
+}
+
+func (s *scan) walk(ctx context.Context) error {
+	upper, err := openRoot(s.source.Upper)
+	if err != nil {
+		return err
+	}
+	defer upper.f.Close()
+	layers, err := openLayers(s.source.Layers)
+	if err != nil {
+		return err
+	}
+	defer layers.close()
+	w := &walker{scan: s, upper: upper, layers: layers}
+	top := &directory{
+		visible: layers.all(), tracked: layers.all(),
+		ignore: s.ignore, attributes: s.attributes,
+	}
+	d, err := upper.open("", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot open %q", s.source.Upper)
+	}
+	defer d.Close()
+	switch opaque, err := overlayAttributes(d); {
+	case err != nil:
+		return err
+	case opaque:
+		return fault.New(fault.Unsupported, "cannot read %q: its top directory hides the layers", s.source.Upper)
+	}
+	if err := w.rules(top); err != nil {
+		return err
+	}
+	if err := w.read(ctx, d, top); err != nil {
+		return err
+	}
+	return w.release(top)
+}
+
+// rules enters a directory: its ignore and attribute files, as the merged view
+// of upper and layers has them.
+func (w *walker) rules(d *directory) error {
+	content, err := w.merged(d, ".gitignore")
+	if err != nil {
+		return err
+	}
+	if content != nil {
+		d.ignore = d.ignore.Enter(d.path, content)
+	}
+	content, err = w.merged(d, ".gitattributes")
+	if err != nil {
+		return err
+	}
+	if content != nil {
+		d.attributes, d.hasAttributes = d.attributes.Enter(d.path, content), true
+	}
+	return nil
+}
+
+// merged reads a file of the merged view. git does not follow a link here
+// (2.32), and neither do we.
+func (w *walker) merged(d *directory, name string) ([]byte, error) {
+	path := join(d.path, name)
+	f, err := w.upper.open(path, unix.O_PATH)
+	if errors.Is(err, unix.ENOENT) {
+		content, err := w.layers.read(d.visible, path)
+		if err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "cannot read %q", path)
+		}
+		return content, nil
+	}
+	if err == nil { // only a regular file is opened for reading
+		var st unix.Stat_t
+		err = unix.Fstat(int(f.Fd()), &st)
+		_ = f.Close() // O_PATH
+		if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return nil, nil
+		}
+	}
+	if err == nil {
+		f, err = w.upper.open(path, unix.O_RDONLY)
+	}
+	if err != nil {
+		var stays errStays
+		if err = unreadable(err); errors.As(err, &stays) {
+			return nil, nil // git goes on without it, too
+		}
+		return nil, err
+	}
+	defer f.Close()
+	content, err := readLimited(f, maxRules)
+	if err != nil {
+		w.result.notes.add("%q is not followed: it is too large", path)
+		return nil, nil
+	}
+	return content, nil
+}
+
+// read goes through the names of one directory.
+func (w *walker) read(ctx context.Context, f *os.File, d *directory) error {
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot read the directory %q", d.path)
+	}
+	slices.Sort(names) // the same notes and blobs in the same order every time
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(fault.Canceled, err, "cannot go on reading")
+		}
+		if w.entries++; w.entries > w.limits.Entries {
+			return fault.New(fault.Denied, "cannot read more than %d changed paths", w.limits.Entries).
+				WithHint("add what is generated to .gitignore")
+		}
+		if d.path == "" && name == ".git" {
+			continue
+		}
+		path := join(d.path, name)
+		st, err := statAt(f, name)
+		if err != nil {
+			continue // vanished meanwhile
+		}
+		mode := uint32(0)
+		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			mode = modeLink
+		}
+		if why := badPath(path, mode); why != "" {
+			w.result.notes.add("%q stays out: %s", path, why)
+			continue
+		}
+		if err := w.entry(ctx, f, d, name, path, &st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry decides about one name.
+func (w *walker) entry(ctx context.Context, f *os.File, d *directory, name, path string, st *unix.Stat_t) error {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return w.directory(ctx, d, path)
+	case unix.S_IFREG, unix.S_IFLNK:
+		return w.file(ctx, f, d, name, path, st)
+	}
+	// A whiteout, or something git cannot hold: what the layers have is gone.
+	kind, _, err := w.layers.lookup(d.tracked, path)
+	if err != nil {
+		return err
+	}
+	if kind != layerNone {
+		w.result.gone[path] = struct{}{}
+	}
+	if !isWhiteout(st) && !w.ignored(d, path, false) {
+		w.result.notes.add("%q stays out: git cannot hold a socket, pipe or device", path)
+	}
+	return nil
+}
+
+func (w *walker) ignored(d *directory, path string, isDir bool) bool {
+	return d.ignored || d.ignore.Ignored(path, isDir)
+}
+
+func (w *walker) file(ctx context.Context, f *os.File, d *directory, name, path string, st *unix.Stat_t) error {
+	kind, _, err := w.layers.lookup(d.tracked, path)
+	if err != nil {
+		return err
+	}
+	_, known := w.old.files[path]
+	if !known {
+		_, known = w.forced[path]
+	}
+	if kind != layerFile && !known && w.ignored(d, path, false) {
+		if kind != layerNone { // a file where the layers have a directory
+			w.result.gone[path] = struct{}{}
+		}
+		return nil
+	}
+	old, had := w.old.files[path]
+	now := w.fileOf(st)
+	same := had && old.ino != 0 && old.mode&0o170000 == now.mode&0o170000 &&
+		old.ino == st.Ino && old.size == now.size && old.mtime == now.mtime && old.ctime == now.ctime
+	switch {
+	case same:
+		now.oid = old.oid
+	case now.mode == modeLink:
+		now, err = w.symlink(f, name, path, st)
+	default:
+		now, err = w.regular(ctx, w.upper, path, d)
+	}
+	var stays errStays
+	if errors.As(err, &stays) {
+		w.result.notes.add("%q stays as last committed: %s", path, stays.why)
+		w.keep(path)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if kind == layerDir || kind == layerGitlink {
+		w.result.gone[path] = struct{}{}
+	}
+	w.result.files[path] = now
+	return nil
+}
+
+func (w *walker) directory(ctx context.Context, d *directory, path string) error {
+	kind, tracked, err := w.layers.lookup(d.tracked, path)
+	if err != nil {
+		return err
+	}
+	link, linked := w.gitlinks[path]
+	if old, ok := w.old.files[path]; !linked && ok && old.mode == modeGitlink {
+		link, linked = old, true
+	}
+	if linked {
+		w.result.files[path] = link
+		return nil
+	}
+	if kind == layerGitlink {
+		return nil // the base's submodule stays as it is
+	}
+	if kind == layerFile {
+		w.result.gone[path] = struct{}{}
+	}
+	known := kind == layerDir || w.trackedBelow(path)
+	ignored := w.ignored(d, path, true)
+	if ignored && !known && kind == layerNone {
+		return nil
+	}
+	f, err := w.upper.open(path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		var stays errStays
+		if err = unreadable(err); !errors.As(err, &stays) {
+			return err
+		}
+		w.result.notes.add("%q stays as last committed: %s", path, stays.why)
+		w.keepBelow(path)
+		return nil
+	}
+	defer f.Close()
+	opaque, err := overlayAttributes(f)
+	if err != nil {
+		return err
+	}
+	sub := &directory{
+		path: path, tracked: tracked, ignored: ignored,
+		ignore: d.ignore, attributes: d.attributes, hasAttributes: d.hasAttributes,
+	}
+	if kind == layerDir && opaque {
+		w.result.gone[path] = struct{}{}
+	}
+	if !opaque && kind == layerDir {
+		if sub.visible, err = w.visible(d, path); err != nil {
+			return err
+		}
+	}
+	if !known { // else git, too, looks inside
+		if ignored {
+			return nil
+		}
+		if isRepository(f) {
+			w.result.notes.add("%q stays out: it is a git repository of its own", path)
+			return nil
+		}
+	}
+	if err := w.rules(sub); err != nil {
+		return err
+	}
+	return w.read(ctx, f, sub)
+}
+
+// visible is the subset of the layers that a merged directory shows.
+func (w *walker) visible(d *directory, path string) ([]int, error) {
+	kind, dirs, err := w.layers.lookup(d.visible, path)
+	if err != nil || kind != layerDir {
+		return nil, err
+	}
+	return dirs, nil
+}
+
+// isRepository tells whether a directory is the work tree of a repository of
+// its own, by what git looks for (setup.c, is_git_directory).
+func isRepository(d *os.File) bool {
+	st, err := statAt(d, ".git")
+	if err != nil {
+		return false
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFREG {
+		return true
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return false
+	}
+	r := root{d}
+	g, err := r.open(".git", unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return false
+	}
+	defer g.Close()
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := statAt(g, name); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// release forgets what the agent's own commits stopped tracking (git rm
+// --cached), as far as it is ignored: git would not add it again.
+func (w *walker) release(top *directory) error {
+	for path := range w.old.released {
+		kind, ignored, err := w.look(top, path)
+		if err != nil {
+			return err
+		}
+		if !ignored {
+			continue
+		}
+		delete(w.result.files, path)
+		if kind == layerFile {
+			w.result.gone[path] = struct{}{}
+		}
+	}
+	return nil
+}
+
+// look walks down to a path, to tell what the layers have there and whether it
+// is ignored.
+func (w *walker) look(d *directory, path string) (layerKind, bool, error) {
+	for i := range len(path) {
+		if path[i] != '/' {
+			continue
+		}
+		dir := path[:i]
+		sub := &directory{path: dir, ignored: w.ignored(d, dir, true), ignore: d.ignore, attributes: d.attributes}
+		var err error
+		if _, sub.tracked, err = w.layers.lookup(d.tracked, dir); err != nil {
+			return layerNone, false, err
+		}
+		if sub.visible, err = w.visible(d, dir); err != nil {
+			return layerNone, false, err
+		}
+		if f, err := w.upper.open(dir, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
+			opaque, err := overlayAttributes(f)
+			_ = f.Close()
+			if err != nil {
+				return layerNone, false, err
+			}
+			if opaque {
+				sub.visible = nil
+			}
+		}
+		if err := w.rules(sub); err != nil {
+			return layerNone, false, err
+		}
+		d = sub
+	}
+	kind, _, err := w.layers.lookup(d.tracked, path)
+	return kind, w.ignored(d, path, false), err
+}

@@ -1,0 +1,168 @@
+package branch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// settings is the user's effective git configuration, as data. It is the
+// human's own (system, global, repository); nothing in it comes from a sandbox.
+type settings struct {
+	values map[string]string // lower-case section and key; the last one wins
+}
+
+// readSettings runs git config and hands out a function with the outcome.
+func readSettings(ctx context.Context, c call) func() (*settings, error) {
+	c.args = []string{"config", "--list", "-z"}
+	out, err := c.output(ctx)
+	s := &settings{values: map[string]string{}}
+	for _, item := range bytes.Split(out, []byte{0}) {
+		if len(item) == 0 {
+			continue
+		}
+		key, value, valued := strings.Cut(string(item), "\n")
+		if !valued {
+			value = "true" // git-config(1): a key alone is a true boolean
+		}
+		s.values[key] = value
+	}
+	if err != nil {
+		err = fault.Wrap(fault.Invalid, err, "cannot read the git configuration").WithHint("git config --list")
+	}
+	return func() (*settings, error) { return s, err }
+}
+
+// truth reads a boolean as git does.
+func (s *settings) truth(key string) bool {
+	switch strings.ToLower(s.values[key]) {
+	case "true", "yes", "on", "1":
+		return true
+	}
+	return false
+}
+
+// autoCRLF gives core.autocrlf as "true", "input" or "false".
+func (s *settings) autoCRLF() string {
+	if strings.EqualFold(s.values["core.autocrlf"], "input") {
+		return "input"
+	}
+	if s.truth("core.autocrlf") {
+		return "true"
+	}
+	return "false"
+}
+
+// eol gives core.eol as "lf", "crlf" or "native".
+func (s *settings) eol() string {
+	switch v := strings.ToLower(s.values["core.eol"]); v {
+	case "lf", "crlf":
+		return v
+	}
+	return "native"
+}
+
+// maxRules is the largest ignore or attribute file that is read, in bytes; git
+// itself ignores attribute files beyond 100 MB (2.39).
+const maxRules = 16 << 20
+
+// userFile reads a file that configuration names, or the default below
+// XDG_CONFIG_HOME (gitignore(5), gitattributes(5)). A missing file is empty.
+func (s *settings) userFile(key, standard string) ([]byte, error) {
+	path, set := s.values[key]
+	home := os.Getenv("HOME")
+	switch {
+	case !set && os.Getenv("XDG_CONFIG_HOME") != "":
+		path = filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "git", standard)
+	case !set && home != "":
+		path = filepath.Join(home, ".config", "git", standard)
+	case strings.HasPrefix(path, "~/"):
+		path = filepath.Join(home, path[2:])
+	}
+	if path == "" || !filepath.IsAbs(path) {
+		return nil, nil
+	}
+	return readRules(path)
+}
+
+func readRules(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Denied, err, "cannot read %q", path)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxRules))
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "cannot read %q", path)
+	}
+	return content, nil
+}
+
+// rules are the user's ignore and attribute files outside of the work tree.
+type rules struct {
+	excludesFile, exclude []byte // core.excludesFile, info/exclude
+	attributesFile        []byte // core.attributesFile
+	attributes            []byte // info/attributes
+}
+
+func (r *Repository) rules(s *settings) (rules, error) {
+	var found rules
+	var errs [4]error
+	found.excludesFile, errs[0] = s.userFile("core.excludesfile", "ignore")
+	found.attributesFile, errs[1] = s.userFile("core.attributesfile", "attributes")
+	found.exclude, errs[2] = readRules(filepath.Join(r.CommonDir, "info", "exclude"))
+	found.attributes, errs[3] = readRules(filepath.Join(r.CommonDir, "info", "attributes"))
+	return found, errors.Join(errs[:]...)
+}
+
+// Identity is the author that the user's own commits would carry. It fails
+// with Invalid, and the commands to type, when none is configured.
+func (r *Repository) Identity(ctx context.Context) (sandbox.Identity, error) {
+	s, err := r.settings()
+	if err != nil {
+		return sandbox.Identity{}, err
+	}
+	first := func(candidates ...string) string {
+		for _, v := range candidates {
+			if v = strings.TrimSpace(v); v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	id := sandbox.Identity{
+		Name:  first(os.Getenv("GIT_AUTHOR_NAME"), s.values["author.name"], s.values["user.name"]),
+		Email: first(os.Getenv("GIT_AUTHOR_EMAIL"), s.values["author.email"], s.values["user.email"], os.Getenv("EMAIL")),
+	}
+	if id.Name != "" && id.Email != "" {
+		return id, nil
+	}
+	// git can still know one: from the password database and the host name.
+	c := r.git("var", "GIT_AUTHOR_IDENT")
+	for _, key := range []string{"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"} {
+		if v := os.Getenv(key); v != "" {
+			c.env = append(c.env, key+"="+v)
+		}
+	}
+	line, err := c.line(ctx)
+	name, rest, ok := strings.Cut(line, " <")
+	email, _, closed := strings.Cut(rest, "> ")
+	if err != nil || !ok || !closed || name == "" || email == "" {
+		return sandbox.Identity{}, fault.New(fault.Invalid, "cannot tell who the author of commits is: git has no name or email").
+			WithHint(`git config --global user.name "Your Name" && git config --global user.email you@example.com`)
+	}
+	return sandbox.Identity{Name: name, Email: email}, nil
+}

@@ -1,0 +1,151 @@
+package config
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// wrong makes a problem at a value.
+func wrong(v value, hint, format string, args ...any) []problem {
+	return []problem{{position: v.position, text: fmt.Sprintf(format, args...), hint: hint}}
+}
+
+func checkCommand(v value) []problem {
+	if len(v.items) > 0 && v.items[0].text == "" {
+		return wrong(v.items[0], "", "the command of container.setup-command is empty")
+	}
+	for _, item := range v.items {
+		if strings.ContainsRune(item.text, 0) {
+			return wrong(item, "", "an argument of container.setup-command holds a NUL byte")
+		}
+	}
+	return nil
+}
+
+// checkEnvironment allows the names that a POSIX shell can use.
+func checkEnvironment(v value) []problem {
+	var problems []problem
+	for _, entry := range v.items {
+		name := strings.TrimLeft(entry.name, "0123456789")
+		rest := strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+		if name == "" || name != entry.name || rest != "" {
+			problems = append(problems, wrong(entry, "", "%q is not a name for an environment variable", entry.name)...)
+		}
+		if strings.ContainsRune(entry.text, 0) {
+			problems = append(problems, wrong(entry, "", "the value of container.env.%s holds a NUL byte", dotted([]string{entry.name}))...)
+		}
+	}
+	return problems
+}
+
+// maxPrefix leaves room for the name in a path component of 255 bytes, with
+// git's ".lock" behind it.
+const maxPrefix = 128
+
+// checkPrefix wants a prefix that makes a valid branch out of every sandbox
+// name (git-check-ref-format(1)). Names are letters, digits and inner dashes,
+// so "lock" is the one that can complete something forbidden.
+func checkPrefix(v value) []problem {
+	for _, name := range []string{"x", "lock"} {
+		if why := badBranch(v.text + name); why != "" {
+			return wrong(v, `branch-prefix = "agent/"`, "git.branch-prefix %q does not make a branch name: %s", v.text, why)
+		}
+	}
+	if len(v.text) > maxPrefix {
+		return wrong(v, "", "git.branch-prefix is longer than %d bytes", maxPrefix)
+	}
+	return nil
+}
+
+// badBranch says why git would refuse a branch name; "" when it would not.
+func badBranch(name string) string {
+	switch {
+	case strings.HasPrefix(name, "-"):
+		return "it begins with a dash"
+	case strings.HasPrefix(name, "refs/"):
+		return `it begins with "refs/", which git puts in front itself`
+	case strings.Contains(name, ".."):
+		return `it holds ".."`
+	case strings.Contains(name, "@{"):
+		return `it holds "@{"`
+	}
+	for _, r := range name {
+		if r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) {
+			return fmt.Sprintf("it holds %q", r)
+		}
+		// git allows these; a listing that shows them would lie.
+		if !unicode.IsPrint(r) {
+			return fmt.Sprintf("it holds %q, which cannot be seen", r)
+		}
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case part == "":
+			return "a part of it between slashes is empty"
+		case strings.HasPrefix(part, "."):
+			return "a part of it begins with a dot"
+		case strings.HasSuffix(part, ".lock"):
+			return `a part of it ends with ".lock"`
+		}
+	}
+	return ""
+}
+
+// readPaths cleans the paths of mounts.read-only. What a path leads to through
+// symbolic links is the driver's to judge, at the time of the mount.
+func readPaths(v value) ([]string, []problem) {
+	var paths []string
+	var problems []problem
+	seen := map[string]bool{}
+	for _, item := range v.items {
+		clean, why := cleanPath(item.text)
+		if why == "" && seen[clean] {
+			why = "it is there twice"
+		}
+		if why != "" {
+			problems = append(problems, wrong(item, "", "cannot mount %q: %s", item.text, why)...)
+			continue
+		}
+		seen[clean] = true
+		paths = append(paths, clean)
+	}
+	return paths, problems
+}
+
+func cleanPath(typed string) (clean, why string) {
+	rest, home := strings.CutPrefix(typed, "~/")
+	switch {
+	case !home && !path.IsAbs(typed):
+		return "", "it is neither absolute nor begins with ~/"
+	case strings.ContainsFunc(typed, unicode.IsControl):
+		return "", "it holds a control character"
+	case slices.Contains(strings.Split(typed, "/"), ".."):
+		return "", `it holds ".."`
+	}
+	if home {
+		if clean = path.Join("~", rest); clean == "~" {
+			return "", "it is the whole home directory; name what is needed of it"
+		}
+		return clean, ""
+	}
+	clean = path.Clean(typed)
+	if clean == "/" {
+		return "", "it is the whole host"
+	}
+	for _, system := range []string{"/proc", "/sys", "/dev"} {
+		if clean == system || strings.HasPrefix(clean, system+"/") {
+			return "", "a sandbox has its own " + system
+		}
+	}
+	return clean, ""
+}
+
+func checkDurability(v value) []problem {
+	if d := Durability(v.text); d == Normal || d == Strict {
+		return nil
+	}
+	return wrong(v, `durability = "strict"`, "durability must be %q or %q, not %q", Normal, Strict, v.text)
+}

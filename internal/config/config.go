@@ -1,0 +1,91 @@
+// Package config reads what people configure: `.litterbox.toml` at the top of
+// a repository, and the user's own config.toml, strictly. A key that is
+// unknown, of the wrong type or not acted upon yet is an error with its line
+// and column, so that nobody relies on a line that does nothing.
+//
+// The repository's file is not trusted: it came with a clone. [Merge] leaves
+// out what would reach the host until the human has agreed to exactly this
+// content, which [Trust] remembers. The package decides nothing else and
+// mounts, runs and expands nothing.
+//
+// Start reading at keys.go, which lists every key.
+package config
+
+import (
+	"maps"
+	"slices"
+)
+
+// Config is one file, or after [Merge] what counts. The zero value is an
+// absent file.
+type Config struct {
+	Container  Container
+	Git        Git
+	Mounts     Mounts
+	Security   Security
+	Durability Durability // empty when not set: [Normal]
+
+	// Set names the keys that the file sets, sorted: a boolean that is false
+	// there is not the same as one that is missing.
+	Set []string
+	// File is where it was read, and Hash is [Hash] of the content; both are
+	// empty when there is no file. After Merge they are the repository's.
+	File string
+	Hash string
+}
+
+// Container is the section about the place itself.
+type Container struct {
+	SetupCommand []string          // arguments of one command, run once at creation
+	Env          map[string]string // environment of every command
+}
+
+// Git is the section about branches.
+type Git struct {
+	BranchPrefix string // put in front of the sandbox's name, as it stands
+}
+
+// Mounts is the section about host directories.
+type Mounts struct {
+	ReadOnly []string // clean absolute paths, or "~/" and a clean path
+}
+
+// Security is the section about weaker isolation.
+type Security struct {
+	Nested bool // inner user namespaces
+}
+
+// Durability says what a commit survives.
+type Durability string
+
+// The durabilities.
+const (
+	Normal Durability = "normal" // power loss may cost the last seconds
+	Strict Durability = "strict" // every commit is flushed
+)
+
+// Merge puts the repository's values above the user's defaults: environment
+// variables one by one, read-only mounts in addition, everything else as a
+// whole. Keys that need trust count from the repository only when it is
+// trusted; withheld names those that it sets and that were left out.
+func Merge(user, repo Config, trusted bool) (merged Config, withheld []string) {
+	merged = user
+	merged.File, merged.Hash = repo.File, repo.Hash
+	merged.Container.SetupCommand = slices.Clone(user.Container.SetupCommand)
+	merged.Container.Env = maps.Clone(user.Container.Env)
+	merged.Mounts.ReadOnly = slices.Clone(user.Mounts.ReadOnly)
+	merged.Set = slices.Clone(user.Set)
+	for _, key := range schema() {
+		switch {
+		case !slices.Contains(repo.Set, key.Name):
+		case key.NeedsTrust && !trusted:
+			withheld = append(withheld, key.Name)
+		default:
+			key.merge(&merged, repo)
+			merged.Set = append(merged.Set, key.Name)
+		}
+	}
+	slices.Sort(merged.Set)
+	merged.Set = slices.Compact(merged.Set)
+	return merged, withheld
+}

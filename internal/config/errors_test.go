@@ -1,0 +1,128 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+type refusal struct {
+	name, content, text, hint string
+	kind                      fault.Kind // empty means fault.Invalid
+}
+
+func rejected() []refusal {
+	return []refusal{
+		{name: "a typing error", content: "\n  contianer.env = { A = '1' }\n", text: `line 2, column 3: unknown key "contianer.env"`, hint: `did you mean "container.env"?`},
+		{name: "a typing error in a section", content: "[contianer]\nenv = 1\nmore = 2\n", text: `line 1, column 2: unknown key "contianer"`, hint: `did you mean "container"?`},
+		{name: "a key without its section", content: `setup-command = ["x"]`, text: `line 1, column 1: unknown key "setup-command"`, hint: `did you mean "container.setup-command"?`},
+		{name: "a key in another section", content: "[container]\nnestde = true", text: `line 2, column 1: unknown key "container.nestde"`, hint: `did you mean "security.nested"?`},
+		{name: "an underscore", content: "[git]\nbranch_prefix = 'a/'", text: `line 2, column 1: unknown key "git.branch_prefix"`, hint: `did you mean "git.branch-prefix"?`},
+		{name: "the wrong case", content: "Durability = 'strict'", text: `line 1, column 1: unknown key "Durability"`, hint: `did you mean "durability"?`},
+		{name: "nothing near", content: "[git]\nzzzzzzzzzz = 1", text: `line 2, column 1: unknown key "git.zzzzzzzzzz"`},
+		{name: "a dot inside quotes", content: `"container.env" = 1`, text: `line 1, column 1: unknown key "\"container.env\""`, hint: `did you mean "container.env"?`},
+		{name: "an escape sequence", content: `"\u001b[31mred" = 1`, text: `line 1, column 1: unknown key "\"\\x1b[31mred\""`},
+
+		{name: "a command as a string", content: "[container]\nsetup-command = 'npm ci'", text: "line 2, column 17: container.setup-command must be a list of strings, not a string", hint: `setup-command = ["sh", "-c", "npm ci"]`},
+		{name: "one word as a string", content: "[container]\nsetup-command = 'make'", text: "line 2, column 17: container.setup-command must be a list of strings, not a string", hint: `setup-command = ["make"]`},
+		{name: "a number in a list", content: "[container]\nsetup-command = [\n  'sleep',\n  1]", text: "line 4, column 3: every element of container.setup-command must be a string, not a number"},
+		{name: "a list in a list", content: "mounts.read-only = ['/a', ['/b']]", text: "line 1, column 20: every element of mounts.read-only must be a string, not a list"},
+		{name: "a number in the environment", content: "[container.env]\nA = '1'\nPORT = 80", text: "line 3, column 8: container.env.PORT must be a string, not a number"},
+		{name: "the same inline", content: "container.env = { A = '1', PORT = 80 }", text: "line 1, column 35: container.env.PORT must be a string, not a number"},
+		{name: "a table in the environment", content: "[container.env.A]\nB = '1'", text: "line 1, column 2: container.env.A must be a string, not a table"},
+		{name: "the same dotted", content: "container.env.A.B = '1'", text: "line 1, column 21: container.env.A must be a string, not a table"},
+		{name: "the same inline and dotted", content: "container.env = { A.B = '1' }", text: "line 1, column 25: container.env.A must be a string, not a table"},
+		{name: "the environment as a list", content: "container.env = ['A=1']", text: "line 1, column 17: container.env must be a table of strings, not a list"},
+		{name: "the environment as a list of tables", content: "[[container.env]]\nA = '1'", text: "line 1, column 3: container.env must be a table of strings, not a list of tables", hint: "[container.env]"},
+		{name: "a section as a list of tables", content: "[[git]]", text: "line 1, column 3: git must be a table, not a list of tables", hint: "[git]"},
+		{name: "a section as a value", content: "git = 'agent/'", text: "line 1, column 7: git must be a table, not a string", hint: "[git]"},
+		{name: "a key as a section", content: "[security.nested]\nx = 1", text: "line 1, column 2: security.nested must be true or false, not a table"},
+		{name: "a boolean as a string", content: "security.nested = 'true'", text: "line 1, column 19: security.nested must be true or false, not a string"},
+		{name: "a string as a date", content: "durability = 2026-01-02", text: "line 1, column 14: durability must be a string, not a date"},
+
+		{name: "an unknown durability", content: "durability = 'paranoid'", text: `line 1, column 14: durability must be "normal" or "strict", not "paranoid"`, hint: `durability = "strict"`},
+		{name: "a variable with a dash", content: "[container.env]\nA-B = '1'", text: `line 2, column 1: "A-B" is not a name for an environment variable`},
+		{name: "a variable that begins with a digit", content: "container.env = { 1A = '1' }", text: `line 1, column 19: "1A" is not a name for an environment variable`},
+		{name: "a NUL in a variable", content: `container.env.A = "\u0000"`, text: "line 1, column 1: the value of container.env.A holds a NUL byte"},
+		{name: "a NUL in an argument", content: `container.setup-command = ["a", "\u0000"]`, text: "line 1, column 33: an argument of container.setup-command holds a NUL byte"},
+		{name: "a command without a name", content: `container.setup-command = ["", "a"]`, text: "line 1, column 28: the command of container.setup-command is empty"},
+		{name: "a prefix with a space", content: "git.branch-prefix = 'my agent/'", text: `line 1, column 21: git.branch-prefix "my agent/" does not make a branch name: it holds ' '`, hint: `branch-prefix = "agent/"`},
+		{name: "a relative mount", content: "mounts.read-only = ['sdk']", text: `line 1, column 21: cannot mount "sdk": it is neither absolute nor begins with ~/`},
+		{name: "someone else's home", content: "mounts.read-only = ['~root/x']", text: `line 1, column 21: cannot mount "~root/x": it is neither absolute nor begins with ~/`},
+		{name: "the whole home", content: "mounts.read-only = ['~/.']", text: `line 1, column 21: cannot mount "~/.": it is the whole home directory; name what is needed of it`},
+		{name: "out of the home", content: "mounts.read-only = ['~/../x']", text: `line 1, column 21: cannot mount "~/../x": it holds ".."`},
+		{name: "the root", content: "mounts.read-only = ['//.']", text: `line 1, column 21: cannot mount "//.": it is the whole host`},
+		{name: "a mount below /proc", content: "mounts.read-only = ['/./proc//1/root']", text: `line 1, column 21: cannot mount "/./proc//1/root": a sandbox has its own /proc`},
+		{name: "/sys", content: "mounts.read-only = ['/sys']", text: `line 1, column 21: cannot mount "/sys": a sandbox has its own /sys`},
+		{name: "/dev", content: "mounts.read-only = ['/dev/']", text: `line 1, column 21: cannot mount "/dev/": a sandbox has its own /dev`},
+		{name: "a mount twice", content: "mounts.read-only = ['/a', '/b', '/a/']", text: `line 1, column 33: cannot mount "/a/": it is there twice`},
+		{name: "a mount with a newline", content: `mounts.read-only = ["/a\nb"]`, text: `line 1, column 21: cannot mount "/a\nb": it holds a control character`},
+
+		{name: "a planned section", content: "[network]\nallow = ['*']\n[network.dns]", kind: fault.Unsupported, text: `line 1, column 2: "network" is not supported by this version yet`, hint: `delete "network": it would have no effect`},
+		{name: "a planned section with a name", content: "[agents.claude]\ncommand = 'x'", kind: fault.Unsupported, text: `line 1, column 2: "agents" is not supported by this version yet`, hint: `delete "agents": it would have no effect`},
+		{name: "a planned key", content: "[container]\nbase-image = 'debian'", kind: fault.Unsupported, text: `line 2, column 1: "container.base-image" is not supported by this version yet`, hint: `delete "container.base-image": it would have no effect`},
+		{name: "a planned key inline", content: "container = { ports = { web = 80 } }", kind: fault.Unsupported, text: `line 1, column 15: "container.ports" is not supported by this version yet`, hint: `delete "container.ports": it would have no effect`},
+
+		{name: "no TOML", content: "[git]\nbranch-prefix = agent/\n", text: "line 2, column 17: unexpected character U+0061 'a' at start of value"},
+		{name: "a key twice", content: "durability = 'normal'\ndurability = 'strict'\n", text: "line 2, column 1: key durability is already defined"},
+		{
+			name:    "everything at once",
+			content: "durability = 'x'\ncontianer = 1\n[limits]\nmemory = '1G'\n[git]\nbranch-prefix = '-'\n[container]\nenv.'1' = ''\n",
+			text: `5 problems
+  line 1, column 14: durability must be "normal" or "strict", not "x" (durability = "strict")
+  line 2, column 1: unknown key "contianer" (did you mean "container"?)
+  line 3, column 2: "limits" is not supported by this version yet (delete "limits": it would have no effect)
+  line 6, column 17: git.branch-prefix "-" does not make a branch name: it begins with a dash (branch-prefix = "agent/")
+  line 8, column 1: "1" is not a name for an environment variable`,
+		},
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range rejected() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := config.Parse("/repo/.litterbox.toml", []byte(c.content))
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			if c.kind == "" {
+				c.kind = fault.Invalid
+			}
+			type seen struct {
+				Kind       fault.Kind
+				Text, Hint string
+			}
+			want := seen{c.kind, "cannot read /repo/.litterbox.toml: " + c.text, c.hint}
+			if diff := cmp.Diff(want, seen{fault.KindOf(err), err.Error(), fault.HintOf(err)}); diff != "" {
+				t.Errorf("(- want, + got):\n%s", diff)
+			}
+			checkError(t, err, strings.Count(c.content, "\n")+1)
+		})
+	}
+}
+
+func TestManyProblemsAreCounted(t *testing.T) {
+	t.Parallel()
+	_, err := config.Parse("f", []byte(strings.Repeat("[x]\n", 1)+manyKeys(5000)))
+	if err == nil || strings.Count(err.Error(), "\n") > 21 {
+		t.Errorf("got %v", err)
+	}
+	_, err = config.Parse("f", []byte(manyKeys(5000)))
+	if err == nil || !strings.HasSuffix(err.Error(), "\n  and 4980 more") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func manyKeys(count int) string {
+	var b strings.Builder
+	for i := range count {
+		b.WriteString("k" + strings.Repeat("x", i%7) + "-" + strings.Repeat("y", i/7) + " = 1\n")
+	}
+	return b.String()
+}

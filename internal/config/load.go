@@ -1,0 +1,91 @@
+package config
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// RepositoryFile is the name of the configuration at the top of a repository.
+const RepositoryFile = ".litterbox.toml"
+
+// MaxSize is the largest file that is read, in bytes.
+const MaxSize = 1 << 20
+
+// Load reads the configuration of the checkout at repoTop: the human's, never
+// a sandbox's. No file is no error. A symbolic link is refused: it comes with
+// a clone and could point at any file of the user's, whose lines would then be
+// quoted in errors.
+func Load(repoTop string) (Config, error) {
+	return read(filepath.Join(repoTop, RepositoryFile), syscall.O_NOFOLLOW)
+}
+
+// LoadUser reads the human's own configuration. No file is no error, and links
+// are followed: dotfiles are often kept elsewhere.
+func LoadUser() (Config, error) {
+	file, err := UserFile()
+	if err != nil {
+		return Config{}, err
+	}
+	return read(file, 0)
+}
+
+// UserFile is where the human's own configuration lies, there or not:
+// $XDG_CONFIG_HOME/litterbox/config.toml. A relative $XDG_CONFIG_HOME does not
+// count (XDG Base Directory Specification); then it is ~/.config.
+func UserFile() (string, error) {
+	base := os.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(base) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fault.Wrap(fault.Invalid, err, "cannot find the user's configuration").WithHint("export HOME=/home/you")
+		}
+		base = filepath.Join(home, ".config")
+	}
+	return filepath.Join(base, "litterbox", "config.toml"), nil
+}
+
+func read(file string, flags int) (Config, error) {
+	// O_NONBLOCK: opening a named pipe would wait for a writer for ever.
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Config{}, nil
+	case errors.Is(err, syscall.ELOOP):
+		return Config{}, fault.New(fault.Denied, "cannot read %s: it is a symbolic link", display(file)).
+			WithHint("put a regular file there")
+	case err != nil:
+		return Config{}, fault.New(fault.Unavailable, "cannot read %s: %v", display(file), cause(err))
+	}
+	defer f.Close() // read only: nothing can be lost
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return Config{}, fault.New(fault.Unavailable, "cannot read %s: %v", display(file), cause(err))
+	case !info.Mode().IsRegular():
+		return Config{}, fault.New(fault.Denied, "cannot read %s: it is not a regular file", display(file))
+	}
+	// One byte more than allowed, because the size may change while reading.
+	content, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	switch {
+	case err != nil:
+		return Config{}, fault.New(fault.Unavailable, "cannot read %s: %v", display(file), cause(err))
+	case len(content) > MaxSize:
+		return Config{}, fault.New(fault.Invalid, "cannot read %s: it is larger than %d bytes", display(file), MaxSize)
+	}
+	return Parse(file, content)
+}
+
+// cause drops the path that a PathError repeats.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Trust remembers which configuration of which repository the human agreed to.
+// A repository is known by its common git directory, so that its linked
+// worktrees share the answer; a file whose content changed is not trusted any
+// more. The methods may be called from any number of processes at once.
+type Trust struct {
+	File string // made with its directories at the first Grant
+}
+
+// trustVersion is the form of the file below. A newer program migrates older
+// ones; an older program refuses newer ones.
+const trustVersion = 1
+
+type trustRecord struct {
+	Version      int               `json:"version"`
+	Repositories map[string]string `json:"repositories"` // to Hash of the content
+}
+
+// Trusted tells whether the human agreed to this content of the repository's
+// configuration. On error the answer is no.
+func (t Trust) Trusted(repository, hash string) (bool, error) {
+	key, err := trustKey(repository)
+	if err != nil {
+		return false, err
+	}
+	record, err := t.load()
+	if err != nil {
+		return false, err
+	}
+	return hash != "" && record.Repositories[key] == hash, nil
+}
+
+// Grant records that the human agrees to the content with this hash, in place
+// of any earlier one.
+func (t Trust) Grant(repository, hash string) error {
+	if hash == "" {
+		return fault.New(fault.Invalid, "cannot trust the configuration of %q: there is none", repository)
+	}
+	return t.change(repository, func(known map[string]string, key string) { known[key] = hash })
+}
+
+// Revoke forgets the repository. One that is not known is no error.
+func (t Trust) Revoke(repository string) error {
+	return t.change(repository, func(known map[string]string, key string) { delete(known, key) })
+}
+
+// trustKey is the repository as a JSON string. Paths are bytes: JSON would
+// write different broken ones alike, and one repository would be trusted in
+// place of another. An absolute path never looks like the second form.
+func trustKey(repository string) (string, error) {
+	clean := filepath.Clean(repository)
+	switch {
+	case !filepath.IsAbs(clean):
+		return "", fault.New(fault.Internal, "cannot look up the trust of %q: the path is not absolute", repository)
+	case !utf8.ValidString(clean):
+		return "base64:" + base64.StdEncoding.EncodeToString([]byte(clean)), nil
+	}
+	return clean, nil
+}
+
+// change rewrites the file under its lock. The lock is a file of its own,
+// because the rename replaces the one that holds the record.
+func (t Trust) change(repository string, apply func(known map[string]string, key string)) (err error) {
+	key, err := trustKey(repository)
+	if err != nil {
+		return err
+	}
+	failed := func(err error) error {
+		return fault.New(fault.Unavailable, "cannot record trust in %s: %v", display(t.File), cause(err))
+	}
+	if err := os.MkdirAll(filepath.Dir(t.File), 0o700); err != nil {
+		return failed(err)
+	}
+	lock, err := os.OpenFile(t.File+".lock", os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return failed(err)
+	}
+	defer lock.Close() // and with it the lock goes
+	for {
+		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			return failed(err)
+		}
+	}
+	record, err := t.load()
+	if err != nil {
+		return err
+	}
+	apply(record.Repositories, key)
+	content, err := json.MarshalIndent(record, "", "  ")
+	if err != nil {
+		return failed(err)
+	}
+	if err := replace(t.File, append(content, '\n')); err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+func (t Trust) load() (trustRecord, error) {
+	empty := trustRecord{Version: trustVersion, Repositories: map[string]string{}}
+	content, err := os.ReadFile(t.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return empty, nil
+	}
+	if err != nil {
+		return trustRecord{}, fault.New(fault.Unavailable, "cannot read %s: %v", display(t.File), cause(err))
+	}
+	var record trustRecord
+	if err := json.Unmarshal(content, &record); err != nil {
+		return trustRecord{}, fault.New(fault.Internal, "cannot read %s: %v", display(t.File), err).
+			WithHint("delete it, and run litterbox trust in the repositories that need it")
+	}
+	if record.Version != trustVersion {
+		return trustRecord{}, fault.New(fault.Unsupported, "cannot read %s: it has version %d, this program knows %d", display(t.File), record.Version, trustVersion).
+			WithHint("use the newer litterbox that wrote it")
+	}
+	if record.Repositories == nil {
+		record.Repositories = map[string]string{}
+	}
+	return record, nil
+}
+
+// replace writes a file so that every reader, also after a crash, finds the
+// old content or the new one.
+func replace(file string, content []byte) (err error) {
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".trust-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreMissing(os.Remove(temporary.Name())))
+		}
+	}()
+	_, err = temporary.Write(content)
+	if err == nil {
+		// Before the rename, or a power loss can leave an empty file.
+		err = temporary.Sync()
+	}
+	if err := errors.Join(err, temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), file)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,141 @@
+package drivertest
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// surroundings: everything that a Spec says about the inside.
+func surroundings() []Check {
+	return []Check{
+		{
+			Name: "stands at the workspace",
+			Why:  "the project is at its original path, and commands run there",
+			Run:  standsAtTheWorkspace,
+		},
+		{
+			Name: "has the environment it was given",
+			Why:  "the environment is complete: a variable of the host that leaks may be a credential",
+			Run:  hasItsEnvironment,
+		},
+		{
+			Name: "keeps its home",
+			Why:  "HOME is persistent for the life of the sandbox",
+			Run:  keepsItsHome,
+		},
+		{
+			Name: "runs as its user",
+			Why:  "files made inside belong to the ids that the layers were made for, and tools want a name",
+			Run:  runsAsItsUser,
+		},
+		{
+			Name: "is called by its name",
+			Why:  "prompts and logs inside tell sandboxes apart by the host name",
+			Run:  isCalledByItsName,
+		},
+		{
+			Name: "mounts read-only",
+			Why:  "toolchains are the user's own files",
+			Run:  mountsReadOnly,
+		},
+	}
+}
+
+func standsAtTheWorkspace(ctx context.Context, env *Env) error {
+	return with(ctx, env, "stands", func(p *place) error {
+		return p.printing(ctx, workspacePath, "pwd")
+	})
+}
+
+// printing runs a command whose one line of output is known.
+func (p *place) printing(ctx context.Context, want string, argv ...string) error {
+	got, err := p.prints(ctx, argv...)
+	if err != nil {
+		return err
+	}
+	if got = strings.TrimSuffix(got, "\n"); got != want {
+		return wrong("%q prints %q inside, want %q", argv, got, want)
+	}
+	return nil
+}
+
+func hasItsEnvironment(ctx context.Context, env *Env) error {
+	return with(ctx, env, "environment", func(p *place) error {
+		printed, err := p.prints(ctx, "env")
+		if err != nil {
+			return err
+		}
+		got := map[string]string{}
+		for line := range strings.Lines(printed) {
+			key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+			got[key] = value
+		}
+		// The guest says where a command runs, as a shell would.
+		delete(got, "PWD")
+		if diff := cmp.Diff(p.spec.Env, got); diff != "" {
+			return wrong("the environment inside differs (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+func keepsItsHome(ctx context.Context, env *Env) error {
+	return with(ctx, env, "home", func(p *place) error {
+		if err := p.write(ctx, homePath+"/.profile", "mine\n"); err != nil {
+			return wrong("cannot write into HOME: %v", err)
+		}
+		if err := p.destroy(ctx, true); err != nil {
+			return err
+		}
+		if err := p.acquire(ctx); err != nil {
+			return err
+		}
+		return p.wants(ctx, homePath+"/.profile", "mine\n")
+	})
+}
+
+func runsAsItsUser(ctx context.Context, env *Env) error {
+	return with(ctx, env, "user", func(p *place) error {
+		for flag, want := range map[string]string{
+			"-u": strconv.Itoa(p.spec.User.UID), "-g": strconv.Itoa(p.spec.User.GID), "-un": p.spec.User.Name,
+		} {
+			if err := p.printing(ctx, want, "id", flag); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func isCalledByItsName(ctx context.Context, env *Env) error {
+	return with(ctx, env, "name", func(p *place) error {
+		return p.printing(ctx, p.spec.Name, "uname", "-n")
+	})
+}
+
+func mountsReadOnly(ctx context.Context, env *Env) error {
+	return with(ctx, env, "mounts", func(p *place) error {
+		for _, mount := range []struct{ target, source, content string }{
+			{mountedDir + "/tool", p.spec.Mounts[0].Source + "/tool", "a tool\n"},
+			{mountedFile, p.spec.Mounts[1].Source, "a setting\n"},
+		} {
+			if err := p.wants(ctx, mount.target, mount.content); err != nil {
+				return err
+			}
+			if err := p.write(ctx, mount.target, "replaced\n"); err == nil {
+				return wrong("%s can be written inside", mount.target)
+			}
+			if got, err := os.ReadFile(mount.source); err != nil || string(got) != mount.content {
+				return wrong("the host's %s holds %q (%v) after a write inside", mount.source, got, err)
+			}
+		}
+		if err := p.write(ctx, mountedDir+"/planted", "new\n"); err == nil {
+			return wrong("a new file can be made in a mounted directory")
+		}
+		return nil
+	})
+}

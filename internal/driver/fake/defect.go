@@ -1,0 +1,61 @@
+package fake
+
+// Defect is one thing that a driver can do wrong. Each fails one check of the
+// contract and no other, so that a check which passes everything is found out.
+//
+// To add one: 1. a constant and a line in [Defects], 2. the wrong behaviour,
+// in one place, 3. a line in the table of fake_test.go.
+type Defect string
+
+// The defects, in the order of the contract's checks.
+const (
+	GreetsWithAnotherVersion Defect = "greets with another version"
+	LosesExitCodes           Defect = "loses exit codes"
+	LetsStrangersIn          Defect = "lets strangers in"
+	AcquiresTwice            Defect = "acquires twice"
+	RemembersInMemory        Defect = "remembers leases in memory"
+	AttachesToNothing        Defect = "attaches to a destroyed place"
+	FailsSecondDestroy       Defect = "fails the second destroy"
+	FailsOrderlyDestroy      Defect = "fails to destroy what has ended"
+	LeavesProcesses          Defect = "leaves processes after destroy"
+	LeavesFailedPlaces       Defect = "leaves a place after a failure"
+	LeaksErrno               Defect = "leaks an errno"
+	RecoverEndsPlaces        Defect = "ends a healthy place in recover"
+	MissesKilledGuest        Defect = "misses that the guest was killed"
+	LosesFilesInCrash        Defect = "loses files in a crash"
+	LeavesCanceledPlaces     Defect = "leaves a place after a cancellation"
+	ReversesLayers           Defect = "reverses the layers"
+	WritesIntoLayers         Defect = "writes into layers"
+	HidesChanges             Defect = "keeps changes elsewhere"
+	ForgetsDeletions         Defect = "forgets deletions"
+	ChangesOwnership         Defect = "changes its mind about ownership"
+	StandsElsewhere          Defect = "runs commands elsewhere"
+	LeaksEnvironment         Defect = "leaks the host's environment"
+	ForgetsHome              Defect = "forgets the home"
+	RunsAsSomebodyElse       Defect = "runs as somebody else"
+	HasAnotherName           Defect = "has another host name"
+	MountsWritable           Defect = "mounts writable"
+	MixesPlaces              Defect = "mixes places up"
+	CarriesOneWire           Defect = "carries one wire"
+	PausesNothing            Defect = "pauses nothing"
+	RevertsNothing           Defect = "reverts nothing"
+	MeasuresNothing          Defect = "measures nothing"
+
+	// These declare less and pretend to do it all the same.
+	PretendsToPause   Defect = "pretends to pause"
+	PretendsToRevert  Defect = "pretends to revert"
+	PretendsToMeasure Defect = "pretends to measure"
+)
+
+// Defects lists every defect.
+func Defects() []Defect {
+	return []Defect{
+		GreetsWithAnotherVersion, LosesExitCodes, LetsStrangersIn, AcquiresTwice, RemembersInMemory,
+		AttachesToNothing, FailsSecondDestroy, FailsOrderlyDestroy, LeavesProcesses, LeavesFailedPlaces, LeaksErrno,
+		RecoverEndsPlaces, MissesKilledGuest, LosesFilesInCrash, LeavesCanceledPlaces,
+		ReversesLayers, WritesIntoLayers, HidesChanges, ForgetsDeletions, ChangesOwnership,
+		StandsElsewhere, LeaksEnvironment, ForgetsHome, RunsAsSomebodyElse, HasAnotherName, MountsWritable,
+		MixesPlaces, CarriesOneWire, PausesNothing, RevertsNothing, MeasuresNothing,
+		PretendsToPause, PretendsToRevert, PretendsToMeasure,
+	}
+}

@@ -1,0 +1,199 @@
+package fake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Name implements driver.Driver.
+func (Driver) Name() string { return "fake" }
+
+// Capabilities implements driver.Driver.
+func (d Driver) Capabilities() driver.Capabilities {
+	all := !d.options.Minimal
+	return driver.Capabilities{
+		Pause:     all && !d.has(PretendsToPause),
+		Snapshot:  all && !d.has(PretendsToRevert),
+		Metrics:   all && !d.has(PretendsToMeasure),
+		Isolation: []driver.Tier{{Isolation: sandbox.IsolationFull, Available: true}},
+	}
+}
+
+// Ownership implements driver.Driver: files belong to whoever runs this.
+func (d Driver) Ownership(string) driver.Ownership {
+	own := driver.Ownership{UID: 1000, GID: 1000, UpperUID: -1, UpperGID: -1}
+	if d.has(ChangesOwnership) {
+		d.machine.mu.Lock()
+		defer d.machine.mu.Unlock()
+		d.machine.asked++
+		own.GID += d.machine.asked
+	}
+	return own
+}
+
+// handle is what a lease keeps of a place.
+type handle struct {
+	Serial int `json:"serial"`
+}
+
+// Acquire implements driver.Driver.
+func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, error) {
+	lease := driver.Lease{ID: spec.SandboxID, SandboxID: spec.SandboxID, StateDir: spec.StateDir}
+	m := d.machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if old := m.places[spec.SandboxID]; old != nil && old.running() && !d.has(AcquiresTwice) {
+		return lease, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot acquire a place for %q: one runs", spec.Name)
+	}
+	if err := d.prepare(spec); err != nil {
+		return lease, err
+	}
+	m.serial++
+	p := d.newPlace(spec, m.serial)
+	if d.has(LosesFilesInCrash) && m.places[spec.SandboxID] != nil && m.places[spec.SandboxID].crashed {
+		if err := os.RemoveAll(spec.Workspace.Upper); err != nil {
+			return lease, mountFailed(err)
+		}
+	}
+	m.places[spec.SandboxID] = p
+	// A canceled start takes back what it has made.
+	if ctx.Err() != nil {
+		if !d.has(LeavesCanceledPlaces) {
+			p.end()
+			delete(m.places, spec.SandboxID)
+		}
+		return lease, fault.Wrap(fault.Canceled, ctx.Err(), "cannot acquire a place for %q", spec.Name)
+	}
+	d.mine.Store(spec.SandboxID, true)
+	words, err := json.Marshal(handle{m.serial})
+	lease.Handle = words
+	return lease, err
+}
+
+// prepare looks at everything that a mount would look at.
+func (d Driver) prepare(spec driver.Spec) error {
+	for _, layer := range spec.Workspace.Layers {
+		if _, err := os.Stat(layer); err != nil {
+			if d.has(LeavesFailedPlaces) {
+				d.machine.leaked = append(d.machine.leaked, spec.SandboxID)
+			}
+			if d.has(LeaksErrno) {
+				return fault.Wrap(fault.Unavailable, err, "cannot mount a layer")
+			}
+			return mountFailed(err)
+		}
+	}
+	for _, dir := range []string{spec.StateDir, spec.Workspace.Upper, filepath.Join(spec.StateDir, "home")} {
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return mountFailed(err)
+		}
+	}
+	return nil
+}
+
+func mountFailed(err error) error {
+	return fault.Wrap("", driver.ErrMountFailed, "cannot prepare the place: %v", err)
+}
+
+// find is the running place of a lease.
+func (d Driver) find(lease driver.Lease) (*place, error) {
+	lost := fault.Wrap("", driver.ErrMachineLost, "cannot reach the place of %q", lease.SandboxID)
+	var words handle
+	if err := json.Unmarshal(lease.Handle, &words); err != nil {
+		return nil, fault.New(fault.Internal, "cannot read the lease's handle: %v", err)
+	}
+	if _, ok := d.mine.Load(lease.SandboxID); !ok && d.has(RemembersInMemory) {
+		return nil, lost
+	}
+	p := d.machine.places[lease.SandboxID]
+	if p == nil || p.serial != words.Serial || !p.running() {
+		return p, lost
+	}
+	return p, nil
+}
+
+// Attach implements driver.Driver.
+func (d Driver) Attach(_ context.Context, lease driver.Lease) error {
+	d.machine.mu.Lock()
+	defer d.machine.mu.Unlock()
+	p, err := d.find(lease)
+	if err != nil && p == nil && d.has(AttachesToNothing) {
+		return nil
+	}
+	if err != nil && p != nil && p.crashed && d.has(MissesKilledGuest) {
+		return nil
+	}
+	return err
+}
+
+// Dial implements driver.Driver.
+func (d Driver) Dial(_ context.Context, lease driver.Lease) (net.Conn, error) {
+	d.machine.mu.Lock()
+	defer d.machine.mu.Unlock()
+	p, err := d.find(lease)
+	if err != nil {
+		return nil, err
+	}
+	if d.has(MixesPlaces) {
+		for _, other := range d.machine.places {
+			if other.running() && other.serial > p.serial {
+				p = other.dressedAs(p)
+			}
+		}
+	}
+	if d.has(CarriesOneWire) && p.wires() > 0 {
+		return nil, fault.Wrap("", driver.ErrUnreachable, "cannot open a second wire")
+	}
+	return p.dial(), nil
+}
+
+// Recover implements driver.Driver. Nothing here can be half gone.
+func (d Driver) Recover(_ context.Context, lease driver.Lease) ([]string, error) {
+	d.machine.mu.Lock()
+	defer d.machine.mu.Unlock()
+	if p, err := d.find(lease); err == nil && d.has(RecoverEndsPlaces) {
+		p.end()
+		return []string{"ended a place"}, nil
+	}
+	return nil, nil
+}
+
+// Destroy implements driver.Driver.
+func (d Driver) Destroy(_ context.Context, lease driver.Lease, force bool) error {
+	d.machine.mu.Lock()
+	defer d.machine.mu.Unlock()
+	p := d.machine.places[lease.SandboxID]
+	if p == nil {
+		if d.has(FailsSecondDestroy) {
+			return fault.Wrap("", driver.ErrMachineLost, "cannot destroy the place of %q", lease.SandboxID)
+		}
+		return nil
+	}
+	if !p.running() && !force && d.has(FailsOrderlyDestroy) {
+		return fault.Wrap("", driver.ErrMachineLost, "cannot destroy the place of %q", lease.SandboxID)
+	}
+	if d.has(LeavesProcesses) {
+		d.machine.leaked = append(d.machine.leaked, fmt.Sprintf("a process of %s", lease.SandboxID))
+	}
+	if d.has(ForgetsHome) {
+		if err := os.RemoveAll(p.home()); err != nil {
+			return mountFailed(err)
+		}
+	}
+	if d.has(ForgetsDeletions) {
+		delete(d.machine.deleted, p.spec.Workspace.Upper)
+	}
+	p.end()
+	delete(d.machine.places, lease.SandboxID)
+	return nil
+}

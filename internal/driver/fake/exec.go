@@ -1,0 +1,103 @@
+package fake
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// exec runs one of the built-in commands: those that the contract uses.
+func (p *place) exec(command *wire.Exec, in *wire.Reader, out *wire.Writer) (wire.Exit, error) {
+	if command == nil || len(command.Argv) == 0 {
+		return wire.Exit{}, fault.New(fault.Invalid, "cannot run nothing")
+	}
+	argv := make([]string, len(command.Argv))
+	for i, arg := range command.Argv {
+		argv[i] = string(arg)
+	}
+	started := time.Now()
+	code, err := p.builtin(argv, &input{in: in}, frames{out, wire.KindStdout})
+	if err != nil {
+		_ = out.Frame(wire.KindStderr, []byte(argv[0]+": "+err.Error()+"\n"))
+	}
+	if p.driver.has(LosesExitCodes) {
+		code = 0
+	}
+	return wire.Exit{Code: code, Duration: time.Since(started)}, nil
+}
+
+// frames is a stream of a command's output.
+type frames struct {
+	to   *wire.Writer
+	kind wire.Kind
+}
+
+func (f frames) Write(p []byte) (int, error) { return len(p), f.to.Frame(f.kind, p) }
+
+func (p *place) builtin(argv []string, stdin io.Reader, stdout io.Writer) (int, error) {
+	line := func(text string) (int, error) {
+		_, err := io.WriteString(stdout, text+"\n")
+		return 0, err
+	}
+	switch strings.Join(argv, " ") {
+	case "true":
+		return 0, nil
+	case "false":
+		return 1, nil
+	case "cat":
+		_, err := io.CopyBuffer(stdout, stdin, make([]byte, 1<<10))
+		return codeOf(err), err
+	case "env":
+		return line(p.environment())
+	case "pwd":
+		if p.driver.has(StandsElsewhere) {
+			return line("/")
+		}
+		return line(p.spec.Workspace.Path)
+	case "uname -n":
+		if p.driver.has(HasAnotherName) {
+			return line("localhost")
+		}
+		return line(p.spec.Name)
+	case "id -u":
+		if p.driver.has(RunsAsSomebodyElse) {
+			return line("0")
+		}
+		return line(strconv.Itoa(p.spec.User.UID))
+	case "id -g":
+		return line(strconv.Itoa(p.spec.User.GID))
+	case "id -un":
+		return line(p.spec.User.Name)
+	}
+	switch {
+	case argv[0] == "echo":
+		return line(strings.Join(argv[1:], " "))
+	case argv[0] == "rm" && len(argv) == 2:
+		err := p.remove(argv[1])
+		return codeOf(err), err
+	}
+	return 127, errors.New("not found")
+}
+
+func codeOf(err error) int {
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+func (p *place) environment() string {
+	lines := []string{"PWD=" + p.spec.Workspace.Path}
+	for key, value := range p.spec.Env {
+		lines = append(lines, key+"="+value)
+	}
+	if p.driver.has(LeaksEnvironment) {
+		lines = append(lines, "AWS_SECRET_ACCESS_KEY=of the host")
+	}
+	return strings.Join(lines, "\n")
+}

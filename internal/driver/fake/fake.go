@@ -1,0 +1,88 @@
+// Package fake is an in-memory driver: it passes the driver contract without
+// a kernel's help and so can stand in for a real one in tests, and it has
+// switchable defects, which prove that every check of the contract can fail.
+//
+// Its guest is a goroutine that answers the wire with a handful of built-in
+// commands. Files are real ones in the directories of the Spec, so that the
+// host's side sees what a real driver would leave; nothing else is isolated,
+// and nothing foreign must ever run here.
+//
+// Start reading at [Machine].
+package fake
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+)
+
+// Machine is what outlives a driver value: running places and the deletions
+// that an overlay would keep on disk. Its zero value is not ready; see
+// [NewMachine].
+type Machine struct {
+	mu      sync.Mutex
+	serial  int
+	places  map[string]*place   // by sandbox
+	leaked  []string            // what a defect forgot
+	deleted map[string]pathSet  // names removed from the layers, by upper directory
+	saved   map[string]snapshot // by handle
+	asked   int                 // calls of Ownership, for a defect
+}
+
+type pathSet map[string]bool
+
+// NewMachine makes a machine on which nothing runs.
+func NewMachine() *Machine {
+	return &Machine{places: map[string]*place{}, deleted: map[string]pathSet{}, saved: map[string]snapshot{}}
+}
+
+// Places names what runs.
+func (m *Machine) Places() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	running := slices.Clone(m.leaked)
+	for id, p := range m.places {
+		if p.running() {
+			running = append(running, id)
+		}
+	}
+	return running
+}
+
+// Kill ends the guest of a place as kill -9 does, behind the driver's back.
+func (m *Machine) Kill(lease driver.Lease) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.places[lease.SandboxID]
+	if p == nil {
+		return fmt.Errorf("cannot kill the guest of %q: there is none", lease.SandboxID)
+	}
+	p.crashed = true
+	p.end()
+	return nil
+}
+
+// Options choose a variant of the driver.
+type Options struct {
+	// Minimal declares no optional operation.
+	Minimal bool
+	// Defect is what shall be wrong with it; empty for a driver that passes.
+	Defect Defect
+}
+
+// Driver implements driver.Driver on a [Machine].
+type Driver struct {
+	machine *Machine
+	options Options
+	// mine are the leases that this value acquired; only a defect looks.
+	mine *sync.Map
+}
+
+// New makes a driver value, as every process that uses the machine would.
+func New(machine *Machine, options Options) Driver {
+	return Driver{machine: machine, options: options, mine: &sync.Map{}}
+}
+
+func (d Driver) has(defect Defect) bool { return d.options.Defect == defect }

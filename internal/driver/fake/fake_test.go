@@ -1,0 +1,119 @@
+package fake_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/drivertest"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/fake"
+)
+
+func newEnv(t testing.TB, options fake.Options) drivertest.Env {
+	machine := fake.NewMachine()
+	return drivertest.Env{
+		Dir:    t.TempDir(),
+		Driver: func() driver.Driver { return fake.New(machine, options) },
+		Kill:   func(_ context.Context, lease driver.Lease) error { return machine.Kill(lease) },
+		Places: func() ([]string, error) { return machine.Places(), nil },
+	}
+}
+
+func TestContract(t *testing.T) {
+	drivertest.RunTests(t, func(t testing.TB) drivertest.Env { return newEnv(t, fake.Options{}) })
+}
+
+// A driver that declares nothing passes by refusing.
+func TestContractMinimal(t *testing.T) {
+	drivertest.RunTests(t, func(t testing.TB) drivertest.Env { return newEnv(t, fake.Options{Minimal: true}) })
+}
+
+// caughtBy says which check each defect fails; "refused: " stands for the part
+// of a check that runs where the operation is not declared.
+func caughtBy() map[fake.Defect]string {
+	return map[fake.Defect]string{
+		fake.GreetsWithAnotherVersion: "says hello",
+		fake.LosesExitCodes:           "runs commands",
+		fake.LetsStrangersIn:          "answers its own keeper only",
+		fake.AcquiresTwice:            "acquires once",
+		fake.RemembersInMemory:        "is found from its record",
+		fake.AttachesToNothing:        "is lost after destroy",
+		fake.FailsSecondDestroy:       "destroys twice",
+		fake.FailsOrderlyDestroy:      "destroys after an orderly end",
+		fake.LeavesProcesses:          "destroys what runs",
+		fake.LeavesFailedPlaces:       "fails without a trace",
+		fake.LeaksErrno:               "seals foreign errors",
+		fake.RecoverEndsPlaces:        "recovers twice",
+		fake.MissesKilledGuest:        "notices a killed guest",
+		fake.LosesFilesInCrash:        "keeps files over a crash",
+		fake.LeavesCanceledPlaces:     "cancels without a trace",
+		fake.ReversesLayers:           "shows layers, topmost first",
+		fake.WritesIntoLayers:         "never changes a layer",
+		fake.HidesChanges:             "puts changes into the upper directory",
+		fake.ForgetsDeletions:         "keeps deletions",
+		fake.ChangesOwnership:         "answers ownership the same each time",
+		fake.StandsElsewhere:          "stands at the workspace",
+		fake.LeaksEnvironment:         "has the environment it was given",
+		fake.ForgetsHome:              "keeps its home",
+		fake.RunsAsSomebodyElse:       "runs as its user",
+		fake.HasAnotherName:           "is called by its name",
+		fake.MountsWritable:           "mounts read-only",
+		fake.MixesPlaces:              "holds many places apart",
+		fake.CarriesOneWire:           "carries many wires",
+		fake.PausesNothing:            "pauses and resumes",
+		fake.RevertsNothing:           "returns to a snapshot",
+		fake.MeasuresNothing:          "measures",
+		fake.PretendsToPause:          "refused: pauses and resumes",
+		fake.PretendsToRevert:         "refused: returns to a snapshot",
+		fake.PretendsToMeasure:        "refused: measures",
+	}
+}
+
+// A check that cannot fail is a defect of the contract.
+func TestEveryDefectFailsExactlyItsCheck(t *testing.T) {
+	for _, defect := range fake.Defects() {
+		t.Run(string(defect), func(t *testing.T) {
+			var failed []string
+			for _, check := range drivertest.Checks() {
+				env := newEnv(t, fake.Options{Defect: defect})
+				name := check.Name
+				if check.Needs != nil && !check.Needs(env.Driver().Capabilities()) {
+					name = "refused: " + name
+				}
+				// In a bubble, waiting for what never ends takes no time.
+				synctest.Test(t, func(t *testing.T) {
+					if check.Perform(t.Context(), &env) != nil {
+						failed = append(failed, name)
+					}
+				})
+			}
+			if diff := cmp.Diff([]string{caughtBy()[defect]}, failed); diff != "" {
+				t.Errorf("checks that fail (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEveryCheckHasADefect(t *testing.T) {
+	var want []string
+	for _, check := range drivertest.Checks() {
+		want = append(want, check.Name)
+		if check.Needs != nil {
+			want = append(want, "refused: "+check.Name)
+		}
+		if check.Why == "" || check.Run == nil || (check.Needs == nil) != (check.Absent == nil) {
+			t.Errorf("check %q is not whole", check.Name)
+		}
+	}
+	got := slices.Collect(maps.Values(caughtBy()))
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("checks that some defect fails (-all +failing):\n%s", diff)
+	}
+}

@@ -1,0 +1,122 @@
+package fake
+
+import (
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// place is one running place: a guest that is nothing but goroutines.
+type place struct {
+	driver  Driver
+	spec    driver.Spec
+	serial  int
+	started time.Time
+	crashed bool // ended by Kill; guarded by the machine
+
+	ended   chan struct{} // closed when the guest has ended
+	endOnce *sync.Once
+
+	mu    *sync.Mutex
+	conns map[*end]bool
+	gate  *sync.Cond // on mu
+	still *bool      // paused
+}
+
+func (d Driver) newPlace(spec driver.Spec, serial int) *place {
+	mu := &sync.Mutex{}
+	return &place{
+		driver: d, spec: spec, serial: serial, started: time.Now(),
+		ended: make(chan struct{}), endOnce: &sync.Once{},
+		mu: mu, gate: sync.NewCond(mu), conns: map[*end]bool{}, still: new(bool),
+	}
+}
+
+// dressedAs serves p's files to whoever holds the keys of another place.
+func (p *place) dressedAs(other *place) *place {
+	mixed := *p
+	mixed.spec.HostKey, mixed.spec.GuestKey = other.spec.HostKey, other.spec.GuestKey
+	return &mixed
+}
+
+func (p *place) running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *place) wires() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	open := 0
+	for conn := range p.conns {
+		if !conn.in.isClosed() {
+			open++
+		}
+	}
+	return open
+}
+
+// end takes the guest away and with it every stream.
+func (p *place) end() {
+	p.endOnce.Do(func() { close(p.ended) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		conn.Close()
+	}
+	*p.still = false
+	p.gate.Broadcast()
+}
+
+func (p *place) dial() net.Conn {
+	near, far := pipe()
+	p.mu.Lock()
+	p.conns[far] = true
+	p.mu.Unlock()
+	go func() {
+		// What goes wrong on a connection shows at its other end.
+		if p.driver.has(LetsStrangersIn) {
+			serveAnybody(far, p.spec.GuestKey, p.handle)
+		} else {
+			_ = wire.Serve(far, p.spec.GuestKey, p.spec.HostKey, p.handle)
+		}
+		p.mu.Lock()
+		delete(p.conns, far)
+		p.mu.Unlock()
+	}()
+	return near
+}
+
+func (p *place) setPaused(paused bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*p.still = paused
+	p.gate.Broadcast()
+}
+
+// waitWhilePaused is where a frozen guest stands.
+func (p *place) waitWhilePaused() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for *p.still {
+		p.gate.Wait()
+	}
+}
+
+// upper is where changes go.
+func (p *place) upper() string {
+	if p.driver.has(HidesChanges) {
+		return filepath.Join(p.spec.StateDir, "elsewhere")
+	}
+	return p.spec.Workspace.Upper
+}
+
+func (p *place) home() string { return filepath.Join(p.spec.StateDir, "home") }

@@ -1,0 +1,135 @@
+package namespace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+)
+
+// Attach implements driver.Driver.
+func (d Driver) Attach(ctx context.Context, lease driver.Lease) error {
+	conn, err := d.Dial(ctx, lease)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Dial implements driver.Driver: each call is a new connection to the guest's
+// socket.
+func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) {
+	place, err := decode(lease)
+	if err != nil {
+		return nil, err
+	}
+	if !process.Alive(place.Guest) {
+		return nil, fault.Wrap("", driver.ErrMachineLost, "cannot reach the sandbox")
+	}
+	var conn net.Conn
+	err = process.ShortPath(lease.StateDir, func(dir string) error {
+		var dialer net.Dialer
+		conn, err = dialer.DialContext(ctx, "unix", filepath.Join(dir, socketName))
+		return err
+	})
+	if err != nil {
+		return nil, fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot reach the sandbox")
+	}
+	return conn, nil
+}
+
+// destroyGrace is how long an asked-for end of the guest may take before it
+// is killed; the guest itself allows its processes less.
+const destroyGrace = 15 * time.Second
+
+// Destroy implements driver.Driver. Whoever wants an orderly end has asked the
+// guest over the wire (OpShutdown) before; without force this waits for it.
+// Killing the guest, PID 1 of its pid namespace, makes the kernel kill the rest.
+func (d Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) error {
+	place, err := decode(lease)
+	if err != nil {
+		return err
+	}
+	if !process.Alive(place.Guest) {
+		return nil
+	}
+	pidfd, err := unix.PidfdOpen(place.Guest.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot end the sandbox")
+	}
+	defer unix.Close(pidfd)
+	if !process.Alive(place.Guest) {
+		return nil // the pid was reused between the two looks
+	}
+	if !force && waitPidfd(ctx, pidfd, destroyGrace) {
+		return nil
+	}
+	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot end the sandbox")
+	}
+	if !waitPidfd(context.WithoutCancel(ctx), pidfd, destroyGrace) {
+		return fault.New(fault.Timeout, "cannot end the sandbox: process %d does not die", place.Guest.PID)
+	}
+	return nil
+}
+
+// waitPidfd waits until the process behind fd is gone.
+func waitPidfd(ctx context.Context, fd int, most time.Duration) bool {
+	deadline := time.Now().Add(most)
+	for {
+		left := time.Until(deadline)
+		if left <= 0 || ctx.Err() != nil {
+			return false
+		}
+		step := min(left, 100*time.Millisecond)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(step.Milliseconds())+1)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return false
+		}
+		if n > 0 {
+			return true
+		}
+	}
+}
+
+// Recover implements driver.Driver. The namespaces and mounts die with their
+// last process, so what a crash can leave is a socket without a listener.
+func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, error) {
+	place, err := decode(lease)
+	if err != nil {
+		return nil, err
+	}
+	if process.Alive(place.Guest) {
+		if err := d.Attach(ctx, lease); err == nil {
+			return nil, nil
+		}
+		if err := d.Destroy(ctx, lease, true); err != nil {
+			return nil, err
+		}
+		return []string{"ended a guest that did not answer"}, nil
+	}
+	if err := os.Remove(filepath.Join(lease.StateDir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot remove a stale socket")
+	}
+	return nil, nil
+}
+
+func decode(lease driver.Lease) (handle, error) {
+	var place handle
+	if err := json.Unmarshal(lease.Handle, &place); err != nil {
+		return place, fault.Wrap(fault.Internal, err, "cannot read the lease's handle")
+	}
+	return place, nil
+}

@@ -1,0 +1,54 @@
+// Package namespace is the embedded default driver: a place made of Linux
+// namespaces and an overlay, by an ordinary user, with nothing installed.
+//
+// This package is the parent side. What happens in the child, step by step,
+// is package stage; what system calls remain is package seccomp. It does not
+// know git: layers come ready from the engine.
+//
+// Start reading at [Driver.Acquire].
+package namespace
+
+import (
+	"context"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+)
+
+// Name of the driver in records and listings.
+const Name = "namespace"
+
+// Driver implements driver.Driver. The zero value is ready.
+type Driver struct{}
+
+// Name implements driver.Driver.
+func (Driver) Name() string { return Name }
+
+// Pause is not declared yet.
+func (Driver) Pause(context.Context, driver.Lease, string) error { return driver.ErrUnsupported }
+
+// Resume is not declared yet.
+func (Driver) Resume(context.Context, driver.Lease) error { return driver.ErrUnsupported }
+
+// Snapshot is not declared yet.
+func (Driver) Snapshot(context.Context, driver.Lease, string) (driver.Snapshot, error) {
+	return driver.Snapshot{}, driver.ErrUnsupported
+}
+
+// Revert is not declared yet.
+func (Driver) Revert(context.Context, driver.Lease, driver.Snapshot) error {
+	return driver.ErrUnsupported
+}
+
+// CollectMetrics is not declared yet.
+func (Driver) CollectMetrics(context.Context, driver.Lease) (driver.Metrics, error) {
+	return driver.Metrics{}, driver.ErrUnsupported
+}
+
+// Finding is one line of what Probe found about this machine.
+type Finding struct {
+	Name   string
+	OK     bool
+	Needed bool // the full tier needs it
+	Found  string
+	Mend   string // exact command
+}

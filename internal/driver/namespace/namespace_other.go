@@ -1,0 +1,42 @@
+//go:build !linux
+
+package namespace
+
+import (
+	"context"
+	"net"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+var errLinux = fault.Wrap("", driver.ErrUnsupported, "the namespace driver needs Linux").
+	WithHint("run litterbox inside a Linux machine or VM")
+
+// Capabilities implements driver.Driver: nothing on this system.
+func (Driver) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+
+// Acquire implements driver.Driver.
+func (Driver) Acquire(context.Context, driver.Spec) (driver.Lease, error) {
+	return driver.Lease{}, errLinux
+}
+
+// Attach implements driver.Driver.
+func (Driver) Attach(context.Context, driver.Lease) error { return errLinux }
+
+// Dial implements driver.Driver.
+func (Driver) Dial(context.Context, driver.Lease) (net.Conn, error) { return nil, errLinux }
+
+// Recover implements driver.Driver.
+func (Driver) Recover(context.Context, driver.Lease) ([]string, error) { return nil, errLinux }
+
+// Destroy implements driver.Driver.
+func (Driver) Destroy(context.Context, driver.Lease, bool) error { return errLinux }
+
+// Ownership implements driver.Driver.
+func (Driver) Ownership(string) driver.Ownership { return driver.Ownership{UpperUID: -1, UpperGID: -1} }
+
+// Probe says that Linux is missing.
+func (Driver) Probe(string) []Finding {
+	return []Finding{{Name: "system", Needed: true, Found: "not Linux", Mend: "run litterbox inside a Linux machine or VM"}}
+}

@@ -1,0 +1,131 @@
+package namespace
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
+)
+
+// shiftBase is where the ids of sandboxes run by root begin: above every
+// range that systemd-nspawn (0x80000–0x6fffffff) and useradd hand out, below
+// 2^31, which some programs cannot go past.
+const (
+	shiftBase  = 0x7000_0000
+	shiftCount = 1 << 24
+)
+
+// shiftFor gives each sandbox an id of its own, so that two of them cannot
+// touch each other's files even through a hole in both walls.
+func shiftFor(sandboxID string) int {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(sandboxID)) // never fails
+	return shiftBase + int(hash.Sum32()%shiftCount)
+}
+
+// Ownership implements driver.Driver. An inner uid 0 without capabilities
+// confuses tar, npm and others that then try to chown, so root's sandboxes
+// have an ordinary inner user.
+func (Driver) Ownership(sandboxID string) driver.Ownership {
+	if realRoot() {
+		shift := shiftFor(sandboxID)
+		return driver.Ownership{UID: ordinaryID, GID: ordinaryID, ChownLayers: true, UpperUID: shift, UpperGID: shift}
+	}
+	own := driver.Ownership{UID: os.Geteuid(), GID: os.Getegid(), UpperUID: -1, UpperGID: -1}
+	if own.UID == 0 {
+		own.UID, own.GID = ordinaryID, ordinaryID
+	}
+	return own
+}
+
+// ordinaryID is the first uid that useradd gives to a person.
+const ordinaryID = 1000
+
+// realRoot tells whether we hold CAP_SYS_ADMIN where it counts: then ids are
+// shifted. Root of a container without it goes the ordinary user's way.
+func realRoot() bool {
+	if os.Geteuid() != 0 {
+		return false
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if unix.Capget(&header, &data[0]) != nil {
+		return false
+	}
+	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
+// prepare makes the directories that become /tmp, HOME and so on. They persist.
+func prepare(spec driver.Spec, config stage.Config) error {
+	uid, gid := -1, -1 // leave as they are
+	if config.Shift != 0 {
+		uid, gid = config.Shift, config.Shift
+	}
+	dirs := []struct {
+		path string
+		mode fs.FileMode
+		own  bool
+	}{
+		{config.Root, 0o755, false},
+		{spec.Workspace.Work, 0o755, false},
+		{spec.Workspace.Upper, 0o755, true},
+		{filepath.Join(spec.StateDir, "tmp"), 0o1777, true},
+		{filepath.Join(spec.StateDir, "var-tmp"), 0o1777, true},
+		{filepath.Join(spec.StateDir, "home"), 0o700, true},
+	}
+	for _, dir := range dirs {
+		err := os.Mkdir(dir.path, dir.mode.Perm())
+		if errors.Is(err, fs.ErrExist) {
+			err = nil // from an earlier start, or made by the engine
+		} else if err == nil {
+			mode := dir.mode.Perm()
+			if dir.mode&0o1000 != 0 {
+				mode |= fs.ModeSticky
+			}
+			err = os.Chmod(dir.path, mode) // whatever the umask
+		}
+		if err == nil && dir.own {
+			err = os.Lchown(dir.path, uid, gid)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return writeEtc(filepath.Join(spec.StateDir, "etc"), spec)
+}
+
+// writeEtc fills the layer above the host's /etc.
+func writeEtc(dir string, spec driver.Spec) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	shell := spec.User.Shell
+	if shell == "" {
+		shell = "/bin/sh"
+	}
+	files := map[string]string{
+		"passwd": fmt.Sprintf("root:x:0:0:root:/root:/usr/sbin/nologin\n%s:x:%d:%d:litterbox:%s:%s\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+			spec.User.Name, spec.User.UID, spec.User.GID, spec.Home, shell),
+		"group":       fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", spec.User.Name, spec.User.GID),
+		"hosts":       fmt.Sprintf("127.0.0.1 localhost\n::1 localhost\n127.0.1.1 %s\n", spec.Name),
+		"hostname":    spec.Name + "\n",
+		"resolv.conf": "# This sandbox has no network.\n",
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return err
+		}
+		if err := os.Chmod(path, 0o644); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(dir, 0o755)
+}

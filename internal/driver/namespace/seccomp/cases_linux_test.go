@@ -1,0 +1,178 @@
+package seccomp_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/seccomp"
+)
+
+// sample is a call as a program may try it, with the answer that is promised.
+// The samples are written by hand, not taken from the table: they are what the
+// table is for.
+type sample struct {
+	Call   string
+	Args   [6]uint64
+	Errno  unix.Errno // 0: allowed
+	Nested unix.Errno // the same under Options.Nested
+}
+
+const (
+	eperm   = unix.EPERM
+	enosys  = unix.ENOSYS
+	garbage = 0xdead_beef << 32 // what the kernel ignores above an int
+	bad     = ^uint64(0)        // a bad pointer, descriptor, flag and command
+)
+
+func samples() []sample {
+	var all []sample
+	always := func(errno, nested unix.Errno, calls ...string) {
+		for _, call := range calls {
+			all = append(all, sample{call, [6]uint64{bad, bad, bad, bad, bad, bad}, errno, nested})
+		}
+	}
+	always(eperm, 0, "mount", "umount2", "pivot_root", "chroot", "setns", "open_tree", "open_tree_attr", "move_mount",
+		"fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "sethostname", "setdomainname")
+	always(eperm, eperm, "bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register",
+		"fanotify_init", "kcmp", "pidfd_getfd", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module",
+		"reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "syslog", "vhangup", "settimeofday", "clock_settime",
+		"clock_adjtime", "adjtimex", "iopl", "ioperm", "open_by_handle_at")
+	always(enosys, enosys, "clone3", "keyctl", "add_key", "request_key", "modify_ldt", "uselib", "ustat", "sysfs", "_sysctl",
+		"lookup_dcookie", "nfsservctl", "listns")
+	always(enosys, 0, "openat2")
+
+	add := func(errno, nested unix.Errno, call string, args ...uint64) {
+		s := sample{Call: call, Errno: errno, Nested: nested}
+		copy(s.Args[:], args)
+		all = append(all, s)
+	}
+	for _, flag := range []uint64{unix.CLONE_NEWNS, unix.CLONE_NEWCGROUP, unix.CLONE_NEWUTS, unix.CLONE_NEWIPC, unix.CLONE_NEWUSER, unix.CLONE_NEWPID, unix.CLONE_NEWNET} {
+		add(eperm, 0, "clone", flag|uint64(unix.SIGCHLD))
+		add(eperm, 0, "clone", flag|uint64(unix.SIGCHLD)|garbage)
+		add(eperm, 0, "unshare", flag)
+	}
+	add(eperm, 0, "unshare", unix.CLONE_NEWTIME)
+	add(0, 0, "unshare", unix.CLONE_FS)
+
+	// Terminals, also with the bits that passed CVE-2019-7303.
+	for _, request := range []uint64{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCCONS, unix.TIOCSETD} {
+		add(eperm, eperm, "ioctl", bad, request, bad)
+		add(eperm, eperm, "ioctl", bad, request|garbage, bad)
+	}
+	add(0, 0, "ioctl", bad, unix.TIOCGWINSZ, bad)
+	add(0, 0, "ioctl", bad, unix.FS_IOC_SETFLAGS, bad)
+
+	const inet, netlink, stream, raw = unix.AF_INET, unix.AF_NETLINK, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, unix.SOCK_RAW | unix.SOCK_CLOEXEC
+	for _, family := range []uint64{unix.AF_VSOCK, unix.AF_ALG, unix.AF_PACKET, unix.AF_TIPC, unix.AF_BLUETOOTH, unix.AF_XDP, unix.AF_KEY, unix.AF_RDS} {
+		add(unix.EAFNOSUPPORT, unix.EAFNOSUPPORT, "socket", family, raw)
+		add(unix.EAFNOSUPPORT, unix.EAFNOSUPPORT, "socketpair", family, stream, 0, bad)
+	}
+	for _, family := range []uint64{unix.AF_UNIX, inet, unix.AF_INET6, inet | garbage} {
+		add(0, 0, "socket", family, stream)
+		add(eperm, eperm, "socket", family, raw)
+		add(eperm, eperm, "socket", family, unix.SOCK_PACKET|garbage)
+	}
+	add(0, 0, "socket", netlink, raw, unix.NETLINK_ROUTE)
+	add(unix.EPROTONOSUPPORT, 0, "socket", netlink, raw, unix.NETLINK_NETFILTER)
+	for _, protocol := range []uint64{unix.NETLINK_GENERIC, unix.NETLINK_AUDIT, unix.NETLINK_KOBJECT_UEVENT, unix.NETLINK_XFRM, unix.NETLINK_SOCK_DIAG} {
+		add(unix.EPROTONOSUPPORT, unix.EPROTONOSUPPORT, "socket", netlink, raw, protocol)
+	}
+	add(0, 0, "socket", inet, stream, unix.IPPROTO_TCP)
+	for _, protocol := range []uint64{unix.IPPROTO_SCTP, unix.IPPROTO_DCCP, 115 /* L2TP */, 256 /* SMC */} {
+		add(unix.EPROTONOSUPPORT, unix.EPROTONOSUPPORT, "socket", inet, stream, protocol)
+	}
+
+	for _, mode := range []uint64{0o4755, 0o2755, 0o6644, 0o4000 | garbage} {
+		add(eperm, 0, "chmod", bad, mode)
+		add(eperm, 0, "fchmod", bad, mode)
+		add(eperm, 0, "fchmodat", bad, bad, mode)
+		add(eperm, 0, "fchmodat2", bad, bad, mode)
+		add(eperm, 0, "creat", bad, mode)
+		add(eperm, 0, "open", bad, unix.O_CREAT|unix.O_WRONLY, mode)
+		add(eperm, 0, "openat", bad, bad&^1, unix.O_CREAT, mode)
+		add(eperm, 0, "openat", bad, bad, unix.O_TMPFILE, mode)
+		add(0, 0, "open", bad, unix.O_RDONLY, mode)
+		add(0, 0, "openat", bad, bad, unix.O_DIRECTORY, mode)
+		add(eperm, 0, "mknod", bad, unix.S_IFREG|mode)
+		add(eperm, 0, "mknodat", bad, bad, unix.S_IFREG|mode)
+	}
+	add(0, 0, "fchmod", bad, 0o1777)
+	for _, kind := range []uint64{unix.S_IFBLK, unix.S_IFCHR} {
+		add(eperm, 0, "mknod", bad, kind|0o644)
+		add(eperm, 0, "mknodat", bad, bad, kind|0o644|garbage)
+	}
+	for _, kind := range []uint64{0, unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK} {
+		add(0, 0, "mknod", bad, kind|0o644)
+		add(0, 0, "mknodat", bad, bad, kind|0o644)
+	}
+
+	for _, persona := range []uint64{0, 0x8, 0x40000, 0x40008, 0x60000, 0xffffffff} {
+		add(0, 0, "personality", persona)
+	}
+	for _, persona := range []uint64{0x400000 /* READ_IMPLIES_EXEC */, 0x100000 /* MMAP_PAGE_ZERO */, 6, 0x40000 | 0x400000, 0x7fffffff} {
+		add(eperm, eperm, "personality", persona)
+	}
+
+	for _, call := range []string{"ptrace", "process_vm_readv", "process_vm_writev", "seccomp", "setxattr", "rename", "landlock_restrict_self", "memfd_create", "execve"} {
+		add(0, 0, call, bad, bad, bad, bad)
+	}
+	return all
+}
+
+func TestPromisedAnswers(t *testing.T) {
+	t.Parallel()
+	for _, arch := range arches() {
+		for _, nested := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/nested=%t", arch.Name, nested), func(t *testing.T) {
+				t.Parallel()
+				machine := compile(t, arch, seccomp.Sandbox(seccomp.Options{Nested: nested}))
+				covered := 0
+				for _, s := range samples() {
+					number := slices.Index(arch.Calls, s.Call)
+					if number < 0 {
+						continue // a call of the other architecture
+					}
+					covered++
+					want := s.Errno
+					if nested {
+						want = s.Nested
+					}
+					verdict := machine.verdict(t, arch.Audit, uint32(number), s.Args)
+					if verdict.Errno() != want || (want == 0 && verdict != seccomp.Allow) {
+						t.Errorf("%s%#x: %v, promised %v", s.Call, s.Args, verdict, want)
+					}
+				}
+				if covered < 100 {
+					t.Errorf("only %d samples apply", covered)
+				}
+			})
+		}
+	}
+}
+
+// Every call that the table denies outright must have a sample, so that the
+// kernel is asked about it too.
+func TestEveryDeniedCallHasASample(t *testing.T) {
+	t.Parallel()
+	tried := map[string]bool{}
+	for _, s := range samples() {
+		tried[s.Call] = tried[s.Call] || s.Errno != 0
+	}
+	// Numbers that were never given a body: the kernel itself says ENOSYS.
+	for _, call := range []string{"create_module", "get_kernel_syms", "query_module", "afs_syscall", "tuxcall", "security", "vserver", "getpmsg", "putpmsg", "epoll_ctl_old", "epoll_wait_old"} {
+		tried[call] = true
+	}
+	for _, rule := range seccomp.Sandbox(seccomp.Options{}).Rules {
+		for _, call := range rule.Calls {
+			if !tried[call] {
+				t.Errorf("no sample tries %s, which is denied because: %s", call, rule.Why)
+			}
+		}
+		if rule.Why == "" {
+			t.Errorf("no reason given for denying %q", rule.Calls)
+		}
+	}
+}

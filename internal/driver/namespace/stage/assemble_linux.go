@@ -1,0 +1,253 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// assembly builds the root file system at config.Root, in a mount namespace
+// that nobody else sees.
+type assembly struct {
+	config Config
+}
+
+func assemble(config Config) error {
+	// 0022 inside and for every mount point; the caller's umask is no business
+	// of the sandbox.
+	unix.Umask(0o022)
+	a := assembly{config}
+	steps := []struct {
+		what string
+		do   func() error
+	}{
+		// First of all nothing that follows may propagate to the host.
+		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
+		{"mount the root", a.root},
+		{"mount system directories", a.system},
+		{"mount /etc", a.etc},
+		{"mount /dev", a.dev},
+		{"mount scratch directories", a.scratch},
+		// HOME before what lies in it, and the workspace last of all: either
+		// can be below the other directories, never above HOME.
+		{"mount the home directory", a.home},
+		{"mount host directories", a.mounts},
+		{"mount the workspace", a.workspace},
+		// Mount points are made; from here on the root itself cannot change.
+		{"make the root read-only", func() error {
+			return unix.Mount("", config.Root, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "")
+		}},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("cannot %s: %w", step.what, err)
+		}
+	}
+	return nil
+}
+
+func (a assembly) root() error {
+	if err := unix.Mount("litterbox", a.config.Root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=4m,nr_inodes=4096"); err != nil {
+		return err
+	}
+	for _, dir := range []string{"proc", "sys", "var/lib", "var/cache", "var/log", "mnt", "media", "srv"} {
+		if err := os.MkdirAll(filepath.Join(a.config.Root, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	return os.Symlink("/run", filepath.Join(a.config.Root, "var/run"))
+}
+
+func (a assembly) system() error {
+	for _, dir := range systemDirs {
+		info, err := os.Lstat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			link, err := os.Readlink(dir)
+			if err == nil {
+				err = os.Symlink(link, filepath.Join(a.config.Root, dir))
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if !info.IsDir() {
+			continue
+		}
+		if err := a.readOnly(dir, dir); err != nil {
+			return err
+		}
+	}
+	for _, dir := range sysfsParts {
+		// A convenience for programs that count processors; a kernel without
+		// it, or a container that hides it, loses nothing else.
+		if _, err := os.Stat(dir); err == nil {
+			if err := a.readOnly(dir, dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readOnly binds a host directory or file and everything mounted below it,
+// read-only and without set-user-id or devices. The read-only flag is set on
+// the host's side of the wall: the sandbox never holds CAP_SYS_ADMIN over
+// this mount (compare CVE-2026-46695).
+func (a assembly) readOnly(source, name string) error {
+	info, err := os.Stat(source)
+	if err != nil {
+		return err
+	}
+	return a.onTarget(name, info.IsDir(), func(at string) error {
+		tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		if err != nil {
+			return fmt.Errorf("cannot clone the mount of %q: %w", source, err)
+		}
+		defer unix.Close(tree)
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+		if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+			return fmt.Errorf("cannot make %q read-only: %w", source, err)
+		}
+		return moveMount(tree, at)
+	})
+}
+
+// writable binds a directory of the sandbox's own state.
+func (a assembly) writable(source, name string) error {
+	return a.onTarget(name, true, func(at string) error {
+		tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(tree)
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+		if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+			return err
+		}
+		return moveMount(tree, at)
+	})
+}
+
+func moveMount(tree int, at string) error {
+	return unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS)
+}
+
+// etc is the host's /etc below a layer of ours that holds what must differ:
+// resolv.conf, passwd, group, hosts, hostname. An overlay without an upper
+// directory cannot be written by anybody.
+func (a assembly) etc() error {
+	layer := filepath.Join(a.config.StateDir, "etc")
+	return a.onTarget("/etc", true, func(at string) error {
+		return overlay(at, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, []string{layer, "/etc"}, "")
+	})
+}
+
+func (a assembly) dev() error {
+	if err := a.tmpfs("/dev", "mode=755,size=64k,nr_inodes=64", unix.MS_NOSUID|unix.MS_NOEXEC); err != nil {
+		return err
+	}
+	dev := filepath.Join(a.config.Root, "dev")
+	for _, name := range devices {
+		err := a.onTarget("/dev/"+name, false, func(at string) error {
+			return unix.Mount("/dev/"+name, at, "", unix.MS_BIND, "")
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for name, link := range deviceLinks {
+		if err := os.Symlink(link, filepath.Join(dev, name)); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dev, "pts"), 0o755); err != nil {
+		return err
+	}
+	return a.tmpfs("/dev/shm", "mode=1777", unix.MS_NOSUID|unix.MS_NODEV)
+}
+
+func (a assembly) tmpfs(name, options string, flags uintptr) error {
+	uid, gid := a.config.owner()
+	return a.onTarget(name, true, func(at string) error {
+		return unix.Mount("litterbox", at, "tmpfs", flags, fmt.Sprintf("%s,uid=%d,gid=%d", options, uid, gid))
+	})
+}
+
+func (a assembly) scratch() error {
+	if err := a.tmpfs("/run", "mode=755", unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+		return err
+	}
+	if err := a.writable(filepath.Join(a.config.StateDir, "tmp"), "/tmp"); err != nil {
+		return err
+	}
+	return a.writable(filepath.Join(a.config.StateDir, "var-tmp"), "/var/tmp")
+}
+
+func (a assembly) home() error {
+	return a.writable(filepath.Join(a.config.StateDir, "home"), a.config.Home)
+}
+
+func (a assembly) mounts() error {
+	for _, mount := range a.config.Mounts {
+		if err := a.readOnly(mount.Source, mount.Target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// workspace is an overlay: the project's files and its git directory as
+// read-only layers, and the sandbox's upper directory.
+func (a assembly) workspace() error {
+	w := a.config.Workspace
+	layers := w.Layers
+	if a.config.Shift != 0 {
+		var err error
+		if layers, err = a.shiftedLayers(); err != nil {
+			return err
+		}
+	}
+	return a.onTarget(w.Path, true, func(at string) error {
+		upper := fmt.Sprintf("upperdir=%s,workdir=%s", escapeOption(w.Upper), escapeOption(w.Work))
+		return overlay(at, unix.MS_NOSUID|unix.MS_NODEV, layers, upper)
+	})
+}
+
+// overlay mounts read-only layers, topmost first, and what else options say.
+// Everything the kernel could be configured to default to otherwise is said:
+// redirects and metacopies would make the upper directory unreadable for us.
+func overlay(at string, flags uintptr, layers []string, options string) error {
+	escaped := make([]string, len(layers))
+	for i, layer := range layers {
+		escaped[i] = escapeOption(layer)
+	}
+	data := "lowerdir=" + strings.Join(escaped, ":") + ",redirect_dir=nofollow,metacopy=off,index=off,xino=off"
+	if options != "" {
+		data += "," + options
+	}
+	// user.* instead of trusted.* attributes: a user namespace may not write
+	// the latter (kernel 5.11), and one format for both ways of running is
+	// one reader of the upper directory.
+	data += ",userxattr"
+	if len(data) >= os.Getpagesize() {
+		return errors.New("the layers' paths are longer than mount(2) takes")
+	}
+	return unix.Mount("litterbox", at, "overlay", flags, data)
+}
+
+// escapeOption protects what separates overlay options and layers.
+func escapeOption(path string) string {
+	return strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace(path)
+}

@@ -1,0 +1,67 @@
+// Package stage is the child side of the namespace driver: it turns a fresh
+// set of namespaces into a sandbox and then becomes the guest.
+//
+// It runs twice. As an ordinary user the second run does not exist: one
+// process, root of its own user namespace, assembles the root file system and
+// enters it. Run by root, real root assembles (so that lower layers can be
+// idmapped and every source can be reached), and a child in a user namespace
+// of shifted ids enters.
+//
+// Failure travels back over the status pipe as text; success is the guest's
+// first byte on the same pipe. Start reading at [Main].
+package stage
+
+import (
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+)
+
+// Descriptors that a stage inherits, in this order after the standard ones.
+const (
+	configFD = 3 // JSON of Config, read to its end
+	socketFD = 4 // listening Unix socket of the guest
+	statusFD = 5 // pipe back to the keeper
+)
+
+// The first bytes of the status pipe's messages.
+const (
+	StatusReady   = 1   // the guest serves (guest.Config.Ready)
+	StatusProcess = 'p' // followed by the guest's host pid in decimal and a newline
+	StatusError   = 'e' // followed by text up to the end
+)
+
+// Verbs of the child, as its first argument.
+const (
+	VerbAssemble = "stage"
+	VerbEnter    = "enter"
+	VerbGuest    = "guest"
+	VerbNothing  = "nothing" // ends at once: the namespaces could be made
+	VerbWait     = "wait"    // holds a user namespace until its standard input ends
+)
+
+// Config is everything a stage needs; it comes from the keeper, never from
+// the sandbox.
+type Config struct {
+	Root      string           `json:"root"` // empty directory on the host; the root file system is mounted there
+	StateDir  string           `json:"state_dir"`
+	Hostname  string           `json:"hostname"`
+	Workspace driver.Workspace `json:"workspace"`
+	Home      string           `json:"home"`
+	User      driver.User      `json:"user"`
+	Mounts    []driver.Mount   `json:"mounts"`
+	Env       []string         `json:"env"`
+	Nested    bool             `json:"nested"`
+	// Shift is the host's id of the inner user when real root runs the
+	// driver, and 0 otherwise.
+	Shift    int    `json:"shift"`
+	GuestKey []byte `json:"guest_key"`
+	HostKey  []byte `json:"host_key"`
+}
+
+// owner is the id that files made for the inner user get while assembling:
+// the shifted one under real root, our own in a user namespace.
+func (c Config) owner() (uid, gid int) {
+	if c.Shift != 0 {
+		return c.Shift, c.Shift
+	}
+	return c.User.UID, c.User.GID
+}

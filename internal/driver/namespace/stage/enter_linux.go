@@ -1,0 +1,137 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// enter makes the assembled root the only one and becomes the guest. It runs
+// as PID 1 of the sandbox's pid namespace, with all capabilities of its user
+// namespace, which it gives up here for good.
+func enter(config Config, data []byte) error {
+	steps := []struct {
+		what string
+		do   func() error
+	}{
+		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
+		{"bring up the loopback interface", loopbackUp},
+		{"set the host name", func() error { return unix.Sethostname([]byte(config.Hostname)) }},
+		{"unlock the root", func() error { return unlock(config) }},
+		// A new proc needs a fully visible proc in the same mount namespace
+		// (mount_too_revealing), so it is mounted before the old root goes.
+		{"mount /proc", func() error { return mountProc("proc") }},
+		{"mount /dev/pts", func() error {
+			return unix.Mount("devpts", "dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+		}},
+		{"change the root", func() error {
+			// The old root is stacked on the new one's mount point and taken
+			// away as a whole: pivot_root(2), "pivot_root(".", ".")".
+			if err := unix.PivotRoot(".", "."); err != nil {
+				return err
+			}
+			if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+				return err
+			}
+			return os.Chdir("/")
+		}},
+		{"enter the workspace", func() error { return os.Chdir(config.Workspace.Path) }},
+	}
+	self, err := unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("cannot open our own program: %w", err)
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("cannot %s: %w", step.what, err)
+		}
+	}
+	input, err := dataFile("config", data)
+	if err != nil {
+		return err
+	}
+	if err := unix.Dup3(int(input), configFD, 0); err != nil {
+		return fmt.Errorf("cannot hand on the configuration: %w", err)
+	}
+	// Descriptors beyond ours may come from whoever started litterbox; Go
+	// marks only its own as close-on-exec (compare CVE-2024-21626).
+	if err := unix.CloseRange(statusFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("cannot close inherited descriptors: %w", err)
+	}
+	if err := dropPrivileges(config, self); err != nil {
+		return err
+	}
+	argv := []string{"litterbox-guest", VerbGuest}
+	return execveat(self, argv, []string{})
+}
+
+// unlock makes the new root the current directory and a mount that
+// pivot_root takes. Mounts that came along from a more privileged mount
+// namespace are locked to their place; a recursive clone is not.
+func unlock(config Config) error {
+	if config.Shift == 0 {
+		return os.Chdir(config.Root)
+	}
+	tree, err := unix.OpenTree(unix.AT_FDCWD, ".", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, ".", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return err
+	}
+	return unix.Fchdir(tree)
+}
+
+func mountProc(at string) error {
+	if err := unix.Mount("proc", at, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return err
+	}
+	for _, name := range procReadOnly {
+		path := filepath.Join(at, name)
+		err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, "")
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err == nil {
+			err = unix.Mount("", path, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+		}
+		if err != nil {
+			return fmt.Errorf("cannot make %q read-only: %w", path, err)
+		}
+	}
+	for _, name := range procMasked {
+		path := filepath.Join(at, name)
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue // this kernel does not have it
+		}
+		if info.IsDir() {
+			err = unix.Mount("litterbox", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=0,mode=555")
+		} else {
+			err = unix.Mount("dev/null", path, "", unix.MS_BIND, "")
+		}
+		if err != nil {
+			return fmt.Errorf("cannot mask %q: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// loopbackUp makes 127.0.0.1 and ::1 work between processes inside.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
+}

@@ -1,0 +1,157 @@
+package namespace
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	llsyscall "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Capabilities implements driver.Driver.
+func (Driver) Capabilities() driver.Capabilities {
+	full := driver.Tier{Isolation: sandbox.IsolationFull, Available: true}
+	for _, obstacle := range obstacles() {
+		full.Available = false
+		full.Missing = append(full.Missing, obstacle.missing)
+		full.Mend = append(full.Mend, obstacle.mend)
+	}
+	return driver.Capabilities{SharedKernel: true, Isolation: []driver.Tier{full}}
+}
+
+type obstacle struct {
+	missing string
+	mend    string
+}
+
+// obstacles reads what the kernel says about user namespaces. It only reads
+// files and is cheap; Probe tries the real thing.
+func obstacles() []obstacle {
+	var found []obstacle
+	if major, minor := kernelVersion(); major < 5 || major == 5 && minor < 12 {
+		found = append(found, obstacle{
+			fmt.Sprintf("kernel %d.%d is older than 5.12, the first with mount_setattr and overlays in user namespaces", major, minor),
+			"install a newer kernel",
+		})
+	}
+	if realRoot() {
+		return found
+	}
+	if sysctl("user/max_user_namespaces") == "0" {
+		found = append(found, obstacle{"user namespaces are switched off (user.max_user_namespaces = 0)",
+			"sudo sysctl -w user.max_user_namespaces=15000"})
+	}
+	if sysctl("kernel/unprivileged_userns_clone") == "0" {
+		found = append(found, obstacle{"ordinary users may not make user namespaces (kernel.unprivileged_userns_clone = 0)",
+			"sudo sysctl -w kernel.unprivileged_userns_clone=1"})
+	}
+	if sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1" && !apparmorProfile() {
+		found = append(found, obstacle{"AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns = 1)",
+			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"})
+	}
+	return found
+}
+
+// apparmorProfile tells whether we run under a profile of our own, which can
+// grant userns; "unconfined" cannot on a restricting kernel.
+func apparmorProfile() bool {
+	data, err := os.ReadFile("/proc/self/attr/current")
+	return err == nil && !strings.HasPrefix(string(data), "unconfined")
+}
+
+func sysctl(name string) string {
+	data, err := os.ReadFile("/proc/sys/" + name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+func kernelVersion() (major, minor int) {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return 0, 0
+	}
+	parts := strings.SplitN(unix.ByteSliceToString(name.Release[:]), ".", 3)
+	if len(parts) < 2 {
+		return 0, 0
+	}
+	major, _ = strconv.Atoi(parts[0])
+	minor, _ = strconv.Atoi(strings.TrimRight(parts[1], "-+abcdefghijklmnopqrstuvwxyz"))
+	return major, minor
+}
+
+// requireFull fails closed where the full tier cannot be had.
+func requireFull() error {
+	found := obstacles()
+	if len(found) == 0 {
+		return nil
+	}
+	return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot isolate a sandbox here: %s", found[0].missing).
+		WithHint("%s", found[0].mend)
+}
+
+// Probe tries what a sandbox needs, without leaving anything behind.
+func (Driver) Probe(stateDir string) []Finding {
+	major, minor := kernelVersion()
+	findings := []Finding{{
+		Name: "kernel", Needed: true, OK: major > 5 || major == 5 && minor >= 12,
+		Found: fmt.Sprintf("%d.%d", major, minor), Mend: "install a kernel of 5.12 or newer",
+	}}
+	namespaces := Finding{Name: "user namespaces", Needed: true, OK: true, Found: "an ordinary user may make them"}
+	if realRoot() {
+		namespaces.Found = "run by root: ids are shifted"
+	}
+	if found := obstacles(); len(found) > 0 {
+		namespaces.OK, namespaces.Found, namespaces.Mend = false, found[0].missing, found[0].mend
+	} else if err := tryNamespaces(); err != nil {
+		namespaces.OK, namespaces.Found = false, err.Error()
+		namespaces.Mend = "run litterbox outside of the container, or start that with --security-opt seccomp=unconfined"
+	}
+	findings = append(findings, namespaces)
+
+	landlock := Finding{Name: "Landlock", OK: true, Mend: "boot with lsm=landlock,… (the first wall stands without it)"}
+	if abi, err := llsyscall.LandlockGetABIVersion(); err != nil {
+		landlock.OK, landlock.Found = false, "not in this kernel"
+	} else {
+		landlock.Found = fmt.Sprintf("ABI %d", abi)
+	}
+	findings = append(findings, landlock)
+
+	state := Finding{Name: "state directory", Needed: true, OK: true, Found: stateDir}
+	var fs unix.Statfs_t
+	switch err := unix.Statfs(stateDir, &fs); {
+	case err != nil:
+		state.OK, state.Found, state.Mend = false, err.Error(), "export XDG_STATE_HOME=/a/writable/directory"
+	case fs.Type == unix.OVERLAYFS_SUPER_MAGIC, fs.Type == unix.NFS_SUPER_MAGIC:
+		state.OK = false
+		state.Found = fmt.Sprintf("%s lies on a file system that cannot carry an overlay's upper directory", stateDir)
+		state.Mend = "export XDG_STATE_HOME=/a/directory/on/ext4-xfs-or-btrfs"
+	}
+	return append(findings, state)
+}
+
+// tryNamespaces starts a child with everything a stage starts with; the child
+// ends at once.
+func tryNamespaces() error {
+	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	if !realRoot() {
+		attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", stage.VerbNothing}, &os.ProcAttr{Env: []string{}, Sys: attr})
+	if err != nil {
+		return err
+	}
+	_, err = child.Wait()
+	return err
+}

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+type commitOptions struct {
+	onlyIfChanged bool
+}
+
+// commit puts the workspace as it is now onto the branch as one iteration,
+// after the commits that the agent made itself. It completes iteration and
+// reports whether there was a commit.
+func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iteration, options commitOptions) (bool, []string, error) {
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
+	if err != nil {
+		return false, nil, err
+	}
+	defer unlock()
+	fresh, err := e.Store.Sandbox(p.record.ID)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil, fault.New(fault.NotFound, "sandbox %q was deleted while the command ran", p.record.Name)
+	}
+	if err != nil {
+		return false, nil, err
+	}
+	*p.record = *fresh
+	if iteration.Number == 0 {
+		iteration.Number = p.record.Iterations + 1
+	}
+	agent, notes := e.agentCommits(ctx, p)
+	request := e.importRequest(p)
+	request.Agent = agent
+	request.OnlyIfChanged = options.onlyIfChanged && agent == nil
+	request.Subject = firstLine(iteration.Message, iteration.Kind+": "+iteration.Command)
+	request.Body = body(iteration)
+	request.Trailers = trailers(p.record.Name, iteration)
+	result, err := p.repo.Import(ctx, request)
+	if err != nil {
+		return false, notes, fault.Wrap("", err, "cannot commit what sandbox %q holds", p.record.Name)
+	}
+	notes = append(notes, result.Notes...)
+	if !result.Written {
+		return false, notes, nil
+	}
+	iteration.Commit, iteration.Changed, iteration.Notes = result.Commit, result.Changed, notes
+	iteration.Message = request.Subject
+	if err := e.Store.AppendIteration(p.record.ID, iteration); err != nil {
+		return true, notes, err
+	}
+	number := iteration.Number
+	if err := e.update(ctx, p, func(r *sandbox.Sandbox) {
+		r.Iterations = max(r.Iterations, number)
+		r.Last = result.Commit
+		if agent != nil {
+			r.InnerHead = agent.Head
+		}
+	}); err != nil {
+		return true, notes, err
+	}
+	if result.Consolidate {
+		// Housekeeping of the object store; a failure costs space, not work.
+		if err := p.repo.Consolidate(ctx, p.deltaFile()); err != nil {
+			notes = append(notes, "could not pack the branch's objects: "+err.Error())
+		}
+	}
+	return true, notes, nil
+}
+
+func (e *Engine) importRequest(p *place) branch.ImportRequest {
+	request := branch.ImportRequest{
+		Branch: p.record.Branch, State: p.deltaFile(), Base: p.record.Base, Last: p.record.Last,
+		Author: branch.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
+		Source: branch.Source{Upper: p.path("upper"), Layers: p.record.Layers},
+		Strict: e.Store.Strict,
+	}
+	return request
+}
+
+// agentCommits fetches the commits that the agent made in its own repository
+// since the last time, as a pack through a quarantine. Whatever is wrong with
+// them is a note: the workspace is committed all the same.
+func (e *Engine) agentCommits(ctx context.Context, p *place) (*branch.Received, []string) {
+	stream, err := p.dial(ctx)
+	if err != nil {
+		return nil, nil // not running: they come out at the next start
+	}
+	defer stream.Close()
+	head, err := wire.FindHead(ctx, stream)
+	if err != nil || head.Commit == "" {
+		return nil, nil
+	}
+	have, err := p.repo.InnerHead(ctx, p.deltaFile(), p.record.Branch)
+	if err != nil {
+		return nil, []string{"the agent's own commits were not taken over: " + err.Error()}
+	}
+	if head.Commit == have || have == "" && head.Commit == p.record.Base {
+		return nil, nil
+	}
+	received, err := e.receive(ctx, p, head.Commit, have)
+	if err != nil {
+		return nil, []string{"the agent's own commits were not taken over: " + err.Error()}
+	}
+	if len(received.Commits) == 0 {
+		return nil, received.Notes
+	}
+	return received, received.Notes
+}
+
+func (e *Engine) receive(ctx context.Context, p *place, want, have string) (*branch.Received, error) {
+	stream, err := p.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	pack, writer := io.Pipe()
+	go func() { writer.CloseWithError(wire.Export(ctx, stream, have, want, writer)) }()
+	defer pack.Close() // ends the export when the quarantine has seen enough
+	quarantine := branch.Quarantine{Dir: p.path("received"), GitLayer: p.record.Layers[len(p.record.Layers)-1], Base: p.record.Base, State: p.deltaFile()}
+	return p.repo.Receive(ctx, quarantine, pack, want, have)
+}
+
+// body is the part of a commit message below its first line.
+func body(iteration *sandbox.Iteration) string {
+	if iteration.Command == "" {
+		return ""
+	}
+	return "$ " + iteration.Command
+}
+
+// trailers are machine-readable lines at the end of a commit message.
+func trailers(name string, iteration *sandbox.Iteration) []branch.Trailer {
+	all := []branch.Trailer{
+		{Key: "Litterbox-Sandbox", Value: name},
+		{Key: "Litterbox-Iteration", Value: itoa(iteration.Number)},
+	}
+	switch iteration.Kind {
+	case "exec", "shell", "setup":
+		all = append(all, branch.Trailer{Key: "Litterbox-Exit-Code", Value: itoa(iteration.ExitCode)})
+	case "recovered":
+		all = append(all, branch.Trailer{Key: "Litterbox-Recovered", Value: "true"})
+	}
+	return all
+}
+
+// subjectLength is where a derived first line is cut, in characters.
+const subjectLength = 72
+
+// firstLine is the first line of a message, or one derived when it is empty.
+func firstLine(message, derived string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	if line != "" {
+		return line
+	}
+	line, _, _ = strings.Cut(derived, "\n")
+	if runes := []rune(line); len(runes) > subjectLength {
+		line = string(runes[:subjectLength-1]) + "…"
+	}
+	return line
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// settle commits what lies in the workspace uncommitted: the work of cycles
+// that died, of background processes and of shells that are still open.
+func (e *Engine) settle(ctx context.Context, p *place) error {
+	if err := e.recover(ctx, p); err != nil {
+		return err
+	}
+	if _, err := os.Stat(p.path("upper")); err != nil {
+		return nil // its files are gone; the branch is what there is
+	}
+	iteration := &sandbox.Iteration{Kind: "outside", Message: "changes made outside of a command", StartedAt: time.Now()}
+	_, notes, err := e.commit(ctx, p, iteration, commitOptions{onlyIfChanged: true})
+	p.note(notes...)
+	return err
+}

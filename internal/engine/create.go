@@ -1,0 +1,296 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Creation is what Create made, and what the user should know about it.
+type Creation struct {
+	Info
+	Notes []string `json:"-"`
+}
+
+// Create makes a sandbox: a branch at the base, an overlay on the shared
+// checkout of its tree, and a running place. Nothing that exists is replaced;
+// on an error or when ctx ends nothing is left behind.
+func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, error) {
+	name, err := sandbox.Slug(request.Name)
+	if err != nil {
+		return Creation{}, err
+	}
+	repo, err := branch.Open(ctx, request.Dir)
+	if err != nil {
+		return Creation{}, err
+	}
+	if err := checkWorkspace(repo.Top); err != nil {
+		return Creation{}, err
+	}
+	d, ok := e.Drivers[e.Default]
+	if !ok {
+		return Creation{}, fault.New(fault.Unsupported, "cannot create a sandbox: this program has no driver %q", e.Default)
+	}
+	merged, notes, err := e.settings(repo.Top, repo.CommonDir)
+	if err != nil {
+		return Creation{}, err
+	}
+	record := &sandbox.Sandbox{
+		Name: name, Repository: repo.Top, GitDir: repo.CommonDir, Branch: merged.Git.BranchPrefix + name,
+		Base: repo.Head, BaseTree: repo.HeadTree, BaseRef: strings.TrimPrefix(repo.HeadRef, "refs/heads/"),
+		Driver: d.Name(), Isolation: sandbox.IsolationFull, State: sandbox.Creating, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
+	}
+	if request.Base != "" {
+		if record.Base, record.BaseTree, err = repo.Resolve(ctx, request.Base); err != nil {
+			return Creation{}, err
+		}
+		record.BaseRef = request.Base
+	}
+	record.Milestone = record.Base
+	if err := e.claim(ctx, record); err != nil {
+		return Creation{}, err
+	}
+	p := &place{record: record, repo: repo, driver: d, config: merged, dir: e.Store.SandboxDir(record.ID), notes: notes}
+	if err := e.build(ctx, p, request); err != nil {
+		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
+	}
+	if len(merged.Container.SetupCommand) > 0 {
+		if err := e.setUp(ctx, p); err != nil {
+			return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
+		}
+	}
+	return Creation{Info: e.info(record, record.Base, sandbox.Running), Notes: p.notes}, nil
+}
+
+// claim takes the name. A claim whose creator died is cleared away first:
+// it never became a sandbox.
+func (e *Engine) claim(ctx context.Context, record *sandbox.Sandbox) error {
+	id, err := e.Store.Claim(record.GitDir, record.Name)
+	if fault.KindOf(err) == fault.AlreadyExists {
+		cleared, clearErr := e.clearDead(ctx, record.GitDir, record.Name)
+		if clearErr != nil {
+			return clearErr
+		}
+		if cleared {
+			id, err = e.Store.Claim(record.GitDir, record.Name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	record.ID = id
+	if record.Holder, err = process.Identify(os.Getpid()); err != nil {
+		return fault.Wrap(fault.Unsupported, err, "cannot create a sandbox on this system").
+			WithHint("run litterbox on Linux")
+	}
+	return e.Store.Save(record)
+}
+
+// build makes branch and place. They do not depend on each other, so they are
+// made at the same time.
+func (e *Engine) build(ctx context.Context, p *place, request CreateRequest) error {
+	record := p.record
+	identity, err := p.repo.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	record.Author = identity
+	dirty := make(chan bool, 1)
+	go func() {
+		// Only for a note: a status that fails here fails for the user too.
+		changed, err := p.repo.Dirty(ctx)
+		dirty <- changed && err == nil
+	}()
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := p.repo.CreateBranch(groupCtx, record.Branch, record.Base, record.ID); err != nil {
+			return err
+		}
+		return e.markBranch(p)
+	})
+	group.Go(func() error {
+		if err := errors.Join(e.prepareUpper(p), e.prepareHome(p)); err != nil {
+			return err
+		}
+		_, err := e.startKeeper(groupCtx, p, nil, request.AllowDegraded)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	select {
+	case changed := <-dirty:
+		if changed {
+			p.note("uncommitted changes in " + record.Repository + " stay out of the sandbox")
+		}
+	case <-time.After(dirtyPatience):
+		// git status takes its time in a large repository; a sandbox does not.
+		p.note("uncommitted changes, if there are any, stay out of the sandbox")
+	}
+	record.State = sandbox.Running
+	return e.Store.Save(record)
+}
+
+// dirtyPatience is how long a finished creation waits for git status.
+const dirtyPatience = 5 * time.Millisecond
+
+// branchMark lies beside the record once the branch is ours, so that a create
+// that failed earlier never touches a branch of somebody else.
+const branchMark = "branch-made"
+
+func (e *Engine) markBranch(p *place) error {
+	if err := os.WriteFile(p.path(branchMark), []byte(p.record.Branch+"\n"), 0o600); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot record the branch of sandbox %q", p.record.Name)
+	}
+	return nil
+}
+
+func (e *Engine) upperOwner(p *place) branch.Owner {
+	own := p.driver.Ownership(p.record.ID)
+	return branch.Owner{UID: own.UpperUID, GID: own.UpperGID, Chown: own.UpperUID >= 0}
+}
+
+func (e *Engine) prepareUpper(p *place) error {
+	return branch.PrepareUpper(p.path("upper"), p.record.Branch, p.record.Base, e.upperOwner(p))
+}
+
+// prepareHome writes the git identity into the sandbox's home, where the
+// agent's own commits find it.
+func (e *Engine) prepareHome(p *place) error {
+	home := p.path("home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot make the sandbox's home")
+	}
+	path := filepath.Join(home, ".gitconfig")
+	content := "[user]\n\tname = " + quoteConfig(p.record.Author.Name) + "\n\temail = " + quoteConfig(p.record.Author.Email) +
+		"\n[init]\n\tdefaultBranch = main\n[safe]\n\tdirectory = *\n"
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot write the sandbox's git identity")
+	}
+	if own := p.driver.Ownership(p.record.ID); own.UpperUID >= 0 {
+		for _, name := range []string{home, path} {
+			if err := os.Lchown(name, own.UpperUID, own.UpperGID); err != nil {
+				return fault.Wrap(fault.Unavailable, err, "cannot hand the sandbox its home")
+			}
+		}
+	}
+	return nil
+}
+
+// quoteConfig writes a value for a git configuration file (git-config(1), Values).
+func quoteConfig(value string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
+}
+
+// setUp runs container.setup-command once; what it printed is shown when it
+// fails, and what it changed is a commit of its own.
+func (e *Engine) setUp(ctx context.Context, p *place) error {
+	var output tail
+	result, err := e.execute(ctx, p, ExecRequest{
+		Name: p.record.Name, Argv: p.config.Container.SetupCommand, Kind: "setup", Message: "container.setup-command",
+		Streams: Streams{Stdout: &output, Stderr: &output},
+	})
+	if err != nil {
+		return err
+	}
+	if result.Exit.Code != 0 {
+		return fault.New(fault.Invalid, "cannot set up sandbox %q: container.setup-command exited %d; it said:\n%s",
+			p.record.Name, result.Exit.Code, output.String()).
+			WithHint("correct container.setup-command, then litterbox create %s", p.record.Name)
+	}
+	return nil
+}
+
+// discard takes back everything that an unfinished create has made.
+func (e *Engine) discard(ctx context.Context, p *place) error {
+	err := e.stop(ctx, p)
+	if _, statErr := os.Stat(p.path(branchMark)); statErr == nil {
+		if tip, tipErr := p.repo.Tip(ctx, p.record.Branch); tipErr == nil {
+			if tip == p.record.Base {
+				err = errors.Join(err, p.repo.DeleteBranch(ctx, p.record.Branch, tip))
+			} else {
+				// Set-up had committed something: it goes where deletions go.
+				_, _, trashErr := p.repo.Trash(ctx, p.record.Branch, p.record.Name, time.Now())
+				err = errors.Join(err, trashErr)
+			}
+		}
+	}
+	return errors.Join(err, p.repo.Unpin(ctx, p.record.ID), e.remove(p))
+}
+
+// clearDead removes what a create or delete that died has left of name. It
+// reports whether the name is free now.
+func (e *Engine) clearDead(ctx context.Context, gitDir, name string) (bool, error) {
+	id, err := e.Store.Claimed(gitDir, name)
+	if err != nil || id == "" {
+		return id == "", err
+	}
+	record, err := e.Store.Sandbox(id)
+	if errors.Is(err, os.ErrNotExist) {
+		// Claimed, and its creator died before the first record; a creator
+		// that lives writes the record within a moment.
+		return e.clearClaim(gitDir, name, id)
+	}
+	if err != nil {
+		return false, err
+	}
+	dead := (record.State == sandbox.Creating || record.State == sandbox.Deleting) && !process.Alive(record.Holder)
+	if !dead {
+		return false, nil
+	}
+	p := &place{record: record, repo: branch.At(gitDir, record.Repository, record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(id)}
+	return true, e.discard(ctx, p)
+}
+
+// claimAge is how long a claim without a record counts as being made.
+const claimAge = 10 * time.Second
+
+func (e *Engine) clearClaim(gitDir, name, id string) (bool, error) {
+	info, err := os.Stat(e.Store.SandboxDir(id))
+	if err == nil && time.Since(info.ModTime()) < claimAge {
+		return false, nil
+	}
+	if err := os.RemoveAll(e.Store.SandboxDir(id)); err != nil {
+		return false, fault.Wrap(fault.Unavailable, err, "cannot clear away a half-made sandbox")
+	}
+	return true, e.Store.Release(gitDir, name)
+}
+
+// unfinished says what a half-made or half-deleted sandbox needs.
+func (e *Engine) unfinished(record *sandbox.Sandbox) error {
+	if process.Alive(record.Holder) {
+		return fault.New(fault.Conflict, "sandbox %q is just %s", record.Name, record.State).
+			WithHint("wait a moment, then litterbox list")
+	}
+	if record.State == sandbox.Deleting {
+		return fault.New(fault.NotFound, "sandbox %q was being deleted when that was interrupted", record.Name).
+			WithHint("litterbox delete --force %s", record.Name)
+	}
+	return fault.New(fault.NotFound, "sandbox %q was never finished: its creation was interrupted", record.Name).
+		WithHint("litterbox create %s", record.Name)
+}
+
+// tail keeps the last bytes of an output.
+type tail struct{ kept []byte }
+
+const tailSize = 16 << 10
+
+func (t *tail) Write(data []byte) (int, error) {
+	t.kept = append(t.kept, data...)
+	if len(t.kept) > tailSize {
+		t.kept = append(t.kept[:0], t.kept[len(t.kept)-tailSize:]...)
+	}
+	return len(data), nil
+}
+
+func (t *tail) String() string { return string(t.kept) }

@@ -1,0 +1,189 @@
+// Package engine is every use case, once: create, exec, write, milestone,
+// diff, apply, merge, delete and the rest. Frontends call it; it calls git
+// through package branch, places through the driver boundary and the guest
+// through the wire. It prints nothing and parses no flags.
+//
+// Start reading at [Engine.Create] and [Engine.Exec].
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/store"
+)
+
+// Options are what the composition root gives an engine.
+type Options struct {
+	Store   *store.Store
+	Drivers map[string]driver.Driver
+	Default string // driver of new sandboxes
+	// Program finds the small program that becomes keeper and guest. It is
+	// asked only when one must be started.
+	Program func() (*os.File, error)
+	// Child is argv[0] of that program, by which it knows what it is.
+	Child string
+	// Probe looks closely at this machine, for doctor.
+	Probe    func(stateDir string) []Check
+	Progress Progress
+	// Note receives what the user should know from use cases whose result has
+	// no place for it; nil drops it.
+	Note func(string)
+}
+
+// Engine carries out use cases. It is safe for concurrent use; what must not
+// happen at once on one sandbox is serialized by locks that other processes
+// see too.
+type Engine struct {
+	Options
+}
+
+// New makes an engine.
+func New(options Options) *Engine { return &Engine{options} }
+
+// place is one sandbox that a use case works on, with what it needs around it.
+type place struct {
+	record *sandbox.Sandbox
+	repo   *branch.Repository
+	driver driver.Driver
+	config config.Config
+	dir    string   // the sandbox's state directory
+	notes  []string // what the user should know
+}
+
+// find opens the sandbox called name in the repository that dir belongs to,
+// and finishes what a dead command left half-done.
+func (e *Engine) find(ctx context.Context, dir, name string) (*place, error) {
+	slug, err := sandbox.Slug(name)
+	if err != nil {
+		return nil, err
+	}
+	gitDir, err := gitDirOf(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	id, err := e.Store.Claimed(gitDir, slug)
+	if err != nil {
+		return nil, err
+	}
+	if id == "" {
+		return nil, fault.New(fault.NotFound, "no sandbox named %q in this repository", slug).WithHint("litterbox list")
+	}
+	record, err := e.Store.Sandbox(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "sandbox %q is just being created or deleted", slug).WithHint("litterbox list")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.open(record)
+}
+
+// gitDirOf finds the common git directory for dir, without starting git where
+// the repository is an ordinary one.
+func gitDirOf(ctx context.Context, dir string) (string, error) {
+	if location, ok := branch.Locate(dir); ok {
+		return location.CommonDir, nil
+	}
+	repo, err := branch.Open(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	return repo.CommonDir, nil
+}
+
+// open prepares the work on a recorded sandbox.
+func (e *Engine) open(record *sandbox.Sandbox) (*place, error) {
+	d, ok := e.Drivers[record.Driver]
+	if !ok {
+		return nil, fault.New(fault.Unsupported, "cannot use sandbox %q: this program has no driver %q", record.Name, record.Driver)
+	}
+	if _, err := os.Stat(record.GitDir); err != nil {
+		return nil, fault.Wrap(fault.NotFound, err, "cannot open the repository of sandbox %q", record.Name).
+			WithHint("litterbox list --all")
+	}
+	repo := branch.At(record.GitDir, record.Repository, record.Base)
+	p := &place{record: record, repo: repo, driver: d, dir: e.Store.SandboxDir(record.ID)}
+	if record.State == sandbox.Creating || record.State == sandbox.Deleting {
+		return nil, e.unfinished(record)
+	}
+	return p, nil
+}
+
+// tell passes on the notes of a use case whose result cannot hold them.
+func (e *Engine) tell(p *place) {
+	if e.Note == nil {
+		return
+	}
+	for _, note := range p.notes {
+		e.Note(note)
+	}
+	p.notes = nil
+}
+
+func (p *place) note(notes ...string) { p.notes = append(p.notes, notes...) }
+
+func (p *place) path(parts ...string) string {
+	return filepath.Join(append([]string{p.dir}, parts...)...)
+}
+
+// deltaFile remembers what the branch holds against its base.
+func (p *place) deltaFile() string { return p.path("delta") }
+
+// settings loads the configuration that counts: the one in the human's
+// checkout, and the human's own.
+func (e *Engine) settings(top, gitDir string) (config.Config, []string, error) {
+	user, err := config.LoadUser()
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	repo, err := config.Load(top)
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	trust := config.Trust{File: e.Store.TrustFile()}
+	trusted, err := trust.Trusted(gitDir, repo.Hash)
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	merged, withheld := config.Merge(user, repo, trusted)
+	e.Store.Strict = merged.Durability == config.Strict
+	var notes []string
+	for _, key := range withheld {
+		notes = append(notes, key+" in "+config.RepositoryFile+" does not count before you run: litterbox trust")
+	}
+	return merged, notes, nil
+}
+
+func (e *Engine) cache(gitDir string) branch.Cache {
+	return branch.Cache{Dir: filepath.Join(e.Store.RepositoryDir(gitDir), "cache")}
+}
+
+// layers checks the base's files and history out into the shared cache, unless
+// they are there, and returns them as layers for the workspace.
+func (e *Engine) layers(ctx context.Context, repo *branch.Repository, d driver.Driver, record *sandbox.Sandbox) ([]string, error) {
+	own := d.Ownership(record.ID)
+	owner := branch.Owner{UID: own.UID, GID: own.GID, Chown: own.ChownLayers}
+	cache := e.cache(record.GitDir)
+	files, err := cache.Tree(ctx, repo, record.BaseTree, owner, branch.Progress(e.Progress))
+	if err != nil {
+		return nil, err
+	}
+	history, err := cache.Git(ctx, repo, record.Base, files, owner, branch.Progress(e.Progress))
+	if err != nil {
+		return nil, err
+	}
+	return []string{files.Dir, history}, nil
+}
+
+// shutdownGrace is what the processes of a sandbox get between TERM and KILL.
+const shutdownGrace = 3 * time.Second

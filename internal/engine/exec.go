@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// Exec runs one command in a sandbox and commits what it changed. A command
+// that fails, times out or is interrupted commits too; its exit code is in the
+// result. Several may run at once; their commits are serialized.
+func (e *Engine) Exec(ctx context.Context, request ExecRequest) (ExecResult, error) {
+	if len(request.Argv) == 0 {
+		return ExecResult{}, fault.New(fault.Invalid, "cannot run nothing: no command was given").
+			WithHint("litterbox exec %s -- make test", request.Name)
+	}
+	for _, entry := range request.Env {
+		if key, _, ok := strings.Cut(entry, "="); !ok || key == "" || strings.ContainsRune(entry, 0) {
+			return ExecResult{}, fault.New(fault.Invalid, "cannot set %q: an environment variable is KEY=VALUE", entry)
+		}
+	}
+	p, err := e.find(ctx, request.Dir, request.Name)
+	if err != nil {
+		return ExecResult{}, err
+	}
+	if err := e.recover(ctx, p); err != nil {
+		return ExecResult{}, err
+	}
+	return e.execute(ctx, p, request)
+}
+
+// execute is one cycle with one iteration.
+func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (ExecResult, error) {
+	if request.Kind == "" {
+		request.Kind = "exec"
+	}
+	cycle, err := e.beginCycle(p, request.Kind, quoteCommand(request.Argv), request.Message)
+	if err != nil {
+		return ExecResult{}, err
+	}
+	result, err := e.perform(ctx, p, request, cycle)
+	result.Notes = append(p.notes, result.Notes...)
+	return result, errors.Join(err, e.endCycle(p, cycle, result.Exit, err))
+}
+
+func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cycle *sandbox.Cycle) (ExecResult, error) {
+	stream, err := e.running(ctx, p, request.AllowDegraded)
+	if err != nil {
+		return ExecResult{}, err
+	}
+	defer stream.Close()
+	command := wire.Exec{
+		Dir: []byte(request.WorkDir), Env: append(clientEnv(os.Environ()), request.Env...),
+		Terminal: request.Streams.Terminal, Timeout: request.Timeout, Iteration: cycle.ID,
+	}
+	for _, argument := range request.Argv {
+		command.Argv = append(command.Argv, []byte(argument))
+	}
+	started := time.Now()
+	exit, err := wire.Run(ctx, stream, command, wire.Streams{
+		Stdin: request.Streams.Stdin, Stdout: request.Streams.Stdout, Stderr: request.Streams.Stderr,
+		Resize: request.Streams.Resize, Signals: request.Streams.Signals,
+	})
+	if err != nil {
+		err = fault.Wrap("", err, "cannot run the command in sandbox %q", p.record.Name)
+		// The guest or its keeper went away under the command. What it had
+		// written so far is committed by whoever comes next.
+		return ExecResult{}, err
+	}
+	result := ExecResult{Exit: exit}
+	if request.NoCommit {
+		return result, nil
+	}
+	// Interrupted or not, what the command did is committed.
+	ctx = context.WithoutCancel(ctx)
+	iteration := &sandbox.Iteration{
+		Cycle: cycle.ID, Kind: request.Kind, Message: request.Message, Command: cycle.Command,
+		ExitCode: exit.Code, Signal: exit.Signal, TimedOut: exit.TimedOut, StartedAt: started, Duration: exit.Duration,
+	}
+	committed, notes, err := e.commit(ctx, p, iteration, commitOptions{onlyIfChanged: request.Kind == "shell" || request.Kind == "setup"})
+	result.Notes = notes
+	if committed {
+		result.Iteration = iteration
+	}
+	return result, err
+}
+
+func (e *Engine) beginCycle(p *place, kind, command, message string) (*sandbox.Cycle, error) {
+	holder, err := process.Identify(os.Getpid())
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "cannot identify this process")
+	}
+	now := time.Now()
+	cycle := &sandbox.Cycle{LeaseID: p.record.ID, Kind: kind, Command: command, Message: message,
+		State: sandbox.Executing, RequestedAt: now, StartedAt: now, Holder: holder}
+	return cycle, e.Store.BeginCycle(p.record.ID, cycle)
+}
+
+func (e *Engine) endCycle(p *place, cycle *sandbox.Cycle, exit wire.Exit, problem error) error {
+	cycle.State = sandbox.Completed
+	cycle.CompletedAt = time.Now()
+	cycle.ExitCode, cycle.TimedOut = exit.Code, exit.TimedOut
+	if problem != nil {
+		cycle.State, cycle.Problem = sandbox.CycleFailed, problem.Error()
+	}
+	err := e.Store.SaveCycle(p.record.ID, cycle)
+	if _, statErr := os.Stat(p.dir); errors.Is(statErr, os.ErrNotExist) {
+		return nil // deleted by another command while this one ran
+	}
+	return err
+}
+
+// recover finishes the cycles whose client died: what they had changed is
+// committed, and the cycle is recorded as failed.
+func (e *Engine) recover(ctx context.Context, p *place) error {
+	// Clients that run at once are few; older ones were looked at before.
+	cycles, err := e.Store.Cycles(p.record.ID, 16)
+	if err != nil {
+		return err
+	}
+	for i := range cycles {
+		cycle := &cycles[i]
+		if cycle.State.Terminal() || process.Alive(cycle.Holder) {
+			continue
+		}
+		iteration := &sandbox.Iteration{Cycle: cycle.ID, Kind: "recovered", Command: cycle.Command,
+			Message: "recovered: " + firstLine(cycle.Message, cycle.Command), ExitCode: -1, StartedAt: cycle.StartedAt}
+		committed, notes, err := e.commit(ctx, p, iteration, commitOptions{onlyIfChanged: true})
+		if err != nil {
+			return err
+		}
+		p.note(notes...)
+		if committed {
+			p.note("a " + cycle.Kind + " was cut off by a crash: its changes are committed as iteration " + itoa(iteration.Number))
+		}
+		cycle.State, cycle.Problem, cycle.CompletedAt = sandbox.CycleFailed, "its client died", time.Now()
+		if err := e.Store.SaveCycle(p.record.ID, cycle); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quoteCommand writes argv so that a shell would read it back.
+func quoteCommand(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, argument := range argv {
+		quoted[i] = argument
+		if argument == "" || strings.ContainsFunc(argument, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r))
+		}) {
+			quoted[i] = "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

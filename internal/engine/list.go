@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+	"os"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// NoNetwork is what listings say while no policy can open the network.
+const NoNetwork = "none"
+
+func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State) Info {
+	return Info{
+		Name: record.Name, Branch: record.Branch, Base: record.Base, Head: head, State: state, Driver: record.Driver,
+		Isolation: record.Isolation, Network: NoNetwork, Repository: record.Repository, CreatedAt: record.CreatedAt,
+		ID: record.ID, Iterations: record.Iterations, Problem: record.Problem,
+	}
+}
+
+// List enumerates the sandboxes of the repository at dir, or of all
+// repositories. Records that cannot be read are reported as errors beside.
+func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error) {
+	wanted := ""
+	if !all {
+		var err error
+		if wanted, err = gitDirOf(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	records, problems := e.Store.Sandboxes()
+	if len(problems) > 0 {
+		return nil, problems[0]
+	}
+	tips := map[string]map[string]string{} // by repository, then branch
+	infos := []Info{}
+	for _, record := range records {
+		if !all && record.GitDir != wanted {
+			continue
+		}
+		if _, known := tips[record.GitDir]; !known {
+			// A repository that is gone has no tips, and its sandboxes say so.
+			found, err := branch.At(record.GitDir, "", record.Base).Tips(ctx)
+			if err != nil && !orphaned(record) {
+				return nil, err
+			}
+			tips[record.GitDir] = found
+		}
+		state, problem := e.state(ctx, record)
+		info := e.info(record, tips[record.GitDir][record.Branch], state)
+		if problem != "" {
+			info.Problem = problem
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+func orphaned(record *sandbox.Sandbox) bool {
+	_, err := os.Stat(record.GitDir)
+	return err != nil
+}
+
+// state is what a sandbox is at this moment, seen without touching it.
+func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.State, string) {
+	if orphaned(record) {
+		return sandbox.Orphaned, "its repository is not at " + record.GitDir + " any more"
+	}
+	switch record.State {
+	case sandbox.Creating, sandbox.Deleting:
+		if !process.Alive(record.Holder) {
+			return sandbox.Failed, "its " + string(record.State) + " was interrupted; litterbox delete " + record.Name + " clears it away"
+		}
+		return record.State, ""
+	}
+	d, ok := e.Drivers[record.Driver]
+	lease, err := e.Store.Lease(record.ID)
+	if !ok || err != nil || lease == nil || lease.State == sandbox.LeaseReleased {
+		return sandbox.Stopped, ""
+	}
+	p := &place{record: record, dir: e.Store.SandboxDir(record.ID)}
+	if d.Attach(ctx, p.driverLease(lease)) != nil {
+		return sandbox.Stopped, ""
+	}
+	return sandbox.Running, ""
+}
+
+// Status tells everything about one sandbox.
+func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
+	p, err := e.find(ctx, dir, name)
+	if err != nil {
+		return Status{}, err
+	}
+	head, err := p.repo.Tip(ctx, p.record.Branch)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return Status{}, err
+	}
+	state, problem := e.state(ctx, p.record)
+	status := Status{Info: e.info(p.record, head, state), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}}
+	status.Problem = problem
+	if head == "" {
+		status.Problem = "its branch " + p.record.Branch + " is gone"
+	}
+	cycles, err := e.Store.Cycles(p.record.ID, 16)
+	if err != nil {
+		return status, err
+	}
+	for i, cycle := range cycles {
+		if !cycle.State.Terminal() || i == len(cycles)-1 {
+			status.Cycles = append(status.Cycles, cycle)
+		}
+	}
+	if err := e.configure(p); err != nil {
+		return status, err
+	}
+	status.Mounts = append(status.Mounts, e.mounts(p, homeInside(p.record.Repository), os.Getenv("PATH"))...)
+	repoConfig, err := config.Load(p.record.Repository)
+	if err == nil {
+		status.Trusted, err = config.Trust{File: e.Store.TrustFile()}.Trusted(p.record.GitDir, repoConfig.Hash)
+	}
+	if err != nil {
+		return status, err
+	}
+	if state != sandbox.Running {
+		return status, nil
+	}
+	if status.Lease, err = e.Store.Lease(p.record.ID); err != nil {
+		return status, err
+	}
+	if stream, err := p.dial(ctx); err == nil {
+		defer stream.Close()
+		background, err := wire.Processes(ctx, stream)
+		if err != nil {
+			return status, err
+		}
+		status.Background = append(status.Background, background...)
+	} else {
+		status.Problem = "its keeper is gone; the next command attaches again"
+	}
+	return status, nil
+}
+
+// Log lists the iterations of a sandbox, oldest first.
+func (e *Engine) Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error) {
+	p, err := e.find(ctx, dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return e.Store.Iterations(p.record.ID)
+}
+
+// Stop ends a sandbox's processes; its files, branch and home stay.
+func (e *Engine) Stop(ctx context.Context, dir, name string) error {
+	p, err := e.find(ctx, dir, name)
+	if err != nil {
+		return err
+	}
+	defer e.tell(p)
+	// While it runs the agent's own history can be asked for; afterwards not.
+	if err := e.settle(ctx, p); err != nil {
+		return err
+	}
+	if err := e.stop(ctx, p); err != nil {
+		return err
+	}
+	return e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = sandbox.Stopped })
+}
+
+// Start starts a stopped sandbox; it is no error when it runs already.
+func (e *Engine) Start(ctx context.Context, dir, name string, allowDegraded bool) ([]string, error) {
+	p, err := e.find(ctx, dir, name)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := e.running(ctx, p, allowDegraded)
+	if err != nil {
+		return nil, err
+	}
+	return p.notes, stream.Close()
+}

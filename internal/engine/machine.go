@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Check is one line of doctor.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Needed bool   `json:"needed"` // the full tier needs it
+	Found  string `json:"found"`
+	Mend   string `json:"mend,omitempty"` // exact command
+}
+
+// Report is what doctor found. Isolation is empty when not even a degraded
+// tier can be had.
+type Report struct {
+	Isolation sandbox.Isolation `json:"isolation"`
+	Checks    []Check           `json:"checks"`
+}
+
+// Doctor tells which isolation tier holds on this machine, why, and the exact
+// command that mends what is missing. It changes nothing.
+func (e *Engine) Doctor(ctx context.Context) (Report, error) {
+	report := Report{Isolation: sandbox.IsolationFull}
+	git := Check{Name: "git", Needed: true, Mend: "install git 2.31 or newer"}
+	if out, err := exec.CommandContext(ctx, "git", "version").Output(); err != nil {
+		git.Found = "not found"
+	} else {
+		git.OK, git.Found = true, strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
+	}
+	report.Checks = append(report.Checks, git)
+	report.Checks = append(report.Checks, e.Probe(e.Store.Root)...)
+	for _, check := range report.Checks {
+		if check.Needed && !check.OK {
+			report.Isolation = ""
+		}
+	}
+	return report, nil
+}
+
+// TrustResult says what the human has just allowed.
+type TrustResult struct {
+	Path   string   `json:"path"`
+	Hash   string   `json:"hash"`
+	Grants []string `json:"grants"`
+}
+
+// Trust lets the repository's configuration, as it is now, grant what needs
+// the human's word. A changed file is no longer trusted.
+func (e *Engine) Trust(ctx context.Context, dir string) (TrustResult, error) {
+	repo, err := branch.Open(ctx, dir)
+	if err != nil {
+		return TrustResult{}, err
+	}
+	repoConfig, err := config.Load(repo.Top)
+	if err != nil {
+		return TrustResult{}, err
+	}
+	if repoConfig.Hash == "" {
+		return TrustResult{}, fault.New(fault.NotFound, "cannot trust the configuration of %q: there is no %s", repo.Top, config.RepositoryFile)
+	}
+	_, grants := config.Merge(config.Config{}, repoConfig, false)
+	if err := (config.Trust{File: e.Store.TrustFile()}).Grant(repo.CommonDir, repoConfig.Hash); err != nil {
+		return TrustResult{}, err
+	}
+	return TrustResult{Path: repo.Top + "/" + config.RepositoryFile, Hash: repoConfig.Hash, Grants: grants}, nil
+}

@@ -1,0 +1,288 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Diff prints the delta between the base and the sandbox's present state,
+// what is not committed yet included, by git diff with the user's flags.
+func (e *Engine) Diff(ctx context.Context, request DiffRequest) (int, error) {
+	p, err := e.find(ctx, request.Dir, request.Name)
+	if err != nil {
+		return 0, err
+	}
+	defer e.tell(p)
+	present, err := e.present(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	// From where the user stands, so that relative pathspecs mean what they say.
+	p.repo.Top = request.Dir
+	return p.repo.Diff(ctx, p.record.Base, present, request.Args, branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr})
+}
+
+// present is a commit of the sandbox's present state: the branch's tip when
+// nothing has changed since, and an unreferenced one otherwise.
+func (e *Engine) present(ctx context.Context, p *place) (string, error) {
+	if _, err := os.Stat(p.path("upper")); err != nil {
+		return p.repo.Tip(ctx, p.record.Branch)
+	}
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	request := e.importRequest(p)
+	request.Preview = true
+	request.Subject = "present state of " + p.record.Name
+	result, err := p.repo.Import(ctx, request)
+	if err != nil {
+		return "", fault.Wrap("", err, "cannot read what sandbox %q holds", p.record.Name)
+	}
+	return result.Commit, nil
+}
+
+// passesThrough are the flags of git merge that go on with a merge or leave
+// it; they take no branch.
+var passesThrough = []string{"--abort", "--continue", "--quit"}
+
+// Merge brings the sandbox's branch onto HEAD of the user's checkout by git
+// merge. With Delete the sandbox goes afterwards, when its tip really landed.
+func (e *Engine) Merge(ctx context.Context, request MergeRequest) (MergeResult, error) {
+	p, err := e.find(ctx, request.Dir, request.Name)
+	if err != nil {
+		return MergeResult{}, err
+	}
+	repo, err := branch.Open(ctx, request.Dir)
+	if err != nil {
+		return MergeResult{}, err
+	}
+	streams := branch.MergeOptions{Streams: branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr}}
+	if slices.ContainsFunc(request.Args, func(arg string) bool { return slices.Contains(passesThrough, arg) }) {
+		exit, err := branch.RunMerge(ctx, repo.Top, request.Args, "", streams)
+		return MergeResult{ExitCode: exit, Notes: p.notes}, err
+	}
+	if repo.HeadRef == "refs/heads/"+p.record.Branch {
+		return MergeResult{}, fault.New(fault.Conflict, "cannot merge %q: your checkout is on that very branch", p.record.Branch).
+			WithHint("git switch %s", p.record.BaseRef)
+	}
+	// The lock is held from the look at the changes to the end of the merge,
+	// so that what is approved is what lands.
+	if err := e.settle(ctx, p); err != nil {
+		return MergeResult{}, err
+	}
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
+	if err != nil {
+		return MergeResult{}, err
+	}
+	defer unlock()
+	tip, err := p.repo.Tip(ctx, p.record.Branch)
+	if err != nil {
+		return MergeResult{}, err
+	}
+	result, finished, err := e.resume(ctx, p, repo, tip, streams)
+	if err != nil {
+		return MergeResult{}, err
+	}
+	if !finished {
+		if result, err = e.mergeTip(ctx, p, repo, tip, request, streams); err != nil || result.ExitCode != 0 {
+			result.Notes = append(p.notes, result.Notes...)
+			return result, err
+		}
+	}
+	result.Landed, err = repo.Landed(ctx, tip)
+	if err == nil && request.Delete {
+		unlock()
+		err = e.deleteLanded(ctx, p, &result)
+	}
+	result.Notes = append(p.notes, result.Notes...)
+	return result, err
+}
+
+// resume finishes a merge of this tip that stopped at conflicts which the
+// user has resolved since.
+func (e *Engine) resume(ctx context.Context, p *place, repo *branch.Repository, tip string, streams branch.MergeOptions) (MergeResult, bool, error) {
+	under, err := repo.MergeInProgress(ctx)
+	if err != nil || under.Head == "" {
+		return MergeResult{}, false, err
+	}
+	if len(under.Unmerged) > 0 {
+		return MergeResult{}, false, fault.New(fault.Conflict, "cannot merge %q: %d files of the merge under way have conflicts (%s)",
+			p.record.Name, len(under.Unmerged), strings.Join(under.Unmerged[:min(3, len(under.Unmerged))], ", ")).
+			WithHint("resolve them, git add them, then litterbox merge %s; or litterbox merge %s --abort", p.record.Name, p.record.Name)
+	}
+	if under.Head != tip {
+		return MergeResult{}, false, fault.New(fault.Conflict, "cannot merge %q: another merge is under way", p.record.Name).
+			WithHint("git merge --continue, or git merge --abort")
+	}
+	exit, err := branch.RunMerge(ctx, repo.Top, []string{"--continue"}, "", streams)
+	return MergeResult{ExitCode: exit}, err == nil && exit == 0, err
+}
+
+func (e *Engine) mergeTip(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest, streams branch.MergeOptions) (MergeResult, error) {
+	var result MergeResult
+	changes, err := repo.ChangedAgainst(ctx, repo.Head, tip)
+	if err != nil {
+		return result, err
+	}
+	if err := approve(branch.Risky(changes), request, p.record.Name); err != nil {
+		return result, err
+	}
+	if !request.RunHooks {
+		atRisk, why, err := repo.HooksAtRisk(ctx, changes)
+		if err != nil {
+			return result, err
+		}
+		if atRisk {
+			streams.HooksOff = true
+			result.Notes = append(result.Notes, "git runs with hooks off: "+why+" (--run-hooks lifts that)")
+		}
+	}
+	result.ExitCode, err = branch.RunMerge(ctx, repo.Top, request.Args, p.record.Branch, streams)
+	return result, err
+}
+
+// approve names the files that could run code on the host, and asks.
+func approve(risks []branch.Risk, request MergeRequest, name string) error {
+	if len(risks) == 0 || request.Yes {
+		return nil
+	}
+	shown := make([]Risk, len(risks))
+	for i, risk := range risks {
+		shown[i] = Risk(risk)
+	}
+	if request.Confirm == nil {
+		lines := make([]string, len(shown))
+		for i, risk := range shown {
+			lines[i] = fmt.Sprintf("%q (%s)", risk.Path, risk.Why)
+		}
+		return fault.New(fault.Denied, "cannot merge %q without your word: it changes files that can run code on this machine: %s",
+			name, strings.Join(lines, ", ")).
+			WithHint("look at litterbox diff %s, then repeat with --yes", name)
+	}
+	yes, err := request.Confirm(shown)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return fault.New(fault.Canceled, "nothing was merged")
+	}
+	return nil
+}
+
+// deleteLanded deletes the sandbox when nothing of it is lost by that.
+func (e *Engine) deleteLanded(ctx context.Context, p *place, result *MergeResult) error {
+	if !result.Landed {
+		result.Notes = append(result.Notes, fmt.Sprintf("sandbox %s stays: its work is not committed on your branch yet; commit, then run litterbox merge %s again", p.record.Name, p.record.Name))
+		return nil
+	}
+	deleted, err := e.destroy(ctx, p)
+	if err != nil {
+		return err
+	}
+	result.Deleted = true
+	result.Notes = append(result.Notes, "the merged branch stays reachable at "+deleted.Trash)
+	return nil
+}
+
+// Delete ends a sandbox and moves its branch to the trash, from where it can
+// be had back. Work that HEAD does not hold needs a word or Force.
+func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (DeleteResult, error) {
+	p, err := e.findToDelete(ctx, request)
+	if err != nil {
+		return DeleteResult{}, err
+	}
+	if p == nil {
+		return DeleteResult{Name: request.Name}, nil
+	}
+	defer e.tell(p)
+	if err := e.settle(ctx, p); err != nil {
+		if !request.Force {
+			return DeleteResult{}, err
+		}
+		p.note("what lay uncommitted in the sandbox could not be saved: " + err.Error())
+	}
+	if !request.Force {
+		head := p.record.Base
+		if repo, err := branch.Open(ctx, request.Dir); err == nil {
+			head = repo.Head
+		}
+		unmerged, err := p.repo.Unmerged(ctx, p.record.Branch, head)
+		if err != nil {
+			return DeleteResult{}, err
+		}
+		if unmerged > 0 {
+			if request.Confirm == nil {
+				return DeleteResult{}, fault.New(fault.Denied, "cannot delete sandbox %q: %d commits of it are not merged", p.record.Name, unmerged).
+					WithHint("litterbox merge %s, or litterbox delete %s --force", p.record.Name, p.record.Name)
+			}
+			yes, err := request.Confirm(unmerged)
+			if err != nil {
+				return DeleteResult{}, err
+			}
+			if !yes {
+				return DeleteResult{}, fault.New(fault.Canceled, "sandbox %q was not deleted", p.record.Name)
+			}
+		}
+	}
+	return e.destroy(ctx, p)
+}
+
+// findToDelete also takes up deletions and creations that were cut off; it
+// returns nil when clearing those away was all there was to do.
+func (e *Engine) findToDelete(ctx context.Context, request DeleteRequest) (*place, error) {
+	p, err := e.find(ctx, request.Dir, request.Name)
+	if err == nil || fault.KindOf(err) != fault.NotFound {
+		return p, err
+	}
+	gitDir, dirErr := gitDirOf(ctx, request.Dir)
+	if dirErr != nil {
+		return nil, err
+	}
+	slug, slugErr := slugOf(request.Name)
+	if slugErr != nil {
+		return nil, err
+	}
+	id, claimErr := e.Store.Claimed(gitDir, slug)
+	if claimErr != nil || id == "" {
+		return nil, err
+	}
+	cleared, clearErr := e.clearDead(ctx, gitDir, slug)
+	if clearErr != nil {
+		return nil, clearErr
+	}
+	if cleared {
+		return nil, nil
+	}
+	return nil, err
+}
+
+// destroy takes a sandbox apart. The record says so first, so that a crash in
+// the middle is finished by the next create or delete of that name; the
+// branch is in the trash before any file goes.
+func (e *Engine) destroy(ctx context.Context, p *place) (DeleteResult, error) {
+	ctx = context.WithoutCancel(ctx)
+	result := DeleteResult{Name: p.record.Name}
+	var err error
+	if result.Trash, result.Tip, err = p.repo.Trash(ctx, p.record.Branch, p.record.Name, time.Now()); err != nil && fault.KindOf(err) != fault.NotFound {
+		return result, err
+	}
+	if err := e.markDeleting(ctx, p); err != nil {
+		return result, err
+	}
+	if err := e.stop(ctx, p); err != nil {
+		return result, err
+	}
+	if err := p.repo.Unpin(ctx, p.record.ID); err != nil {
+		return result, err
+	}
+	return result, e.remove(p)
+}

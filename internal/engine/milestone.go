@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Milestone squashes everything since the last milestone into one commit with
+// message; the squashed history stays reachable under refs/litterbox/history/.
+func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (*sandbox.Iteration, error) {
+	if strings.TrimSpace(message) == "" {
+		return nil, fault.New(fault.Invalid, "cannot make a milestone without a message").
+			WithHint("litterbox milestone %s -m \"Add the login page\"", name)
+	}
+	p, err := e.find(ctx, dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer e.tell(p)
+	if err := e.settle(ctx, p); err != nil {
+		return nil, err
+	}
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	fresh, err := e.Store.Sandbox(p.record.ID)
+	if err != nil {
+		return nil, err
+	}
+	*p.record = *fresh
+	iteration := &sandbox.Iteration{Number: p.record.Iterations + 1, Kind: "milestone", StartedAt: time.Now()}
+	subject, rest, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	iteration.Message = subject
+	result, err := p.repo.Milestone(ctx, branch.MilestoneRequest{
+		ID: p.record.ID, Branch: p.record.Branch, Onto: p.record.Milestone, Subject: subject, Body: strings.TrimSpace(rest),
+		Trailers: trailers(p.record.Name, iteration), State: p.deltaFile(),
+		Author: branch.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	iteration.Commit, iteration.Duration = result.Commit, time.Since(iteration.StartedAt)
+	p.note("the squashed history stays at " + result.History)
+	if err := e.Store.AppendIteration(p.record.ID, iteration); err != nil {
+		return nil, err
+	}
+	err = e.update(ctx, p, func(r *sandbox.Sandbox) {
+		r.Iterations, r.Milestone, r.Last = iteration.Number, result.Commit, result.Commit
+	})
+	return iteration, err
+}

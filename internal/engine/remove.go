@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+func slugOf(typed string) (string, error) { return sandbox.Slug(typed) }
+
+func (e *Engine) markDeleting(ctx context.Context, p *place) error {
+	self, err := process.Identify(os.Getpid())
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "cannot identify this process")
+	}
+	return e.update(ctx, p, func(r *sandbox.Sandbox) { r.State, r.Holder = sandbox.Deleting, self })
+}
+
+// remove deletes the sandbox's directory and gives its name up, in this order:
+// a name that is free has no files left.
+func (e *Engine) remove(p *place) error {
+	if err := removeTree(p.dir); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot remove the files of sandbox %q", p.record.Name).
+			WithHint("litterbox delete --force %s", p.record.Name)
+	}
+	return e.Store.Release(p.record.GitDir, p.record.Name)
+}
+
+// removeTree removes a directory whose content is hostile: directories
+// without permissions are opened up on the way, links are never followed
+// (os.RemoveAll walks by descriptors).
+func removeTree(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(openUp(root, "."), root.Close()); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+func openUp(root *os.Root, dir string) error {
+	if err := root.Chmod(dir, 0o700); err != nil {
+		return err
+	}
+	file, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := file.ReadDir(-1)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			if err := openUp(root, filepath.Join(dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// dial opens a request stream to the sandbox's keeper.
+func (p *place) dial(ctx context.Context) (*net.UnixConn, error) {
+	var conn net.Conn
+	err := process.ShortPath(p.dir, func(short string) error {
+		var dialer net.Dialer
+		var err error
+		conn, err = dialer.DialContext(ctx, "unix", filepath.Join(short, keeper.Socket))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.UnixConn), nil
+}
+
+// running makes sure that the sandbox runs and has a keeper, and returns a
+// stream for one request. Whatever it had to repair becomes a note.
+func (e *Engine) running(ctx context.Context, p *place, degraded bool) (*net.UnixConn, error) {
+	if conn, err := p.dial(ctx); err == nil {
+		return conn, nil
+	}
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "lease")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	// Another command may have been faster while we waited.
+	if conn, err := p.dial(ctx); err == nil {
+		return conn, nil
+	}
+	lease, err := e.Store.Lease(p.record.ID)
+	if err != nil {
+		return nil, err
+	}
+	if lease != nil {
+		if lease, err = e.revive(ctx, p, lease); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := e.startKeeper(ctx, p, lease, degraded); err != nil {
+		return nil, err
+	}
+	layers := p.record.Layers
+	if err := e.update(ctx, p, func(r *sandbox.Sandbox) { r.State, r.Problem, r.Layers = sandbox.Running, "", layers }); err != nil {
+		return nil, err
+	}
+	conn, err := p.dial(ctx)
+	if err != nil {
+		return nil, fault.Wrap("", driver.ErrUnreachable, "cannot reach the keeper of sandbox %q: %v", p.record.Name, err).
+			WithHint("litterbox stop %s", p.record.Name)
+	}
+	return conn, nil
+}
+
+// revive looks at what became of a recorded lease. It returns the lease when
+// its guest still runs and only a keeper is missing, and nil when the place
+// must be started again.
+func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*sandbox.Lease, error) {
+	was := p.driverLease(lease)
+	if lease.State == sandbox.LeaseReleased {
+		p.note("started sandbox " + p.record.Name)
+		return nil, nil
+	}
+	err := p.driver.Attach(ctx, was)
+	if err == nil {
+		p.note("the keeper of sandbox " + p.record.Name + " was gone: attached again, everything in it still runs")
+		return lease, nil
+	}
+	done, err := p.driver.Recover(ctx, was)
+	if err != nil {
+		return nil, err
+	}
+	p.note(done...)
+	p.note("sandbox " + p.record.Name + " was not running any more: started it again with all its files")
+	return nil, nil
+}
+
+func (p *place) driverLease(lease *sandbox.Lease) driver.Lease {
+	return driver.Lease{ID: lease.ID, SandboxID: lease.SandboxID, StateDir: p.dir, Handle: lease.Handle}
+}
+
+// keys are the key pairs of the sandbox's wire, made at its first start.
+func (p *place) keys() (wire.Keys, error) {
+	path := p.path("keys.json")
+	var pairs wire.Keys
+	data, err := os.ReadFile(path)
+	if err == nil {
+		return pairs, json.Unmarshal(data, &pairs)
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return pairs, fault.Wrap(fault.Unavailable, err, "cannot read the keys of sandbox %q", p.record.Name)
+	}
+	if pairs, err = wire.NewKeys(); err != nil {
+		return pairs, err
+	}
+	if data, err = json.Marshal(pairs); err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	return pairs, err
+}
+
+// startKeeper starts a keeper that attaches to lease, or acquires a new place
+// when lease is nil, and waits for its report.
+func (e *Engine) startKeeper(ctx context.Context, p *place, lease *sandbox.Lease, degraded bool) (*sandbox.Lease, error) {
+	pairs, err := p.keys()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := e.spec(ctx, p, lease == nil)
+	if err != nil {
+		return nil, err
+	}
+	spec.GuestKey, spec.HostKey, spec.Degraded = pairs.GuestPrivate, pairs.HostPublic, degraded
+	order, err := json.Marshal(keeper.Order{
+		StoreRoot: e.Store.Root, Driver: p.record.Driver, Spec: spec, Lease: lease,
+		HostPrivate: pairs.HostPrivate, GuestPublic: pairs.GuestPublic, Strict: e.Store.Strict,
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := e.launch(ctx, p, order)
+	if err != nil {
+		return nil, err
+	}
+	var report keeper.Report
+	if err := json.Unmarshal(answer, &report); err != nil {
+		return nil, fault.New(fault.Internal, "the keeper of sandbox %q ended without a word", p.record.Name).
+			WithHint("cat %s", p.path("keeper.log"))
+	}
+	if report.Failure != nil {
+		return nil, &fault.Error{Kind: fault.Kind(report.Failure.Kind), Text: report.Failure.Text, Hint: report.Failure.Hint}
+	}
+	return report.Lease, nil
+}
+
+// launch starts the keeper in a session of its own, so that neither a closed
+// terminal nor Ctrl-C reaches it, and returns what it says on its output.
+func (e *Engine) launch(ctx context.Context, p *place, order []byte) ([]byte, error) {
+	cannot := func(err error) error {
+		return fault.Wrap(fault.Unavailable, err, "cannot start the keeper of sandbox %q", p.record.Name)
+	}
+	program, err := e.Program()
+	if err != nil {
+		return nil, cannot(err)
+	}
+	defer program.Close()
+	log, err := os.OpenFile(p.path("keeper.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, cannot(err)
+	}
+	defer log.Close()
+	input, inputWriter, err := os.Pipe()
+	if err != nil {
+		return nil, cannot(err)
+	}
+	defer inputWriter.Close()
+	output, outputWriter, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(cannot(err), input.Close())
+	}
+	defer output.Close()
+	child, err := os.StartProcess(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), []string{e.Child, "keeper"}, &os.ProcAttr{
+		Dir: "/", Env: os.Environ(), Files: []*os.File{input, outputWriter, log}, Sys: detached(),
+	})
+	if err = errors.Join(err, input.Close(), outputWriter.Close()); err != nil {
+		return nil, cannot(err)
+	}
+	go func() {
+		_, _ = inputWriter.Write(order) // a keeper that died early shows in its report
+		inputWriter.Close()
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = child.Kill(); output.Close() })
+	defer stop()
+	var answer bytes.Buffer
+	_, err = answer.ReadFrom(output)
+	if ctx.Err() != nil {
+		return nil, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the keeper of sandbox %q", p.record.Name)
+	}
+	return answer.Bytes(), err
+}
+
+// stop ends the sandbox's processes in order. It is no error when nothing runs.
+func (e *Engine) stop(ctx context.Context, p *place) error {
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "lease")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	lease, err := e.Store.Lease(p.record.ID)
+	if err != nil || lease == nil {
+		return err
+	}
+	if conn, err := p.dial(ctx); err == nil {
+		defer conn.Close()
+		request := wire.Request{Version: wire.Version, Op: keeper.OpStop, Grace: shutdownGrace}
+		if err := wire.WriteJSON(conn, wire.KindRequest, request); err == nil {
+			_ = conn.SetReadDeadline(time.Now().Add(shutdownGrace + 30*time.Second))
+			if kind, _, err := wire.NewReader(conn).Next(); err == nil && kind == wire.KindResult {
+				return nil
+			}
+		}
+	}
+	// No keeper, or one that does not answer: the driver ends the place.
+	if err := p.driver.Destroy(ctx, p.driverLease(lease), true); err != nil {
+		return err
+	}
+	lease.State = sandbox.LeaseReleased
+	return e.Store.SaveLease(lease)
+}
+
+// update changes the sandbox's record under its lock, on top of what other
+// commands have written since.
+func (e *Engine) update(ctx context.Context, p *place, change func(*sandbox.Sandbox)) error {
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "record")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	fresh, err := e.Store.Sandbox(p.record.ID)
+	if err != nil {
+		return err
+	}
+	change(fresh)
+	if err := e.Store.Save(fresh); err != nil {
+		return err
+	}
+	*p.record = *fresh
+	return nil
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// spec describes the place of a sandbox. Layers are made when fresh; a keeper
+// that only attaches does not need them.
+func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, error) {
+	spec := driver.Spec{SandboxID: p.record.ID, Name: p.record.Name, StateDir: p.dir}
+	if !fresh {
+		return spec, nil
+	}
+	err := e.configure(p)
+	if err != nil {
+		return spec, err
+	}
+	own := p.driver.Ownership(p.record.ID)
+	spec.Home = homeInside(p.record.Repository)
+	spec.User = innerUser(own)
+	spec.Nested = p.config.Security.Nested
+	if p.record.Layers, err = e.layers(ctx, p.repo, p.driver, p.record); err != nil {
+		return spec, err
+	}
+	spec.Workspace = driver.Workspace{Path: p.record.Repository, Layers: p.record.Layers, Upper: p.path("upper"), Work: p.path("work")}
+	search := os.Getenv("PATH")
+	for _, mount := range e.mounts(p, spec.Home, search) {
+		spec.Mounts = append(spec.Mounts, driver.Mount{Source: mount.Path, Target: mount.Path})
+	}
+	spec.Env = map[string]string{
+		"HOME": spec.Home, "USER": spec.User.Name, "LOGNAME": spec.User.Name, "SHELL": spec.User.Shell,
+		"PATH": searchInside(search, spec), "LITTERBOX": p.record.Name,
+	}
+	for key, value := range p.config.Container.Env {
+		spec.Env[key] = value
+	}
+	return spec, nil
+}
+
+// configure loads the configuration for this start, once.
+func (e *Engine) configure(p *place) error {
+	merged, notes, err := e.settings(p.record.Repository, p.record.GitDir)
+	if err != nil {
+		return err
+	}
+	p.config = merged
+	p.note(notes...)
+	return nil
+}
+
+// forbiddenWorkspaces are places where a project cannot stand at its own path,
+// because the sandbox has something of its own there.
+var forbiddenWorkspaces = []string{"/proc", "/sys", "/dev", "/bin", "/sbin", "/lib", "/lib64"}
+
+// checkWorkspace refuses repositories whose path cannot exist inside.
+func checkWorkspace(top string) error {
+	refuse := func() error {
+		return fault.New(fault.Unsupported, "cannot make a sandbox of the repository at %q: its path is a system directory", top).
+			WithHint("git clone %s ~/project", top)
+	}
+	if top == "/" {
+		return refuse()
+	}
+	for _, dir := range forbiddenWorkspaces {
+		if top == dir || strings.HasPrefix(top, dir+"/") {
+			return refuse()
+		}
+	}
+	return nil
+}
+
+// homeInside is where HOME stands inside: the user's own path, so that what
+// was installed with absolute paths works. A repository that is the home
+// directory, or holds it, would hide it; then HOME moves.
+func homeInside(top string) string {
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) || filepath.Clean(home) == "/" {
+		return "/home/litterbox"
+	}
+	home = filepath.Clean(home)
+	if home == top || strings.HasPrefix(home+"/", top+"/") {
+		return "/var/home"
+	}
+	return home
+}
+
+func innerUser(own driver.Ownership) driver.User {
+	inner := driver.User{Name: "litterbox", UID: own.UID, GID: own.GID, Shell: "/bin/sh"}
+	if me, err := user.Current(); err == nil && me.Uid != "0" && me.Username != "" && !strings.ContainsAny(me.Username, ":\n") {
+		inner.Name = me.Username
+	}
+	if shell := os.Getenv("SHELL"); strings.HasPrefix(shell, "/bin/") || strings.HasPrefix(shell, "/usr/bin/") {
+		inner.Shell = shell
+	}
+	return inner
+}
+
+// passedOn are the variables of the client that enter with each command;
+// LC_* do too. Everything else stays out: credentials live in variables.
+var passedOn = []string{"TERM", "COLORTERM", "LANG", "TZ", "NO_COLOR"}
+
+// clientEnv picks from the client's environment what may enter.
+func clientEnv(environ []string) []string {
+	var out []string
+	for _, entry := range environ {
+		key, _, ok := strings.Cut(entry, "=")
+		if !ok {
+			continue
+		}
+		pass := strings.HasPrefix(key, "LC_")
+		for _, name := range passedOn {
+			pass = pass || key == name
+		}
+		if pass {
+			out = append(out, entry)
+		}
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+// Package cli is the command line: it turns arguments into requests to the
+// engine and results into text, JSON and exit codes.
+//
+// It deliberately decides nothing about sandboxes: what a command does is in
+// package engine, and this package could be deleted without changing it. No
+// name of a driver appears here.
+//
+// Start reading at [Main]; newRoot lists the commands, and each of them has a
+// file of its own: an options struct with exactly what it needs, a constructor
+// that fills it from flags, and a run function that knows nothing of flags.
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Program is what the composition root hands to [Main].
+type Program struct {
+	// Version is set by the linker of a release; empty means what the build
+	// information of the binary says.
+	Version string
+	// Build makes the engine. It is called at most once, and not at all by
+	// commands that need none, such as version and help.
+	Build func(engine.Progress) (*engine.Engine, error)
+}
+
+// Main runs the command line args (without the program's name) on the standard
+// streams of this process and returns its exit code.
+func Main(ctx context.Context, p Program, args []string) int {
+	// Caught, so that a closed pipe is an error of the write and commands can
+	// still commit; not ignored, because children inherit an ignored signal
+	// across execve (signal(7)) and git relies on it to end its pager.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+
+	c := newConsole(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	build := func() (useCases, error) {
+		e, err := p.Build(c.progress.update)
+		if err != nil {
+			return nil, err
+		}
+		e.Note = func(note string) { c.note("%s", note) }
+		return e, nil
+	}
+	return run(ctx, c, p.Version, build, args)
+}
+
+// useCases is what the commands need of the engine; tests put a fake here.
+type useCases interface {
+	Create(context.Context, engine.CreateRequest) (engine.Creation, error)
+	Exec(context.Context, engine.ExecRequest) (engine.ExecResult, error)
+	Read(ctx context.Context, dir, name, path string, w io.Writer) error
+	Write(context.Context, engine.WriteRequest) (it *sandbox.Iteration, notes []string, err error)
+	Copy(context.Context, engine.CopyRequest) (it *sandbox.Iteration, notes []string, err error)
+	Milestone(ctx context.Context, dir, name, message string) (*sandbox.Iteration, error)
+	List(ctx context.Context, dir string, all bool) ([]engine.Info, error)
+	Status(ctx context.Context, dir, name string) (engine.Status, error)
+	Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error)
+	Diff(context.Context, engine.DiffRequest) (int, error)
+	Merge(context.Context, engine.MergeRequest) (engine.MergeResult, error)
+	Delete(context.Context, engine.DeleteRequest) (engine.DeleteResult, error)
+	Stop(ctx context.Context, dir, name string) error
+	Start(ctx context.Context, dir, name string, allowDegraded bool) (notes []string, err error)
+	Trust(ctx context.Context, dir string) (engine.TrustResult, error)
+	Doctor(ctx context.Context) (engine.Report, error)
+}
+
+// session is one invocation of the program: what its commands share.
+type session struct {
+	console *console
+	version string
+	dir     directory // -C
+	build   func() (useCases, error)
+	built   useCases
+}
+
+func run(ctx context.Context, c *console, version string, build func() (useCases, error), args []string) int {
+	s := &session{console: c, version: version, build: build}
+	root := newRoot(s)
+	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args to cobra
+	root.SetIn(c.stdin)
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	c.progress.clear()
+	return report(c.stderr, err, passesThrough(cmd))
+}
+
+// engine builds the engine on first use.
+func (s *session) engine() (useCases, error) {
+	if s.built == nil {
+		e, err := s.build()
+		if err != nil {
+			return nil, err
+		}
+		s.built = e
+	}
+	return s.built, nil
+}
+
+// action makes the RunE of a command that works on the engine: where the user
+// stands, the engine, and a context that ends at an interrupt.
+func (s *session) action(run func(ctx context.Context, e useCases, dir string, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		dir, err := s.dir.absolute()
+		if err != nil {
+			return err
+		}
+		e, err := s.engine()
+		if err != nil {
+			return err
+		}
+		ctx, stop := interruptible(cmd.Context())
+		defer stop()
+		return run(ctx, e, dir, args)
+	}
+}

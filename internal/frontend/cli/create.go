@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+type createOptions struct {
+	console *console
+	create  func(context.Context, engine.CreateRequest) (engine.Creation, error)
+
+	dir, name, base string
+	allowDegraded   bool
+	json            bool
+}
+
+func newCreate(s *session) *cobra.Command {
+	o := &createOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:   "create NAME [--base REF]",
+		Short: "Make a sandbox on a branch of its own",
+		Long: `Make a sandbox: a branch from HEAD, or from --base, and an isolated copy of its
+files. NAME becomes lower case, with a dash for everything that is no letter or
+digit. Nothing that exists is ever replaced, and uncommitted changes of your
+checkout stay out.`,
+		Example: `  litterbox create fix-login
+  litterbox create try-v2 --base v2.0.0`,
+		Args:              wantArgs(1, 1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
+			o.create, o.dir, o.name = e.Create, dir, args[0]
+			return runCreate(ctx, o)
+		}),
+	}
+	cmd.Flags().StringVar(&o.base, "base", "", "start from `REF` instead of HEAD")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the sandbox as one JSON object")
+	allowDegradedFlag(cmd, &o.allowDegraded)
+	return cmd
+}
+
+func allowDegradedFlag(cmd *cobra.Command, value *bool) {
+	cmd.Flags().BoolVar(value, "allow-degraded", false, "accept less isolation than this version is made for (see litterbox doctor)")
+}
+
+func runCreate(ctx context.Context, o *createOptions) error {
+	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, Base: o.base, AllowDegraded: o.allowDegraded})
+	if err != nil {
+		return err
+	}
+	if o.json {
+		if err := o.console.document(made.Info); err != nil {
+			return err
+		}
+	} else if err := o.console.print("created %s on branch %s at %s\n", clean(made.Name), clean(made.Branch), short(made.Head)); err != nil {
+		return err
+	}
+	o.console.notes(made.Notes)
+	o.console.noteNoNetwork()
+	return nil
+}

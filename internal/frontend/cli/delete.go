@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+type deleteOptions struct {
+	console *console
+	delete  func(context.Context, engine.DeleteRequest) (engine.DeleteResult, error)
+
+	dir   string
+	names []string
+	force bool
+	json  bool
+}
+
+func newDelete(s *session) *cobra.Command {
+	o := &deleteOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:   "delete NAME...",
+		Short: "Delete sandboxes and their branches",
+		Long: `Delete sandboxes and their branches. The last commit of each stays in the trash
+of the repository, and the output says how to bring it back. Work that is not
+merged needs your word, or --force.`,
+		Example: `  litterbox delete fix-login
+  litterbox delete --force try-1 try-2`,
+		Args:              wantArgs(1, -1),
+		ValidArgsFunction: s.sandboxNames(true, ""),
+		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
+			o.delete, o.dir, o.names = e.Delete, dir, args
+			return runDelete(ctx, o)
+		}),
+	}
+	cmd.Flags().BoolVar(&o.force, "force", false, "also delete what is not merged")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array")
+	return cmd
+}
+
+func runDelete(ctx context.Context, o *deleteOptions) error {
+	deleted := []engine.DeleteResult{}
+	var problems []error
+	for _, name := range o.names {
+		r := engine.DeleteRequest{Dir: o.dir, Name: name, Force: o.force}
+		if o.console.canAsk() {
+			r.Confirm = func(unmerged int) (bool, error) {
+				return o.console.ask(ctx, fmt.Sprintf("%s holds %s that nothing else has. Delete it?", name, count(unmerged, "commit")))
+			}
+		}
+		result, err := o.delete(ctx, r)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		deleted = append(deleted, result)
+		if o.json {
+			continue
+		}
+		if result.Trash == "" { // a half-made sandbox, which had no commits
+			if err := o.console.print("deleted %s\n", clean(result.Name)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := o.console.print("deleted %s (was %s)\n  bring it back: git branch %s %s\n",
+			clean(result.Name), short(result.Tip), clean(result.Name), clean(result.Trash)); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		problems = append(problems, o.console.document(deleted))
+	}
+	return errors.Join(problems...)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+type diffOptions struct {
+	console *console
+	diff    func(context.Context, engine.DiffRequest) (int, error)
+
+	dir, name string
+	args      []string // git's
+	json      bool
+}
+
+func newDiff(s *session) *cobra.Command {
+	o := &diffOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:   "diff NAME [git diff flags]",
+		Short: "Show what a sandbox changed",
+		Long: `Show what a sandbox changed since its base, what it has not committed yet
+included. All flags but --json go to git diff, in their order.`,
+		Example: `  litterbox diff fix-login
+  litterbox diff fix-login --stat -- src`,
+		DisableFlagParsing: true,
+		ValidArgsFunction:  s.sandboxNames(false, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, git, help, err := gitArgs(cmd, args, map[string]*bool{"--json": &o.json})
+			if help {
+				return cmd.Help()
+			}
+			if err != nil {
+				return err
+			}
+			o.name, o.args = name, git
+			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
+				o.diff, o.dir = e.Diff, dir
+				return runDiff(ctx, o)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the changed files and their line counts as one JSON object")
+	return cmd
+}
+
+func runDiff(ctx context.Context, o *diffOptions) error {
+	patience := 0
+	if _, ok := terminal(o.console.stdout); ok {
+		patience = -1 // git's pager owns the terminal until it is left
+	}
+	ctx, stop := leavingToGit(ctx, patience)
+	defer stop()
+	r := engine.DiffRequest{
+		Dir: o.dir, Name: o.name, Args: o.args,
+		Stdin: o.console.stdin, Stdout: o.console.stdout, Stderr: o.console.stderr,
+	}
+	if o.json {
+		return diffDocument(ctx, o, r)
+	}
+	code, err := o.diff(ctx, r)
+	if err != nil {
+		return err
+	}
+	return statusError(code)
+}
+
+// changedFile is one entry of diff --json.
+type changedFile struct {
+	Path    string `json:"path"`
+	Added   int    `json:"added"` // lines; 0 for a binary file
+	Deleted int    `json:"deleted"`
+	Binary  bool   `json:"binary"`
+}
+
+// diffDocument reads git's own machine format, in which names are not quoted.
+// Renames are off there, because they change the shape of a record.
+func diffDocument(ctx context.Context, o *diffOptions, r engine.DiffRequest) error {
+	var out bytes.Buffer
+	r.Stdin, r.Stdout = io.LimitReader(nil, 0), &out
+	r.Args = append([]string{"--numstat", "-z", "--no-renames", "--no-color"}, o.args...)
+	code, err := o.diff(ctx, r)
+	if err != nil {
+		return err
+	}
+	files := []changedFile{}
+	for record := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
+		fields := strings.SplitN(record, "\t", 3)
+		if len(fields) != 3 {
+			if record == "" {
+				continue
+			}
+			return fault.New(fault.Invalid, "cannot use --json with these flags of git diff: %q", o.args)
+		}
+		file := changedFile{Path: fields[2], Binary: fields[0] == "-"}
+		if !file.Binary {
+			added, addedErr := strconv.Atoi(fields[0])
+			deleted, deletedErr := strconv.Atoi(fields[1])
+			if addedErr != nil || deletedErr != nil {
+				return fault.New(fault.Invalid, "cannot use --json with these flags of git diff: %q", o.args)
+			}
+			file.Added, file.Deleted = added, deleted
+		}
+		files = append(files, file)
+	}
+	if err := o.console.document(struct {
+		Name  string        `json:"name"`
+		Files []changedFile `json:"files"`
+	}{o.name, files}); err != nil {
+		return err
+	}
+	return statusError(code)
+}

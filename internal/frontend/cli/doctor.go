@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+type doctorOptions struct {
+	console *console
+	doctor  func(context.Context) (engine.Report, error)
+
+	json bool
+}
+
+func newDoctor(s *session) *cobra.Command {
+	o := &doctorOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what this machine can isolate",
+		Long: `Check what this machine can isolate, and name the command that mends what is
+missing. It ends with 8 when the full isolation is not available.`,
+		Example:           "  litterbox doctor",
+		Args:              wantArgs(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: s.action(func(ctx context.Context, e useCases, _ string, _ []string) error {
+			o.doctor = e.Doctor
+			return runDoctor(ctx, o)
+		}),
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
+	return cmd
+}
+
+func runDoctor(ctx context.Context, o *doctorOptions) error {
+	report, err := o.doctor(ctx)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		report.Checks = list(report.Checks)
+		err = o.console.document(report)
+	} else {
+		err = printReport(o.console, report)
+	}
+	if err == nil && report.Isolation != sandbox.IsolationFull {
+		return statusError(exitCode(fault.Unavailable))
+	}
+	return err
+}
+
+func printReport(c *console, report engine.Report) error {
+	rows := [][]string{}
+	for _, check := range report.Checks {
+		rows = append(rows, []string{verdict(check), check.Name, check.Found})
+	}
+	if err := c.table(rows); err != nil {
+		return err
+	}
+	for _, check := range report.Checks {
+		if !check.OK && check.Mend != "" {
+			if err := c.print("\nmend %s:\n  %s\n", clean(check.Name), cleanText(check.Mend)); err != nil {
+				return err
+			}
+		}
+	}
+	isolation := clean(string(report.Isolation))
+	if isolation == "" {
+		isolation = "none; no sandbox can be made here"
+	}
+	return c.print("\nisolation: %s\n", isolation)
+}
+
+func verdict(check engine.Check) string {
+	switch {
+	case check.OK:
+		return "ok"
+	case check.Needed:
+		return "missing"
+	}
+	return "absent" // nice to have
+}

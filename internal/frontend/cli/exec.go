@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+type execOptions struct {
+	console *console
+	exec    func(context.Context, engine.ExecRequest) (engine.ExecResult, error)
+
+	dir, name     string
+	argv          []string
+	kind          string // exec or shell
+	message       string
+	timeout       time.Duration
+	noCommit      bool
+	env           []string
+	workDir       string
+	allowDegraded bool
+	json          bool
+}
+
+func newExec(s *session) *cobra.Command {
+	o := &execOptions{console: s.console, kind: "exec"}
+	cmd := &cobra.Command{
+		Use:   "exec NAME [flags] -- CMD...",
+		Short: "Run one command and commit what it did",
+		Long: `Run one command in a sandbox and commit what it did to the files, also when it
+fails. The exit code of the command is that of litterbox; 125 means that
+litterbox itself failed. Interrupts and a timeout end the command's whole
+process group, and what it did is still committed.
+
+The -- may be left out when CMD does not begin with a dash and no flags follow.`,
+		Example: `  litterbox exec fix-login -- go test ./...
+  litterbox exec fix-login -m 'Run the linter' --timeout 5m -- make lint`,
+		Args:              wantArgs(1, -1),
+		Annotations:       passThrough(),
+		ValidArgsFunction: s.sandboxNames(false, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, argv, err := commandAfterName(cmd, args)
+			if err != nil || argv == nil {
+				return err
+			}
+			if len(argv) == 0 {
+				return usageError(cmd, "no command after %q", name)
+			}
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			o.name, o.argv = name, argv
+			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
+				o.exec, o.dir = e.Exec, dir
+				return runExec(ctx, o)
+			})
+		},
+	}
+	// Flags end at NAME; commandAfterName reads those between it and CMD.
+	cmd.Flags().SetInterspersed(false)
+	o.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.noCommit, "no-commit", false, "leave the changes for the next commit")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print result and captured output as one JSON object")
+	return cmd
+}
+
+// addFlags adds the flags that exec and run share.
+func (o *execOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&o.message, "message", "m", "", "`MESSAGE`: first line of the commit (default: made from CMD)")
+	f.DurationVar(&o.timeout, "timeout", 0, "end CMD after `D`, such as 90s or 10m")
+	f.StringArrayVarP(&o.env, "env", "e", nil, "set `K=V` in the environment of CMD; may be repeated")
+	f.StringVarP(&o.workDir, "workdir", "w", "", "run CMD in `DIR`, relative to the project")
+	allowDegradedFlag(cmd, &o.allowDegraded)
+}
+
+func (o *execOptions) check(cmd *cobra.Command) error {
+	for _, pair := range o.env {
+		if key, _, ok := strings.Cut(pair, "="); !ok || key == "" {
+			return usageError(cmd, "-e %q is not of the form K=V", pair)
+		}
+	}
+	switch {
+	case o.timeout < 0:
+		return usageError(cmd, "--timeout %s lies in the past", o.timeout)
+	case o.noCommit && o.message != "":
+		return usageError(cmd, "-m names a commit, and --no-commit makes none")
+	}
+	return nil
+}
+
+// commandAfterName splits NAME [flags] [--] CMD... where cobra has parsed the
+// flags before NAME. It gives a nil argv when the user asked for help and got
+// it, an empty one when nothing follows.
+func commandAfterName(cmd *cobra.Command, args []string) (name string, argv []string, err error) {
+	if err := cmd.Flags().Parse(args[1:]); err != nil {
+		return "", nil, cmd.FlagErrorFunc()(cmd, err)
+	}
+	if help, _ := cmd.Flags().GetBool("help"); help {
+		return "", nil, cmd.Help()
+	}
+	return args[0], append([]string{}, cmd.Flags().Args()...), nil
+}
+
+// command runs a use case that relays signals itself.
+func (s *session) command(cmd *cobra.Command, run func(ctx context.Context, e useCases, dir string) error) error {
+	dir, err := s.dir.absolute()
+	if err != nil {
+		return err
+	}
+	e, err := s.engine()
+	if err != nil {
+		return err
+	}
+	return run(cmd.Context(), e, dir)
+}
+
+func runExec(ctx context.Context, o *execOptions) error {
+	var captured *capture
+	if o.json {
+		captured = &capture{}
+	}
+	ctx, a := o.console.attach(ctx, captured)
+	defer a.detach()
+	result, err := o.exec(ctx, engine.ExecRequest{
+		Dir: o.dir, Name: o.name, Argv: o.argv, Kind: o.kind, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
+		Env: o.env, WorkDir: o.workDir, Streams: a.streams, AllowDegraded: o.allowDegraded,
+	})
+	a.detach() // before anything is printed: raw mode has no line breaks
+	if err != nil {
+		return err
+	}
+	if o.json {
+		if err := o.console.document(captured.document(o.name, result)); err != nil {
+			return err
+		}
+		return statusError(result.Exit.Code)
+	}
+	if result.Exit.TimedOut {
+		o.console.note("ended after its timeout of %s", o.timeout)
+	}
+	o.console.notes(result.Notes)
+	for _, p := range result.Exit.Background {
+		o.console.note("still running: %d %s", p.PID, p.Command)
+	}
+	if len(result.Exit.Background) > 0 && result.Exit.Output != "" {
+		o.console.note("their further output goes to %s inside", result.Exit.Output)
+	}
+	return statusError(result.Exit.Code)
+}

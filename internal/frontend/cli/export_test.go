@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// UseCases is what a fake engine implements.
+type UseCases = useCases
+
+// Session is one command line with everything around it, for tests.
+type Session struct {
+	Engine UseCases
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Env    map[string]string
+	Now    time.Time
+}
+
+// Run runs a command line.
+func (s Session) Run(ctx context.Context, args ...string) int {
+	c := newConsole(s.Stdin, s.Stdout, s.Stderr, func(key string) string { return s.Env[key] })
+	c.now = func() time.Time { return s.Now }
+	build := func() (useCases, error) {
+		if s.Engine == nil {
+			return nil, fault.New(fault.Internal, "this command must not build an engine")
+		}
+		return s.Engine, nil
+	}
+	return run(ctx, c, "1.2.3", build, args)
+}
+
+// Commands lists every command path, the root as an empty one.
+func Commands() []string {
+	root := newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, os.Getenv)})
+	paths := []string{""}
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			paths = append(paths, c.Name())
+		}
+	}
+	return paths
+}
+
+// CommandExample gives the example of a command.
+func CommandExample(name string) string {
+	root := newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, os.Getenv)})
+	c, _, err := root.Find([]string{name})
+	if err != nil {
+		return ""
+	}
+	return c.Example
+}
+
+// Functions that are tested directly.
+var (
+	Clean      = clean
+	CleanText  = cleanText
+	UnsafeRune = unsafeRune
+	Quoted     = quoted
+	HostPath   = hostPath
+	Report     = report
+)
+
+// ExitTable gives the table as a map.
+func ExitTable() map[fault.Kind]int {
+	codes := map[fault.Kind]int{}
+	for _, row := range exitTable() {
+		codes[row.kind] = row.code
+	}
+	return codes
+}
+
+// Progress is a progress display on w.
+type Progress struct{ p *progress }
+
+// NewProgress makes one; bar says that w is a terminal of 40 columns.
+func NewProgress(w io.Writer, bar bool) Progress {
+	return Progress{&progress{out: w, bar: bar, width: func() int { return 40 }}}
+}
+
+func (p Progress) Update(label string, done, total int) { p.p.update(label, done, total) }
+func (p Progress) Clear()                               { p.p.clear() }
+
+// Relay feeds signals to a relay whose clock stands at the given offsets, and
+// returns what the command gets and whether the request was given up.
+func Relay(started bool, signals []os.Signal, at []time.Duration) (names []string, gaveUp bool) {
+	var clock time.Time
+	r := &relay{
+		out:     make(chan string, 16),
+		started: func() bool { return started },
+		cancel:  func() { gaveUp = true },
+		now:     func() time.Time { return clock },
+	}
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i, s := range signals {
+		clock = start.Add(at[i])
+		r.handle(s)
+	}
+	close(r.out)
+	for name := range r.out {
+		names = append(names, name)
+	}
+	return names, gaveUp
+}
+
+// Spared tells for each signal whether it is left to git.
+func Spared(patience int, signals ...os.Signal) (spared []bool) {
+	for _, s := range signals {
+		spared = append(spared, spare(s, &patience))
+	}
+	return spared
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+// landOptions are those of apply and merge, which differ in what becomes of
+// the sandbox.
+type landOptions struct {
+	console *console
+	merge   func(context.Context, engine.MergeRequest) (engine.MergeResult, error)
+
+	dir, name string
+	args      []string // git's
+	delete    bool     // merge, not apply
+	yes       bool
+	runHooks  bool
+	json      bool
+}
+
+// newLand completes cmd, which brings its own texts.
+func newLand(s *session, o *landOptions, cmd *cobra.Command) *cobra.Command {
+	cmd.DisableFlagParsing = true
+	cmd.ValidArgsFunction = s.sandboxNames(false, "")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, git, help, err := gitArgs(cmd, args, map[string]*bool{"--yes": &o.yes, "--run-hooks": &o.runHooks, "--json": &o.json})
+		if help {
+			return cmd.Help()
+		}
+		if err != nil {
+			return err
+		}
+		o.name, o.args = name, git
+		return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
+			o.merge, o.dir = e.Merge, dir
+			return runLand(ctx, o)
+		})
+	}
+	// Only for the help page: gitArgs reads them.
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "merge files that could run code on this machine without asking")
+	cmd.Flags().BoolVar(&o.runHooks, "run-hooks", false, "let git run hooks that this very merge changes")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the result as one JSON object, git's output on stderr")
+	return cmd
+}
+
+func runLand(ctx context.Context, o *landOptions) error {
+	ctx, stop := leavingToGit(ctx, 1)
+	defer stop()
+	r := engine.MergeRequest{
+		Dir: o.dir, Name: o.name, Args: o.args, Yes: o.yes, RunHooks: o.runHooks, Delete: o.delete,
+		// The files themselves and no wrapper: git shall see the terminal.
+		Stdin: o.console.stdin, Stdout: o.console.stdout, Stderr: o.console.stderr,
+	}
+	if o.json {
+		r.Stdout = o.console.stderr
+	}
+	if o.console.canAsk() {
+		r.Confirm = func(risky []engine.Risk) (bool, error) { return o.confirm(ctx, risky) }
+	}
+	result, err := o.merge(ctx, r)
+	if err != nil {
+		return err
+	}
+	o.console.notes(result.Notes)
+	if o.json {
+		if err := o.console.document(landDocument{o.name, result.ExitCode, result.Landed, result.Deleted, list(result.Notes)}); err != nil {
+			return err
+		}
+	} else if result.Deleted {
+		if err := o.console.print("merged %s and deleted the sandbox\n", clean(o.name)); err != nil {
+			return err
+		}
+	}
+	return statusError(result.ExitCode)
+}
+
+// landDocument is what apply --json and merge --json print.
+type landDocument struct {
+	Name     string   `json:"name"`
+	ExitCode int      `json:"exit_code"` // git's
+	Landed   bool     `json:"landed"`
+	Deleted  bool     `json:"deleted"`
+	Notes    []string `json:"notes"`
+}
+
+func (o *landOptions) confirm(ctx context.Context, risky []engine.Risk) (bool, error) {
+	o.console.progress.clear()
+	fmt.Fprintf(o.console.stderr, "%s changes files that could run code on this machine:\n", clean(o.name))
+	for _, risk := range risky {
+		fmt.Fprintf(o.console.stderr, "  %s  (%s)\n", clean(risk.Path), clean(risk.Why))
+	}
+	return o.console.ask(ctx, "Merge them?")
+}

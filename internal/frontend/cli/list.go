@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+type listOptions struct {
+	console *console
+	list    func(ctx context.Context, dir string, all bool) ([]engine.Info, error)
+
+	dir  string
+	all  bool
+	json bool
+}
+
+func newList(s *session) *cobra.Command {
+	o := &listOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the sandboxes of this repository",
+		Long:    "List the sandboxes of this repository, or with --all of every repository.",
+		Example: `  litterbox list
+  litterbox list --all --json`,
+		Args:              wantArgs(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
+			o.list, o.dir = e.List, dir
+			return runList(ctx, o)
+		}),
+	}
+	cmd.Flags().BoolVar(&o.all, "all", false, "those of every repository")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array")
+	return cmd
+}
+
+func runList(ctx context.Context, o *listOptions) error {
+	infos, err := o.list(ctx, o.dir, o.all)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return o.console.document(list(infos))
+	}
+	if len(infos) == 0 {
+		o.console.note("no sandboxes yet; make one with: litterbox create NAME")
+		return nil
+	}
+	head := []string{"NAME", "STATE", "BRANCH", "HEAD", "COMMITS", "ISOLATION", "NETWORK", "CREATED"}
+	if o.all {
+		head = append(head, "REPOSITORY")
+	}
+	rows := [][]string{head}
+	for _, info := range infos {
+		row := []string{
+			info.Name, string(info.State), info.Branch, short(info.Head), decimal(info.Iterations),
+			string(info.Isolation), info.Network, ago(o.console.now(), info.CreatedAt),
+		}
+		if o.all {
+			row = append(row, info.Repository)
+		}
+		rows = append(rows, row)
+	}
+	if err := o.console.table(rows); err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if info.Problem != "" {
+			o.console.note("%s: %s", info.Name, info.Problem)
+		}
+	}
+	return nil
+}

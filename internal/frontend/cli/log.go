@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+type logOptions struct {
+	console *console
+	log     func(ctx context.Context, dir, name string) ([]sandbox.Iteration, error)
+
+	dir, name string
+	json      bool
+}
+
+func newLog(s *session) *cobra.Command {
+	o := &logOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:   "log NAME",
+		Short: "Show what was done in a sandbox, step by step",
+		Long: `Show what was done in a sandbox, the last step first: its commit, how it ended,
+how many files it changed.`,
+		Example: `  litterbox log fix-login
+  litterbox log fix-login --json`,
+		Args:              wantArgs(1, 1),
+		ValidArgsFunction: s.sandboxNames(false, ""),
+		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
+			o.log, o.dir, o.name = e.Log, dir, args[0]
+			return runLog(ctx, o)
+		}),
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array, the first step first")
+	return cmd
+}
+
+func runLog(ctx context.Context, o *logOptions) error {
+	iterations, err := o.log(ctx, o.dir, o.name)
+	if err != nil {
+		return err
+	}
+	iterations = slices.Clone(iterations)
+	slices.SortStableFunc(iterations, func(a, b sandbox.Iteration) int { return cmp.Compare(a.Number, b.Number) })
+	if o.json {
+		return o.console.document(list(iterations))
+	}
+	if len(iterations) == 0 {
+		o.console.note("nothing was done in %s yet; try: litterbox exec %s -- CMD", o.name, o.name)
+		return nil
+	}
+	rows := [][]string{{"STEP", "COMMIT", "KIND", "RESULT", "CHANGED", "TOOK", "WHEN", "MESSAGE"}}
+	for _, it := range slices.Backward(iterations) {
+		rows = append(rows, []string{
+			decimal(it.Number), short(it.Commit), it.Kind, ending(it.ExitCode, it.Signal, it.TimedOut), decimal(it.Changed),
+			took(it.Duration), ago(o.console.now(), it.StartedAt), it.Message,
+		})
+	}
+	return o.console.table(rows)
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// The groups of the first help page.
+const (
+	groupWork   = "work"
+	groupSee    = "see"
+	groupBring  = "bring"
+	groupSystem = "system"
+)
+
+// newRoot builds the command tree.
+//
+// To add a command: 1. a file with its options, constructor and run function;
+// 2. a line below; 3. a help page: go test ./internal/frontend/cli -update;
+// 4. a script in test/script.
+func newRoot(s *session) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "litterbox [-C DIR] COMMAND",
+		Short: "An isolated box for every coding agent",
+		Long: `litterbox gives every coding agent an isolated copy of your git repository on
+a branch of its own. What it does there cannot reach the rest of the machine;
+its results come back as commits that you review and merge.`,
+		Example: `  litterbox create fix-login
+  litterbox exec fix-login -- make test
+  litterbox diff fix-login
+  litterbox merge fix-login`,
+		Args:          noSuchCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// Each level parses its own flags, so that -C before diff is ours and
+		// -C after it is git's.
+		TraverseChildren:  true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.PersistentFlags().VarP(&s.dir, "directory", "C", "work in `DIR` instead of the current directory")
+	root.SetHelpFunc(writeHelp)
+	root.SetUsageFunc(func(*cobra.Command) error { return nil })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fault.Wrap(fault.Invalid, err, "cannot read the flags of %s", cmd.CommandPath()).
+			WithHint("%s --help", cmd.CommandPath())
+	})
+	root.AddGroup(
+		&cobra.Group{ID: groupWork, Title: "Work in a sandbox"},
+		&cobra.Group{ID: groupSee, Title: "See what happened"},
+		&cobra.Group{ID: groupBring, Title: "Bring it home, or not"},
+		&cobra.Group{ID: groupSystem, Title: "This machine"},
+	)
+	for group, commands := range map[string][]*cobra.Command{
+		groupWork: {
+			newCreate(s), newExec(s), newShell(s), newRun(s), newRead(s), newWrite(s), newCp(s),
+			newMilestone(s), newStop(s), newStart(s),
+		},
+		groupSee:    {newList(s), newStatus(s), newLog(s), newDiff(s)},
+		groupBring:  {newApply(s), newMerge(s), newDelete(s)},
+		groupSystem: {newTrust(s), newDoctor(s), newDemo(s), newCompletion(s), newVersion(s)},
+	} {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	root.SetHelpCommandGroupID(groupSystem)
+	root.AddCommand(newExitCodes())
+	return root
+}
+
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fault.New(fault.Invalid, "cannot run %q: there is no such command", args[0])
+	// The default of cobra, which it only sets where it uses it itself.
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return err.WithHint("litterbox %s", near[0])
+	}
+	return err.WithHint("litterbox help")
+}
+
+// wantArgs checks the number of arguments; a maximum of -1 means any.
+func wantArgs(minimum, maximum int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= minimum && (maximum < 0 || len(args) <= maximum) {
+			return nil
+		}
+		return usageError(cmd, "%d arguments where its usage is %q", len(args), cmd.UseLine())
+	}
+}
+
+// usageError is a wrong command line.
+func usageError(cmd *cobra.Command, format string, args ...any) error {
+	return fault.Wrap(fault.Invalid, fault.New(fault.Invalid, format, args...), "cannot run %s", cmd.CommandPath()).
+		WithHint("%s --help", cmd.CommandPath())
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+type runOptions struct {
+	execOptions
+	list   func(ctx context.Context, dir string, all bool) ([]engine.Info, error)
+	create func(context.Context, engine.CreateRequest) (engine.Creation, error)
+	delete func(context.Context, engine.DeleteRequest) (engine.DeleteResult, error)
+
+	remove bool
+}
+
+func newRun(s *session) *cobra.Command {
+	o := &runOptions{execOptions: execOptions{console: s.console, kind: "exec"}}
+	cmd := &cobra.Command{
+		Use:   "run NAME [flags] -- CMD...",
+		Short: "Create when missing, run a command, commit",
+		Long: `Run one command in a sandbox that is made first when there is none of that
+name. With --rm the sandbox is deleted afterwards, unmerged work included; its
+last commit stays in the trash, and the output says where.`,
+		Example: `  litterbox run fix-login -- make test
+  litterbox run try -m 'Upgrade everything' --rm -- sh -c 'go get -u ./... && go test ./...'`,
+		Args:              wantArgs(1, -1),
+		Annotations:       passThrough(),
+		ValidArgsFunction: s.sandboxNames(false, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, argv, err := commandAfterName(cmd, args)
+			if err != nil || argv == nil {
+				return err
+			}
+			if len(argv) == 0 {
+				return usageError(cmd, "no command after %q", name)
+			}
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			o.name, o.argv = name, argv
+			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
+				o.list, o.create, o.exec, o.delete, o.dir = e.List, e.Create, e.Exec, e.Delete, dir
+				return runRun(ctx, o)
+			})
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	o.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.remove, "rm", false, "delete the sandbox afterwards; its last commit stays in the trash")
+	return cmd
+}
+
+func runRun(ctx context.Context, o *runOptions) error {
+	if err := o.createMissing(ctx); err != nil {
+		return err
+	}
+	err := runExec(ctx, &o.execOptions)
+	if !o.remove {
+		return err
+	}
+	// Also after an interrupt: --rm was asked for before.
+	deleted, deleteErr := o.delete(context.WithoutCancel(ctx), engine.DeleteRequest{Dir: o.dir, Name: o.name, Force: true})
+	if deleteErr == nil {
+		o.console.note("deleted %s; its last commit %s stays at %s", deleted.Name, short(deleted.Tip), deleted.Trash)
+		return err
+	}
+	if status := exitStatus(0); err == nil || errors.As(err, &status) {
+		return deleteErr // a sandbox left behind is worth more than the code of the command
+	}
+	return errors.Join(err, deleteErr)
+}
+
+func (o *runOptions) createMissing(ctx context.Context) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	if exists, err := o.exists(ctx); err != nil || exists {
+		return err
+	}
+	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, AllowDegraded: o.allowDegraded})
+	if err != nil {
+		if fault.KindOf(err) == fault.AlreadyExists {
+			// Another run with the same name may have been faster; but the
+			// name may also be taken by a branch, which is an error.
+			if exists, listErr := o.exists(ctx); listErr == nil && exists {
+				return nil
+			}
+		}
+		return err
+	}
+	o.console.notes(made.Notes)
+	o.console.noteNoNetwork()
+	return nil
+}
+
+func (o *runOptions) exists(ctx context.Context) (bool, error) {
+	slug, err := sandbox.Slug(o.name)
+	if err != nil {
+		return false, err
+	}
+	infos, err := o.list(ctx, o.dir, false)
+	if err != nil {
+		return false, err
+	}
+	for _, info := range infos {
+		if info.Name == slug {
+			return true, nil
+		}
+	}
+	return false, nil
+}

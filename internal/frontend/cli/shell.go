@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+func newShell(s *session) *cobra.Command {
+	o := &execOptions{console: s.console, kind: "shell"}
+	cmd := &cobra.Command{
+		Use:   "shell NAME [-- CMD...]",
+		Short: "Open a shell in a sandbox",
+		Long: `Open your shell, or sh where yours does not exist inside, in a sandbox. Many
+shells may be open at once; all share one view. What was done becomes one
+commit when the shell ends.`,
+		Example: `  litterbox shell fix-login
+  litterbox shell fix-login -- python3`,
+		Args:              wantArgs(1, -1),
+		Annotations:       passThrough(),
+		ValidArgsFunction: s.sandboxNames(false, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, argv, err := commandAfterName(cmd, args)
+			if err != nil || argv == nil {
+				return err
+			}
+			o.name, o.argv = name, argv
+			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
+				o.exec, o.dir = e.Exec, dir
+				return runShell(ctx, o)
+			})
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	allowDegradedFlag(cmd, &o.allowDegraded)
+	return cmd
+}
+
+func runShell(ctx context.Context, o *execOptions) error {
+	o.console.noteNoNetwork()
+	if len(o.argv) == 0 {
+		shell, err := chooseShell(ctx, o)
+		if err != nil {
+			return err
+		}
+		o.argv, o.message = []string{shell}, "shell session"
+	}
+	return runExec(ctx, o)
+}
+
+// chooseShell asks the sandbox whether it has the user's shell. It is asked by
+// its base name: the path on the host need not exist inside.
+func chooseShell(ctx context.Context, o *execOptions) (string, error) {
+	mine := path.Base(o.console.env("SHELL"))
+	if mine == "." || mine == "/" || mine == "sh" {
+		return "sh", nil
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	var found bytes.Buffer
+	result, err := o.exec(ctx, engine.ExecRequest{
+		Dir: o.dir, Name: o.name, Kind: "exec", NoCommit: true, AllowDegraded: o.allowDegraded,
+		Argv:    []string{"sh", "-c", `command -v -- "$1"`, "sh", mine},
+		Streams: engine.Streams{Stdin: strings.NewReader(""), Stdout: &found, Stderr: io.Discard},
+	})
+	if err != nil {
+		return "", err
+	}
+	o.console.notes(result.Notes) // repairs are told once, by the call that made them
+	if result.Exit.Code != 0 || found.Len() == 0 {
+		return "sh", nil
+	}
+	return mine, nil
+}

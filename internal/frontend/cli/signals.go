@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// killWindow is how soon a second Ctrl-C must follow the first to mean "now":
+// the time the guest gives a process group between TERM and KILL.
+const killWindow = 2 * time.Second
+
+// interruptible gives a context that ends at an interrupt. After the first one
+// signals have their default effect again, so a second one ends a program that
+// does not listen.
+func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	caught := make(chan os.Signal, 1)
+	catch(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case <-caught:
+			cancel()
+		case <-ctx.Done():
+		}
+		signal.Stop(caught)
+	}()
+	return ctx, cancel
+}
+
+// catch subscribes to signals, except to those that litterbox was started
+// with as ignored: nohup(1) and the background jobs of a shell script mean it.
+func catch(caught chan<- os.Signal, signals ...os.Signal) {
+	for _, s := range signals {
+		if !signal.Ignored(s) {
+			signal.Notify(caught, s)
+		}
+	}
+}
+
+// leavingToGit gives a context for the time in which git runs on the user's
+// terminal. A Ctrl-C there reaches git too, which ends in order and removes
+// its locks, or shows a pager that has its own idea of Ctrl-C; so the first
+// patience interrupts are git's alone. SIGTERM and SIGHUP come to us only and
+// end the context at once.
+func leavingToGit(parent context.Context, patience int) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	caught := make(chan os.Signal, 8)
+	catch(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case s := <-caught:
+				if !spare(s, &patience) {
+					cancel()
+				}
+			case <-ctx.Done():
+				signal.Stop(caught)
+				return
+			}
+		}
+	}()
+	return ctx, cancel
+}
+
+// spare tells whether s is git's alone; negative patience never ends.
+func spare(s os.Signal, patience *int) bool {
+	if s != syscall.SIGINT || *patience == 0 {
+		return false
+	}
+	if *patience > 0 {
+		*patience--
+	}
+	return true
+}
+
+// relay hands the signals that reach litterbox to the command that it runs.
+// litterbox itself goes on: it waits for the command and commits.
+type relay struct {
+	out     chan string        // names without SIG
+	started func() bool        // the command has begun to use its streams
+	cancel  context.CancelFunc // gives the whole request up
+	now     func() time.Time
+
+	interrupted time.Time
+	killed      bool
+}
+
+// relayed lists what a command gets to see. SIGQUIT is among them because its
+// default would end litterbox with a goroutine dump and no commit.
+func relayed() map[os.Signal]string {
+	return map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP", syscall.SIGQUIT: "QUIT"}
+}
+
+// run relays until ctx ends.
+func (r *relay) run(ctx context.Context, caught <-chan os.Signal) {
+	for {
+		select {
+		case s := <-caught:
+			r.handle(s)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *relay) handle(s os.Signal) {
+	if !r.started() {
+		r.cancel() // the sandbox is still being made or woken: nothing to commit
+		return
+	}
+	name := relayed()[s]
+	if s == syscall.SIGINT {
+		if r.killed {
+			r.cancel() // even KILL did not help: the place itself hangs
+			return
+		}
+		if now := r.now(); !r.interrupted.IsZero() && now.Sub(r.interrupted) < killWindow {
+			name, r.killed = "KILL", true
+		} else {
+			r.interrupted = now
+		}
+	}
+	select {
+	case r.out <- name:
+	default: // nobody listens any more; a full queue says enough
+	}
+}

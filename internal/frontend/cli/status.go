@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+type statusOptions struct {
+	console *console
+	list    func(ctx context.Context, dir string, all bool) ([]engine.Info, error)
+	status  func(ctx context.Context, dir, name string) (engine.Status, error)
+
+	dir, name string // an empty name means every sandbox of the repository
+	json      bool
+}
+
+func newStatus(s *session) *cobra.Command {
+	o := &statusOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:   "status [NAME]",
+		Short: "Show everything about a sandbox",
+		Long: `Show everything about a sandbox, or about each sandbox of this repository: what
+runs in it, what it may see of the host, and where its state lies.`,
+		Example: `  litterbox status fix-login
+  litterbox status fix-login --json`,
+		Args:              wantArgs(0, 1),
+		ValidArgsFunction: s.sandboxNames(false, ""),
+		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
+			o.list, o.status, o.dir = e.List, e.Status, dir
+			if len(args) == 1 {
+				o.name = args[0]
+			}
+			return runStatus(ctx, o)
+		}),
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON object, or without NAME an array of them")
+	return cmd
+}
+
+func runStatus(ctx context.Context, o *statusOptions) error {
+	names := []string{o.name}
+	if o.name == "" {
+		infos, err := o.list(ctx, o.dir, false)
+		if err != nil {
+			return err
+		}
+		names = names[:0]
+		for _, info := range infos {
+			names = append(names, info.Name)
+		}
+	}
+	statuses := []engine.Status{}
+	for _, name := range names {
+		status, err := o.status(ctx, o.dir, name)
+		if err != nil {
+			return err
+		}
+		status.Cycles, status.Background, status.Mounts = list(status.Cycles), list(status.Background), list(status.Mounts)
+		statuses = append(statuses, status)
+	}
+	switch {
+	case o.json && o.name != "":
+		return o.console.document(statuses[0])
+	case o.json:
+		return o.console.document(statuses)
+	case len(statuses) == 0:
+		o.console.note("no sandboxes yet; make one with: litterbox create NAME")
+	}
+	for i, status := range statuses {
+		if i > 0 {
+			if err := o.console.print("\n"); err != nil {
+				return err
+			}
+		}
+		if err := o.console.table(statusRows(o.console, status)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func statusRows(c *console, s engine.Status) [][]string {
+	rows := [][]string{
+		{"name", s.Name},
+		{"state", string(s.State)},
+	}
+	if s.Problem != "" {
+		rows = append(rows, []string{"problem", s.Problem})
+	}
+	rows = append(rows,
+		[]string{"branch", s.Branch},
+		[]string{"base", short(s.Base)},
+		[]string{"head", short(s.Head)},
+		[]string{"commits", decimal(s.Iterations)},
+		[]string{"isolation", string(s.Isolation)},
+		[]string{"network", s.Network},
+		[]string{"driver", s.Driver},
+		[]string{"repository", s.Repository},
+		[]string{"trusted", yesNo(s.Trusted)},
+		[]string{"created", ago(c.now(), s.CreatedAt)},
+		[]string{"kept in", s.StateDir},
+	)
+	for _, cycle := range s.Cycles {
+		rows = append(rows, []string{string(cycle.Kind), cycleLine(c, cycle)})
+	}
+	for _, p := range s.Background {
+		rows = append(rows, []string{"running", strconv.Itoa(p.PID) + " " + p.Command})
+	}
+	for _, m := range s.Mounts {
+		rows = append(rows, []string{"sees", m.Path + " (" + m.Why + ")"})
+	}
+	return rows
+}
+
+func cycleLine(c *console, cycle sandbox.Cycle) string {
+	state := string(cycle.State)
+	if cycle.State == sandbox.Completed {
+		state = ending(cycle.ExitCode, "", cycle.TimedOut) + " " + ago(c.now(), cycle.CompletedAt)
+	}
+	return cycle.Command + " (" + state + ")"
+}
+
+func decimal(n int) string { return strconv.Itoa(n) }
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

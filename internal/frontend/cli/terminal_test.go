@@ -1,0 +1,320 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/term"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// screen is a pseudo-terminal: the user's end, and the one litterbox gets.
+type screen struct {
+	user, program *os.File
+}
+
+func newScreen(t *testing.T) screen {
+	t.Helper()
+	user, program, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { user.Close(); program.Close() })
+	if err := pty.Setsize(program, &pty.Winsize{Rows: 30, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	return screen{user, program}
+}
+
+// modes is the state of the terminal, comparable.
+func (s screen) modes(t *testing.T) term.State {
+	t.Helper()
+	state, err := term.GetState(int(s.program.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *state
+}
+
+func (s screen) session(e *fake) cli.Session {
+	return cli.Session{Engine: e, Stdin: s.program, Stdout: s.program, Stderr: s.program, Now: now, Env: map[string]string{"TERM": "xterm-256color"}}
+}
+
+func TestTerminalIsRawWhileACommandReadsAndRestoredAfterwards(t *testing.T) {
+	s := newScreen(t)
+	before := s.modes(t)
+	for _, c := range []struct {
+		name string
+		end  func() (engine.ExecResult, error)
+		code int
+	}{
+		{"it exits", func() (engine.ExecResult, error) { return engine.ExecResult{Exit: wire.Exit{Code: 3}}, nil }, 3},
+		{"litterbox fails", func() (engine.ExecResult, error) { return engine.ExecResult{}, errors.New("lost") }, 125},
+		{"a panic", func() (engine.ExecResult, error) { panic("defect") }, -1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := &fake{exec: func(_ context.Context, r engine.ExecRequest) (engine.ExecResult, error) {
+				want := &wire.Terminal{Rows: 30, Cols: 100, Term: "xterm-256color"}
+				if diff := cmp.Diff(want, r.Streams.Terminal); diff != "" {
+					t.Errorf("terminal (-want +got):\n%s", diff)
+				}
+				if s.modes(t) != before {
+					t.Error("raw before anything runs: Ctrl-C could not stop a slow start")
+				}
+				if _, err := io.WriteString(s.user, "x"); err != nil {
+					t.Error(err)
+				}
+				// Without a line break only a raw terminal gives the byte.
+				b := make([]byte, 1)
+				if n, err := r.Streams.Stdin.Read(b); n != 1 || b[0] != 'x' || err != nil {
+					t.Errorf("read %d bytes %q: %v", n, b, err)
+				}
+				return c.end()
+			}}
+			code := -1
+			func() {
+				defer func() { _ = recover() }()
+				code = s.session(e).Run(t.Context(), "exec", "fix", "--", "vi")
+			}()
+			if code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			if s.modes(t) != before {
+				t.Error("the terminal is not as it was")
+			}
+		})
+	}
+}
+
+func TestWindowChangesReachTheCommand(t *testing.T) {
+	s := newScreen(t)
+	e := &fake{exec: func(_ context.Context, r engine.ExecRequest) (engine.ExecResult, error) {
+		if err := pty.Setsize(s.program, &pty.Winsize{Rows: 10, Cols: 20}); err != nil {
+			t.Error(err)
+		}
+		// The kernel signals the foreground group of the terminal's session;
+		// this test is not in it.
+		if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(wire.Terminal{Rows: 10, Cols: 20, Term: "xterm-256color"}, <-r.Streams.Resize); diff != "" {
+			t.Errorf("size (-want +got):\n%s", diff)
+		}
+		return engine.ExecResult{}, nil
+	}}
+	if code := s.session(e).Run(t.Context(), "shell", "fix", "--", "vi"); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestNoTerminalWhenTheOutputIsAPipe(t *testing.T) {
+	s := newScreen(t)
+	e := &fake{exec: func(_ context.Context, r engine.ExecRequest) (engine.ExecResult, error) {
+		if r.Streams.Terminal != nil {
+			t.Error("a terminal for a command whose output is piped on")
+		}
+		return engine.ExecResult{}, nil
+	}}
+	session := s.session(e)
+	var out bytes.Buffer
+	session.Stdout = &out
+	if code := session.Run(t.Context(), "exec", "fix", "--", "ls"); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	session.Stdout = s.program
+	if code := session.Run(t.Context(), "exec", "--json", "fix", "--", "ls"); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestSignalsReachTheCommandAndNotLitterbox(t *testing.T) {
+	e := &fake{exec: func(ctx context.Context, r engine.ExecRequest) (engine.ExecResult, error) {
+		if _, err := r.Streams.Stdin.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("stdin: %v", err)
+		}
+		for _, s := range []struct {
+			signal syscall.Signal
+			want   string
+		}{{syscall.SIGTERM, "TERM"}, {syscall.SIGINT, "INT"}, {syscall.SIGQUIT, "QUIT"}, {syscall.SIGHUP, "HUP"}} {
+			if err := syscall.Kill(os.Getpid(), s.signal); err != nil {
+				t.Error(err)
+			}
+			if got := <-r.Streams.Signals; got != s.want {
+				t.Errorf("signal %s arrives as %s", s.want, got)
+			}
+		}
+		if ctx.Err() != nil {
+			t.Error("the request was given up")
+		}
+		return engine.ExecResult{Exit: wire.Exit{Code: 143, Signal: "TERM"}}, nil
+	}}
+	wantOutcome(t, lb(t, e, "", "exec", "fix", "--", "sleep"), outcome{143, "", ""})
+}
+
+func TestInterruptEndsOtherCommands(t *testing.T) {
+	e := &fake{create: func(ctx context.Context, _ engine.CreateRequest) (engine.Creation, error) {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+		<-ctx.Done()
+		return engine.Creation{}, fault.Wrap(fault.Canceled, ctx.Err(), "cannot create %q", "fix")
+	}}
+	wantOutcome(t, lb(t, e, "", "create", "fix"), outcome{130, "", "litterbox: cannot create \"fix\": context canceled\n"})
+}
+
+func TestTheSecondInterruptEndsAMerge(t *testing.T) {
+	e := &contextFake{fake: &fake{}, merge: func(ctx context.Context, _ engine.MergeRequest) (engine.MergeResult, error) {
+		caught := make(chan os.Signal, 1)
+		signal.Notify(caught, syscall.SIGINT)
+		defer signal.Stop(caught)
+		for range 2 {
+			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+			<-caught // or the kernel would merge the two into one
+		}
+		<-ctx.Done()
+		return engine.MergeResult{}, ctx.Err()
+	}}
+	wantOutcome(t, lb(t, e, "", "merge", "fix"), outcome{130, "", "litterbox: interrupted\n"})
+}
+
+// contextFake also sees the context of a merge.
+type contextFake struct {
+	*fake
+	merge func(context.Context, engine.MergeRequest) (engine.MergeResult, error)
+}
+
+func (f *contextFake) Merge(ctx context.Context, r engine.MergeRequest) (engine.MergeResult, error) {
+	return f.merge(ctx, r)
+}
+
+func TestQuestions(t *testing.T) {
+	risky := []engine.Risk{{Path: ".husky/post-merge\x1b[2J", Why: "git runs it"}}
+	for _, c := range []struct {
+		name, answer string
+		args         []string
+		yes          bool
+	}{
+		{"yes", "y\n", []string{"merge", "fix"}, true},
+		{"the word", "Yes\n", []string{"apply", "fix"}, true},
+		{"no", "n\n", []string{"merge", "fix"}, false},
+		{"nothing", "\n", []string{"merge", "fix"}, false},
+		{"something else", "yikes\n", []string{"delete", "fix"}, false},
+		{"delete", "y\n", []string{"delete", "fix"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScreen(t)
+			var asked, answered bool
+			e := &fake{
+				merge: func(r engine.MergeRequest) (engine.MergeResult, error) {
+					yes, err := r.Confirm(risky)
+					asked, answered = true, yes
+					return engine.MergeResult{}, err
+				},
+				delete: func(r engine.DeleteRequest) (engine.DeleteResult, error) {
+					yes, err := r.Confirm(2)
+					asked, answered = true, yes
+					return engine.DeleteResult{Name: "fix"}, err
+				},
+			}
+			if _, err := io.WriteString(s.user, c.answer+"left for git\n"); err != nil {
+				t.Fatal(err)
+			}
+			if code := s.session(e).Run(t.Context(), c.args...); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			if !asked || answered != c.yes {
+				t.Errorf("asked %t, answered %t, want %t", asked, answered, c.yes)
+			}
+			rest, err := bufio.NewReader(s.program).ReadString('\n')
+			if rest != "left for git\n" || err != nil {
+				t.Errorf("what follows the answer: %q, %v", rest, err)
+			}
+			shown := s.shown(t)
+			want := "Merge them? [y/N]"
+			if c.args[0] == "delete" {
+				want = "fix holds 2 commits that nothing else has. Delete it? [y/N]"
+			} else if !strings.Contains(shown, ".husky/post-merge  (git runs it)") {
+				t.Errorf("the file is not named: %q", shown)
+			}
+			if !strings.Contains(shown, want) || strings.Contains(shown, "\x1b[2J") {
+				t.Errorf("shown: %q", shown)
+			}
+		})
+	}
+}
+
+// shown is what has been written to the terminal so far.
+func (s screen) shown(t *testing.T) string {
+	t.Helper()
+	const mark = "<end>"
+	if _, err := io.WriteString(s.program, mark); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for b := make([]byte, 256); !strings.Contains(all.String(), mark); {
+		n, err := s.user.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(b[:n])
+	}
+	return strings.TrimSuffix(all.String(), mark)
+}
+
+func TestAnInterruptedQuestionMeansNo(t *testing.T) {
+	s := newScreen(t)
+	e := &fake{delete: func(r engine.DeleteRequest) (engine.DeleteResult, error) {
+		go func() {
+			// The question must stand before it can be interrupted.
+			reader := bufio.NewReader(s.user)
+			if _, err := reader.ReadString(']'); err != nil {
+				t.Error(err)
+			}
+			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+		}()
+		yes, err := r.Confirm(1)
+		if yes {
+			t.Error("an interrupt meant yes")
+		}
+		return engine.DeleteResult{}, err
+	}}
+	session := s.session(e)
+	if code := session.Run(t.Context(), "delete", "fix"); code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestNetworkNoteForPeopleOnly(t *testing.T) {
+	e := &fake{create: func(context.Context, engine.CreateRequest) (engine.Creation, error) {
+		return engine.Creation{Info: info("fix")}, nil
+	}}
+	const note = "note: no network in this version"
+	if got := lb(t, e, "", "create", "fix"); strings.Contains(got.Stderr, note) {
+		t.Errorf("a script is told: %q", got.Stderr)
+	}
+	s := newScreen(t)
+	if code := s.session(e).Run(t.Context(), "create", "fix"); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if shown := s.shown(t); strings.Count(shown, note) != 1 {
+		t.Errorf("shown: %q", shown)
+	}
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// table prints rows in columns. Each cell passes through clean; a tab in a
+// cell would otherwise shift the columns.
+func (c *console) table(rows [][]string) error {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, clean(cell))
+		}
+		fmt.Fprintln(w)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if err := c.print("%s\n", strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// short is a commit as people read it.
+func short(commit string) string {
+	if len(commit) > 7 {
+		return commit[:7]
+	}
+	if commit == "" {
+		return "-"
+	}
+	return commit
+}
+
+// ago is the age of a moment in its largest unit.
+func ago(now, then time.Time) string {
+	age := now.Sub(then)
+	switch {
+	case then.IsZero():
+		return "-"
+	case age < time.Minute:
+		return "just now"
+	case age < time.Hour:
+		return fmt.Sprintf("%dm ago", age/time.Minute)
+	case age < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", age/time.Hour)
+	}
+	return fmt.Sprintf("%dd ago", age/(24*time.Hour))
+}
+
+// took is a duration with as many digits as a person reads.
+func took(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// ending says how a command ended.
+func ending(code int, signal string, timedOut bool) string {
+	switch {
+	case timedOut:
+		return "timed out"
+	case signal != "":
+		return "SIG" + signal
+	}
+	return fmt.Sprintf("exit %d", code)
+}
+
+// committed prints the commit of a use case the way git commit does.
+func (c *console) committed(name string, it *sandbox.Iteration) error {
+	if it == nil {
+		return nil
+	}
+	return c.print("[%s %s] %s\n", clean(name), short(it.Commit), clean(it.Message))
+}

@@ -1,0 +1,34 @@
+// Package guest is the small program inside a sandbox, PID 1 where it can be:
+// it runs commands, owns all waiting, moves files, answers where the agent's
+// git history stands, and makes renaming a directory work on an overlay.
+//
+// It deliberately sets nothing up (mounts, namespaces, seccomp and limits are
+// in force before it starts) and decides nothing: it has the rights of the
+// commands it runs and trusts nobody but the holder of the keeper's key.
+//
+// Start reading at [Run], then serve_linux.go for the operations.
+package guest
+
+import (
+	"net"
+	"os"
+)
+
+// Config is what the guest needs to know.
+type Config struct {
+	Listener   net.Listener // inherited; every connection is one keeper
+	Ready      *os.File     // gets one byte once the guest serves, then is closed; may be nil
+	PrivateKey []byte       // the guest's key, OpenSSH PEM
+	HostKey    []byte       // the keeper's public key, authorized_keys line
+	Workspace  string       // absolute path of the project inside
+	Home       string       // absolute path of the inner user's home
+	Env        []string     // K=V, for every command
+
+	// Notify, when not nil, is called once on the thread that makes every
+	// child, before the first one. It installs a seccomp filter with
+	// user notification of rename, renameat and renameat2 on that thread and
+	// returns its listener; the guest answers there (rename_linux.go). With
+	// SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (kernel 5.19) a caller's timer
+	// signals do not start a long rename over and over.
+	Notify func() (listenerFD int, err error)
+}

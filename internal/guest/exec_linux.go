@@ -1,0 +1,305 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// defaultGrace is the time between TERM and KILL where a request names none.
+const defaultGrace = 2 * time.Second
+
+// Exit codes that stand for more than a number; timeout(1) and every shell
+// use them so.
+const (
+	codeTimeout       = 124
+	codeNotExecutable = 126
+	codeNotFound      = 127
+	codeSignal        = 128 // plus its number
+)
+
+// execution is one command that runs for a client.
+type execution struct {
+	g     *guest
+	child *child
+	stdio *stdio
+	grace time.Duration
+
+	ended    atomic.Bool   // the command's process is over: its number is not to be signalled
+	endOnce  sync.Once     //
+	ending   chan struct{} // closed when the group was told to end
+	deadline time.Time     // of the group, once ending is closed
+	killer   *time.Timer
+}
+
+// exec runs a command with its streams on x, until it ends.
+func (g *guest) exec(x *exchange) (wire.Exit, error) {
+	r := x.request.Exec
+	if r == nil || len(r.Argv) == 0 {
+		return wire.Exit{}, fault.New(fault.Invalid, "cannot run a command without a name")
+	}
+	if g.stopping() {
+		return wire.Exit{}, fault.New(fault.Unavailable, "cannot run a command: the sandbox is shutting down")
+	}
+	c, err := g.prepare(r)
+	if err != nil {
+		var missing *notRunnable
+		if errors.As(err, &missing) {
+			return missing.exit(x.out, r)
+		}
+		return wire.Exit{}, err
+	}
+	stdio, err := openStdio(r.Terminal)
+	if err != nil {
+		return wire.Exit{}, fault.Wrap(fault.Unavailable, err, "cannot open the command's streams")
+	}
+	c.files, c.tty = stdio.fds(), r.Terminal != nil
+	child, err := g.launch(c)
+	stdio.closeChildSide()
+	if err != nil {
+		stdio.close()
+		var missing *notRunnable
+		if errors.As(err, &missing) {
+			return missing.exit(x.out, r)
+		}
+		return wire.Exit{}, wrap(err, "cannot run %q", string(r.Argv[0]))
+	}
+	e := &execution{g: g, child: child, stdio: stdio, grace: r.Grace, ending: make(chan struct{})}
+	if e.grace <= 0 {
+		e.grace = defaultGrace
+	}
+	return e.run(x, r)
+}
+
+// prepare works out what to execute, where and with what environment.
+func (g *guest) prepare(r *wire.Exec) (command, error) {
+	c := command{dir: g.Workspace}
+	if len(r.Dir) > 0 {
+		dir, err := g.path(r.Dir)
+		if err != nil {
+			return command{}, err
+		}
+		c.dir = dir
+	}
+	if info, err := os.Stat(c.dir); err != nil {
+		return command{}, fault.Wrap(fault.Invalid, errors.Unwrap(err), "cannot run in %q", c.dir)
+	} else if !info.IsDir() {
+		return command{}, fault.New(fault.Invalid, "cannot run in %q: not a directory", c.dir)
+	}
+	for _, arg := range r.Argv {
+		if strings.IndexByte(string(arg), 0) >= 0 {
+			return command{}, fault.New(fault.Invalid, "cannot run %q: an argument holds a NUL byte", string(r.Argv[0]))
+		}
+		c.argv = append(c.argv, string(arg))
+	}
+	own := []string{"PWD=" + c.dir}
+	if r.Terminal != nil && r.Terminal.Term != "" {
+		own = append(own, "TERM="+r.Terminal.Term)
+	}
+	c.env = mergeEnv(g.Env, own, r.Env)
+	for _, kv := range c.env {
+		if strings.IndexByte(kv, 0) >= 0 {
+			return command{}, fault.New(fault.Invalid, "cannot run %q: the environment holds a NUL byte", c.argv[0])
+		}
+	}
+	path, err := lookPath(c.argv[0], c.dir, c.env)
+	if err != nil {
+		return command{}, err
+	}
+	c.path = path
+	return c, nil
+}
+
+// launch starts the command, with what a shell does for a text file without
+// an interpreter line, and for one that cannot be executed.
+func (g *guest) launch(c command) (*child, error) {
+	child, err := g.spawner.start(c)
+	if errors.Is(err, unix.ENOEXEC) {
+		c.argv = append([]string{"/bin/sh", c.path}, c.argv[1:]...)
+		c.path = "/bin/sh"
+		child, err = g.spawner.start(c)
+	}
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil, &notRunnable{codeNotFound, c.argv[0], "its interpreter is missing"}
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.E2BIG), errors.Is(err, unix.ETXTBSY):
+		return nil, &notRunnable{codeNotExecutable, c.argv[0], err.Error()}
+	}
+	return child, err
+}
+
+// run moves the streams until the command ends, and says how it did.
+func (e *execution) run(x *exchange, r *wire.Exec) (wire.Exit, error) {
+	out := newOutput(x.out, e.stdio.sources)
+	out.start()
+	in := newInput(x.out, e.stdio)
+	go in.pump()
+	broken := make(chan struct{})
+	_ = wire.WriteJSON(x.out, wire.KindStarted, wire.Started{PID: e.child.pid})
+	go e.control(x, in, broken)
+
+	var timeout <-chan time.Time
+	if r.Timeout > 0 {
+		timer := time.NewTimer(r.Timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	timedOut := false
+	for gone := broken; ; {
+		select {
+		case <-timeout:
+			timedOut = true
+			e.end(unix.SIGTERM)
+			continue
+		case <-gone:
+			gone = nil
+			e.end(unix.SIGHUP, unix.SIGTERM)
+			continue
+		case <-e.child.done:
+		}
+		break
+	}
+	e.ended.Store(true)
+	in.close()
+	e.endGroup()
+	out.drain(broken)
+	file := out.settle(r.Iteration)
+
+	exit := exitOf(e.child)
+	if timedOut {
+		exit.Code, exit.TimedOut = codeTimeout, true
+	}
+	// A list that cannot be read is no reason to lose the exit code.
+	if left, err := e.g.leftBy(e.child); err == nil && len(left) > 0 {
+		exit.Background, exit.Output = left, file
+	}
+	return exit, nil
+}
+
+// control obeys what the client sends beside input. It never waits for the
+// command, so a signal gets through however much input stands before it.
+func (e *execution) control(x *exchange, in *input, broken chan<- struct{}) {
+	for {
+		kind, payload, err := x.in.Next()
+		if err == nil && kind == wire.KindStdin {
+			err = in.add(payload)
+		}
+		if err != nil {
+			// The client or its keeper has died, or talks nonsense. Closing
+			// also frees whoever is writing to it.
+			close(broken)
+			x.stream.Close()
+			return
+		}
+		switch kind {
+		case wire.KindStdinEnd:
+			in.end()
+		case wire.KindSignal:
+			e.obey(string(payload))
+		case wire.KindResize:
+			var size wire.Terminal
+			if json.Unmarshal(payload, &size) == nil {
+				e.stdio.resize(size)
+			}
+		}
+	}
+}
+
+// obey passes a client's signal on. TERM and HUP ask for an end, so KILL
+// follows them; an INT may well be handled and survived.
+func (e *execution) obey(name string) {
+	switch sig := unix.SignalNum("SIG" + name); sig {
+	case 0:
+	case unix.SIGTERM, unix.SIGHUP:
+		e.end(sig)
+	default:
+		e.signal(sig)
+	}
+}
+
+// signal reaches the command's process group and, on a terminal, the group
+// that a shell has put into the foreground.
+func (e *execution) signal(sig unix.Signal) {
+	if e.ended.Load() {
+		return
+	}
+	e.g.children.signal(e.child, sig)
+	if group := e.stdio.foreground(); group > 1 && group != e.child.pid {
+		_ = unix.Kill(-group, sig)
+	}
+}
+
+// end asks the group to end, and kills it when the grace is over.
+func (e *execution) end(signals ...unix.Signal) {
+	for _, sig := range signals {
+		e.signal(sig)
+	}
+	e.signal(unix.SIGCONT) // a stopped process cannot obey
+	e.endOnce.Do(func() {
+		e.deadline = time.Now().Add(e.grace)
+		e.killer = time.AfterFunc(e.grace, func() { e.signal(unix.SIGKILL) })
+		close(e.ending)
+	})
+}
+
+// endGroup waits, when the group was told to end, for the rest of it, which
+// may outlive the command's own process; what is committed afterwards then
+// stands still.
+func (e *execution) endGroup() {
+	const (
+		pause      = 5 * time.Millisecond
+		kernelTime = 500 * time.Millisecond // to end what has been killed
+	)
+	select {
+	case <-e.ending:
+	default:
+		return
+	}
+	e.killer.Stop()
+	killed := false
+	for e.groupLives() && time.Now().Before(e.deadline.Add(kernelTime)) {
+		if !killed && time.Now().After(e.deadline) {
+			killed = true
+			_ = unix.Kill(-e.child.pid, unix.SIGKILL)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// groupLives tells whether the command's group has members although the
+// command itself is gone. The kernel does not reuse a number that still names
+// a group: a process with that number means that the group is a new one.
+func (e *execution) groupLives() bool {
+	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(e.child.pid))); err == nil {
+		return false
+	}
+	return unix.Kill(-e.child.pid, 0) == nil
+}
+
+// exitOf words the status of a child that has ended.
+func exitOf(c *child) wire.Exit {
+	exit := wire.Exit{Code: c.status.ExitStatus(), Duration: c.took}
+	if c.status.Signaled() {
+		sig := c.status.Signal()
+		exit.Code, exit.Signal = codeSignal+int(sig), signalName(sig)
+	}
+	return exit
+}
+
+func signalName(sig unix.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return strings.TrimPrefix(name, "SIG")
+	}
+	return strconv.Itoa(int(sig)) // a real-time signal
+}

@@ -1,0 +1,122 @@
+package guest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// maxCommand is how much of a command line is shown.
+const maxCommand = 4 << 10
+
+// process is one line of /proc.
+type process struct {
+	wire.Process
+	session int
+	ticks   uint64 // start, in clock ticks since boot
+}
+
+// processes lists what runs outside of any command of a client.
+func (g *guest) processes() (wire.ProcessList, error) {
+	sessions := g.children.sessions()
+	list, err := list(func(p process) bool { return !sessions[p.session] })
+	return wire.ProcessList{Processes: list}, err
+}
+
+// leftBy lists what a command that has ended left running: its session, and
+// what has started since outside of every other command's session (a daemon
+// makes a session of its own).
+func (g *guest) leftBy(c *child) ([]wire.Process, error) {
+	sessions := g.children.sessions()
+	return list(func(p process) bool {
+		return p.session == c.pid || p.ticks >= c.ticks && !sessions[p.session]
+	})
+}
+
+// list reads /proc, without the guest itself and what has already ended.
+func list(wanted func(process) bool) ([]wire.Process, error) {
+	names, err := readNames("/proc")
+	if err != nil {
+		return nil, wrap(err, "cannot list the processes")
+	}
+	var found []wire.Process
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		if p, ok := readProcess(pid); ok && wanted(p) {
+			p.Command = commandOf(pid, p.Command)
+			found = append(found, p.Process)
+		}
+	}
+	return fit(found), nil
+}
+
+func readNames(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
+
+// readProcess reads proc_pid_stat(5). ok is false for a process that is gone
+// or a zombie.
+func readProcess(pid int) (p process, ok bool) {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return process{}, false
+	}
+	// The name stands in parentheses and may hold any byte, more of them too.
+	text := string(stat)
+	open, shut := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
+	if open < 0 || shut < open {
+		return process{}, false
+	}
+	fields := strings.Fields(text[shut+1:]) // from field 3 on
+	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+		return process{}, false
+	}
+	p.PID = pid
+	p.Command = "[" + text[open+1:shut] + "]"
+	p.Parent, _ = strconv.Atoi(fields[1])
+	p.Group, _ = strconv.Atoi(fields[2])
+	p.session, _ = strconv.Atoi(fields[3])
+	p.ticks, _ = strconv.ParseUint(fields[19], 10, 64)
+	return p, true
+}
+
+// commandOf is the command line of a process, or instead when it has none.
+func commandOf(pid int, instead string) string {
+	line, err := readSmall(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"), maxCommand)
+	text := strings.TrimRight(strings.ReplaceAll(string(line), "\x00", " "), " ")
+	if err != nil || text == "" {
+		return instead
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
+}
+
+// fit shortens the command lines, and at last the list, until the answer fits
+// one frame beside everything else in it.
+func fit(found []wire.Process) []wire.Process {
+	for limit := maxCommand; ; limit /= 2 {
+		if text, err := json.Marshal(found); err == nil && len(text) <= wire.MaxFrame-16<<10 {
+			return found
+		}
+		if limit < 16 {
+			found = found[:len(found)/2]
+			continue
+		}
+		for i := range found {
+			if c := found[i].Command; len(c) > limit {
+				found[i].Command = strings.ToValidUTF8(c[:limit], "")
+			}
+		}
+	}
+}

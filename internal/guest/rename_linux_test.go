@@ -1,0 +1,246 @@
+package guest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// lowerTree is a directory with everything a lower layer can hold.
+func lowerTree(t *testing.T) func(string) {
+	return func(lower string) {
+		write(t, filepath.Join(lower, "dir/file"), "file", 0o640)
+		write(t, filepath.Join(lower, "dir/run"), "run", 0o755)
+		write(t, filepath.Join(lower, "dir/sub/deep/er/file"), "deep", 0o444)
+		write(t, filepath.Join(lower, "dir/closed/file"), "closed", 0o444)
+		write(t, filepath.Join(lower, "other/file"), "other", 0o644)
+		if err := os.Symlink("sub/deep", filepath.Join(lower, "dir/link")); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{"dir/empty", "dir/sub/empty"} {
+			if err := os.Mkdir(filepath.Join(lower, dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chmod(filepath.Join(lower, "dir/closed"), 0o555); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Setxattr(filepath.Join(lower, "dir"), "user.note", []byte("kept"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// listing shows names, types, modes, sizes, times and contents below a directory.
+func (b *box) listing(dir string) string {
+	b.t.Helper()
+	return b.sh("cd " + dir + ` && find . -printf '%p %y %m %T@ %l ' -type f -exec cat {} ';' -printf '\n' | sort`)
+}
+
+// python runs what a program with os.rename would.
+const python = "python3 -c 'import os, sys; os.rename(sys.argv[1], sys.argv[2])' "
+
+func TestRenameDirectory(t *testing.T) {
+	for _, c := range []struct{ name, script string }{
+		{"mv", "mv dir new"},
+		{"mv -T", "mv -T dir new"},
+		{"trailing slash", "mv dir/ new"},
+		{"absolute", `mv "$PWD/dir" "$PWD/new"`},
+		{"through a link", "ln -s . here; mv here/dir here/new; rm here"},
+		{"from elsewhere", "cd other; mv ../dir ../new"},
+		{"python", "/usr/bin/" + python + "dir new"},
+		{"onto an empty directory", "mkdir new; /usr/bin/" + python + "dir new"},
+		{"onto an empty lower directory", "/usr/bin/" + python + "dir/empty dir/sub/empty; mkdir dir/empty; chmod 700 dir/empty; touch -r keep dir; touch -r keep.sub dir/sub; /usr/bin/" + python + "dir new"},
+		{"twice", "mv dir once; mv once new"},
+		{"changed before", "echo x >dir/more; rm dir/more; chmod 700 dir/sub; chmod 755 dir/sub; touch -r keep dir; mv dir new"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBox(t, lowerTree(t))
+			b.sh("touch -r dir keep; touch -r dir/sub keep.sub")
+			before := strings.ReplaceAll(b.listing("dir"), "dir/empty", "")
+			b.sh(strings.ReplaceAll(c.script, "mv ", "mv --no-copy "))
+			after := b.listing("new")
+			if c.name == "onto an empty lower directory" {
+				// Its empty directories were made anew.
+				before, after = withoutEmpty(before), withoutEmpty(after)
+			}
+			if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(after, "\n")); diff != "" {
+				t.Error(diff)
+			}
+			if got := b.sh("getfattr --only-values -n user.note new 2>/dev/null || echo kept; ls -A .; ls -A .git 2>/dev/null || true"); !strings.HasPrefix(got, "kept") || strings.Contains(got, "litterbox") || strings.Contains(got, "dir") {
+				t.Errorf("afterwards: %s", got)
+			}
+		})
+	}
+}
+
+func withoutEmpty(listing string) string {
+	var kept []string
+	for line := range strings.SplitSeq(listing, "\n") {
+		if !strings.Contains(line, "empty") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+// Without the answers the kernel refuses, or this file tests nothing.
+func TestRenameDirectoryNeedsHelp(t *testing.T) {
+	b := prepareBox(t)
+	lowerTree(t)(filepath.Join(b.dir, "lower"))
+	b.start(stage{NoFilter: true})
+	_, got := b.run(wire.Exec{Argv: argv("sh", "-c", "/usr/bin/"+python+"dir new")}, nil)
+	if got.Code == 0 || !strings.Contains(got.Err, "Invalid cross-device link") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestRenameInGit(t *testing.T) {
+	b := newBox(t, func(lower string) {
+		lowerTree(t)(lower)
+		git(t, nil, "-C", lower, "init", "-q")
+		git(t, nil, "-C", lower, "add", ".")
+		git(t, nil, "-C", lower, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "one")
+	})
+	if got := b.sh("git status --short; git mv dir new; git mv new/sub new/bus; git status --short | sort; ls -A .git | grep litterbox || true"); got != strings.Join([]string{
+		"R  dir/closed/file -> new/closed/file", "R  dir/file -> new/file", "R  dir/link -> new/link", "R  dir/run -> new/run",
+		"R  dir/sub/deep/er/file -> new/bus/deep/er/file",
+	}, "\n") {
+		t.Error(got)
+	}
+	// Where the scratch directory cannot be inside of what moves.
+	if got := b.sh("/usr/bin/" + python + ".git hidden; ls -A; /usr/bin/" + python + "hidden .git; git status --short | wc -l"); got != "hidden\nnew\nother\n5" {
+		t.Error(got)
+	}
+}
+
+func TestRenameExchange(t *testing.T) {
+	b := newBox(t, lowerTree(t))
+	dir, other := b.listing("dir"), b.listing("other")
+	if diff := cmp.Diff(outcome{}, b.role("exchange", "A=dir", "B=other")); diff != "" {
+		t.Fatal(diff)
+	}
+	if diff := cmp.Diff([]string{dir, other}, []string{b.listing("other"), b.listing("dir")}); diff != "" {
+		t.Error(diff)
+	}
+	b.sh("echo plain >plain")
+	if diff := cmp.Diff(outcome{}, b.role("exchange", "A=plain", "B=other")); diff != "" {
+		t.Fatal(diff)
+	}
+	if got := b.sh("cat other; ls plain/sub"); got != "plain\ndeep\nempty" {
+		t.Error(got)
+	}
+}
+
+// What the kernel refuses for other reasons it goes on refusing, and nothing
+// is left over.
+func TestRenameRefused(t *testing.T) {
+	b := newBox(t, lowerTree(t))
+	before := b.listing(".")
+	for _, c := range []struct{ script, want string }{
+		{"dir dir/sub/new", "Invalid argument"},
+		{"dir other", "Directory not empty"},
+		{"dir other/file", "Not a directory"},
+		{"dir gone/new", "No such file"},
+		{"gone new", "No such file"},
+		{"dir/. new", "Device or resource busy"},
+		{"dir /run/new", "Invalid cross-device link"},
+		{". new", "Device or resource busy"},
+	} {
+		_, got := b.run(wire.Exec{Argv: argv("sh", "-c", "/usr/bin/"+python+c.script)}, nil)
+		if got.Code == 0 || !strings.Contains(got.Err, c.want) {
+			t.Errorf("%s: %+v, want %s", c.script, got, c.want)
+		}
+	}
+	if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(b.listing("."), "\n")); diff != "" {
+		t.Error(diff)
+	}
+	b.sh("mv dir /run/new; [ -e /run/new/sub/deep/er/file ] && [ ! -e dir ]")
+}
+
+func TestRenameAtOnce(t *testing.T) {
+	const directories, files = 8, 50
+	b := newBox(t, func(lower string) {
+		for d := range directories {
+			for f := range files {
+				write(t, filepath.Join(lower, fmt.Sprintf("d%d/s/f%d", d, f)), "x", 0o644)
+			}
+		}
+	})
+	var running sync.WaitGroup
+	for d := range directories {
+		running.Go(func() {
+			b.sh(fmt.Sprintf("for i in $(seq 20); do mv --no-copy d%d e%d; mv --no-copy e%d d%d; touch a%d; mv a%d b%d; done", d, d, d, d, d, d, d))
+		})
+	}
+	running.Wait()
+	if got := b.sh("find d* -type f | wc -l; ls"); got != fmt.Sprintf("%d\nb0\nb1\nb2\nb3\nb4\nb5\nb6\nb7\nd0\nd1\nd2\nd3\nd4\nd5\nd6\nd7", directories*files) {
+		t.Error(got)
+	}
+}
+
+// Whatever moment a crash comes at, the next start puts everything back.
+func TestRenameIsRecovered(t *testing.T) {
+	for _, c := range []struct{ name, state string }{
+		{"before the first file", "mkdir $S/tree"},
+		{"after some files", "mkdir $S/tree; mv dir/file $S/tree; chmod 700 dir/closed; mkdir $S/tree/closed; mv dir/closed/file $S/tree/closed"},
+		{"in a subdirectory", "mkdir -p $S/tree/sub/deep/er; mv dir/file $S/tree; mv dir/sub/deep/er/file $S/tree/sub/deep/er; rmdir dir/sub/deep/er"},
+		{"with everything moved", "mkdir $S/tree; mv dir/file dir/run dir/link $S/tree; cp -a dir/sub dir/closed dir/empty $S/tree; rm -rf dir/sub/* dir/empty; chmod 700 dir/closed; rm -r dir/sub dir/closed"},
+		{"before the journal", "rm $S/journal"},
+		{"after the replacement", ":"},
+	} {
+		for _, scratch := range []string{".git/litterbox-rename-X", "litterbox-rename-X"} {
+			t.Run(c.name+" in "+filepath.Dir(scratch), func(t *testing.T) {
+				b := prepareBox(t)
+				lowerTree(t)(filepath.Join(b.dir, "lower"))
+				b.start(stage{})
+				b.sh("mkdir -p .git")
+				names := "cd dir; find . -type f -exec cat {} ';' -print | sort; readlink link; find . -type d | sort"
+				before := b.sh(names)
+				b.sh(fmt.Sprintf(`S=%s; mkdir -p $S/probe/full; printf %%s "$PWD/dir" >$S/journal; %s`, scratch, c.state))
+				if err := wire.Shutdown(limit(t), b.open(), 0); err != nil {
+					t.Fatal(err)
+				}
+				_ = b.process.Wait()
+				b.start(stage{})
+				if diff := cmp.Diff(before, b.sh(names)); diff != "" {
+					t.Error(diff)
+				}
+				if got := b.sh("ls -A . .git | grep litterbox || true"); got != "" {
+					t.Errorf("left: %s", got)
+				}
+			})
+		}
+	}
+}
+
+// Where somebody made a file of the same name meanwhile, neither is lost.
+func TestRenameRecoveryKeepsBoth(t *testing.T) {
+	b := newBox(t, lowerTree(t))
+	b.sh(`S=litterbox-rename-X; mkdir -p $S/tree; printf %s "$PWD/dir" >$S/journal; mv dir/file $S/tree; mv dir/run $S/tree; echo newer >dir/file`)
+	if err := wire.Shutdown(limit(t), b.open(), 0); err != nil {
+		t.Fatal(err)
+	}
+	_ = b.process.Wait()
+	b.start(stage{})
+	if got := b.sh("cat dir/file litterbox-rename-X/tree/file dir/run"); got != "newer\nfilerun" {
+		t.Error(got)
+	}
+}

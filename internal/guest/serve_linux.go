@@ -1,0 +1,156 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// exchange is one request with its two directions.
+type exchange struct {
+	stream  wire.Stream
+	in      *wire.Reader // what follows the request
+	out     *wire.Writer
+	request wire.Request
+}
+
+// handle answers one stream: a request, and whatever belongs to it.
+func (g *guest) handle(stream wire.Stream) {
+	x := &exchange{stream: stream, in: wire.NewReader(stream), out: wire.NewWriter(stream)}
+	defer func() {
+		// A defect in one operation must not end everything inside.
+		if p := recover(); p != nil {
+			_ = wire.Fail(x.out, fault.New(fault.Internal, "cannot serve the request: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	result, err := g.answer(x)
+	if err != nil {
+		_ = wire.Fail(x.out, err)
+		return
+	}
+	if err := wire.WriteJSON(x.out, wire.KindResult, result); err != nil {
+		_ = wire.Fail(x.out, err)
+	}
+	if x.request.Op == wire.OpShutdown {
+		g.end()
+	}
+}
+
+// answer carries out one operation.
+//
+// To add one: 1. its Op, fields and result in wire/protocol.go, 2. its
+// client's side in wire/call.go, 3. a case here, 4. a test beside it.
+func (g *guest) answer(x *exchange) (any, error) {
+	kind, payload, err := x.in.Next()
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "cannot read the request")
+	}
+	if kind != wire.KindRequest {
+		return nil, fault.New(fault.Invalid, "cannot serve a stream that begins with %q", string(rune(kind)))
+	}
+	if err := json.Unmarshal(payload, &x.request); err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "cannot read the request")
+	}
+	if x.request.Version != wire.Version {
+		return nil, fault.New(fault.Unavailable, "cannot serve a request of version %d: the guest speaks version %d",
+			x.request.Version, wire.Version).WithHint("stop the sandbox and start it again")
+	}
+	switch x.request.Op {
+	case wire.OpHello:
+		return wire.Hello{Version: wire.Version, PID: os.Getpid(), Started: g.started}, nil
+	case wire.OpExec:
+		return g.exec(x)
+	case wire.OpRead:
+		return g.read(x)
+	case wire.OpWrite:
+		return g.write(x)
+	case wire.OpPack:
+		return g.pack(x)
+	case wire.OpUnpack:
+		return g.unpack(x)
+	case wire.OpProcesses:
+		return g.processes()
+	case wire.OpHead:
+		return g.head()
+	case wire.OpExport:
+		return g.export(x)
+	case wire.OpShutdown:
+		return g.shutdown(x.request.Grace)
+	}
+	return nil, fault.New(fault.Unsupported, "cannot serve the operation %q", x.request.Op)
+}
+
+// shutdown ends everybody else. New commands may still start until the guest
+// is gone; KILL takes those too.
+func (g *guest) shutdown(grace time.Duration) (wire.Empty, error) {
+	const kernelTime = 5 * time.Second // to end what has been killed
+	g.children.signalAll(unix.SIGTERM)
+	g.children.signalAll(unix.SIGCONT) // a stopped process cannot obey
+	for deadline := time.Now().Add(grace); ; {
+		if g.children.reap() {
+			return wire.Empty{}, nil
+		}
+		if left := time.Until(deadline); left <= 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	for deadline := time.Now().Add(kernelTime); time.Now().Before(deadline); {
+		g.children.signalAll(unix.SIGKILL)
+		if g.children.reap() {
+			return wire.Empty{}, nil
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return wire.Empty{}, fault.New(fault.Timeout, "cannot end every process inside: some do not die")
+}
+
+// path makes a requested path absolute.
+func (g *guest) path(requested []byte) (string, error) {
+	if len(requested) == 0 {
+		return "", fault.New(fault.Invalid, "cannot use an empty path")
+	}
+	path := string(requested)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(g.Workspace, path)
+	}
+	return filepath.Clean(path), nil
+}
+
+// wrap words a failed system call on a path, with a kind for what users do
+// wrong; the path in err is dropped, because the sentence has it.
+func wrap(err error, format string, args ...any) error {
+	var inPath *fs.PathError
+	var inLink *os.LinkError
+	cause := err
+	switch {
+	case errors.As(err, &inPath):
+		cause = inPath.Err
+	case errors.As(err, &inLink):
+		cause = inLink.Err
+	}
+	kind := fault.KindOf(cause)
+	switch {
+	case errors.Is(cause, fs.ErrNotExist):
+		kind = fault.NotFound
+	case errors.Is(cause, fs.ErrPermission), errors.Is(cause, unix.EROFS):
+		kind = fault.Denied
+	case errors.Is(cause, fs.ErrExist):
+		kind = fault.AlreadyExists
+	case errors.Is(cause, unix.ENOSPC), errors.Is(cause, unix.EDQUOT), errors.Is(cause, unix.EAGAIN), errors.Is(cause, unix.ENOMEM):
+		kind = fault.Unavailable
+	case errors.Is(cause, unix.ENOTDIR), errors.Is(cause, unix.EISDIR), errors.Is(cause, unix.ELOOP),
+		errors.Is(cause, unix.ENAMETOOLONG), errors.Is(cause, unix.EINVAL), errors.Is(cause, unix.ENXIO):
+		kind = fault.Invalid
+	}
+	return fault.Wrap(kind, cause, format, args...)
+}

@@ -1,0 +1,282 @@
+// Package keeper is the host process of one running sandbox, like a container
+// runtime's shim: it owns the wire, relays every client's requests to the
+// guest, keeps the lease's heartbeat, and ends when the guest ends.
+//
+// It takes no decisions: what to run and what to commit is the engine's. If a
+// keeper dies, the guest lives on and the next command starts a new keeper,
+// which attaches to the same guest. Start reading at [Run].
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/store"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// Socket is the name of the keeper's socket in the sandbox's directory.
+const Socket = "keeper.sock"
+
+// OpStop is the keeper's own operation: end the sandbox in order. Grace is
+// what its processes get between TERM and KILL.
+const OpStop wire.Op = "keeper.stop"
+
+// heartbeat is how often the lease is renewed; it expires after three misses.
+const heartbeat = 30 * time.Second
+
+// Order is what whoever starts a keeper tells it, as JSON on standard input.
+type Order struct {
+	StoreRoot string `json:"store_root"`
+	Driver    string `json:"driver"`
+	Spec      driver.Spec
+	// Lease is set to attach to a guest that already runs.
+	Lease       *sandbox.Lease `json:"lease"`
+	HostPrivate []byte         `json:"host_private"`
+	GuestPublic []byte         `json:"guest_public"`
+	Strict      bool           `json:"strict"`
+}
+
+// Report is the keeper's one answer, as JSON on standard output.
+type Report struct {
+	Lease   *sandbox.Lease `json:"lease"`
+	Failure *wire.Failure  `json:"failure"`
+}
+
+// keeper is one running keeper.
+type keeper struct {
+	order  Order
+	driver driver.Driver
+	store  *store.Store
+	link   *wire.Link
+
+	mu    sync.Mutex // guards lease
+	lease *sandbox.Lease
+	ended chan struct{} // closed when an ordered stop is complete
+	once  sync.Once
+}
+
+// Run acquires or attaches as ordered, reports, and serves until the guest is
+// gone. The report is written exactly once.
+func Run(ctx context.Context, drivers map[string]driver.Driver, order Order, report io.WriteCloser) error {
+	k, listener, err := open(ctx, drivers, order)
+	if err != nil {
+		failure := wire.Failure{Kind: string(fault.KindOf(err)), Text: err.Error(), Hint: fault.HintOf(err)}
+		return errors.Join(err, json.NewEncoder(report).Encode(Report{Failure: &failure}), report.Close())
+	}
+	if err := errors.Join(json.NewEncoder(report).Encode(Report{Lease: k.lease}), report.Close()); err != nil {
+		// Whoever asked has gone; the sandbox runs all the same.
+		_ = err
+	}
+	// What starting needed is garbage now, and the keeper idles for hours.
+	debug.SetGCPercent(30)
+	debug.FreeOSMemory()
+	return k.serve(ctx, listener)
+}
+
+func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (*keeper, net.Listener, error) {
+	d, ok := drivers[order.Driver]
+	if !ok {
+		return nil, nil, fault.New(fault.Unsupported, "cannot run driver %q: this program does not have it", order.Driver)
+	}
+	records, err := store.Open(order.StoreRoot)
+	if err != nil {
+		return nil, nil, err
+	}
+	records.Strict = order.Strict
+	k := &keeper{order: order, driver: d, store: records, ended: make(chan struct{})}
+	if k.lease = order.Lease; k.lease == nil {
+		now := time.Now()
+		acquired, err := d.Acquire(ctx, order.Spec)
+		if err != nil {
+			return nil, nil, err
+		}
+		k.lease = &sandbox.Lease{ID: acquired.ID, SandboxID: order.Spec.SandboxID, Driver: order.Driver,
+			Handle: acquired.Handle, AcquiredAt: now}
+	}
+	listener, err := k.connect(ctx)
+	if err != nil {
+		if order.Lease == nil {
+			err = errors.Join(err, d.Destroy(ctx, k.driverLease(), true))
+		}
+		return nil, nil, err
+	}
+	return k, listener, nil
+}
+
+// connect opens the wire and the keeper's own socket, and records the lease.
+func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
+	conn, err := k.driver.Dial(ctx, k.driverLease())
+	if err != nil {
+		return nil, err
+	}
+	k.link, err = wire.Connect(ctx, conn, k.order.HostPrivate, k.order.GuestPublic)
+	if err != nil {
+		return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot talk to the guest"), conn.Close())
+	}
+	dir := k.order.Spec.StateDir
+	path := filepath.Join(dir, Socket)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot replace the keeper's socket")
+	}
+	var listener *net.UnixListener
+	err = process.ShortPath(dir, func(short string) error {
+		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(short, Socket), Net: "unix"})
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot open the keeper's socket"), k.link.Close())
+	}
+	listener.SetUnlinkOnClose(false) // its short path is gone by then
+	return listener, k.renew(sandbox.LeaseActive)
+}
+
+func (k *keeper) driverLease() driver.Lease {
+	return driver.Lease{ID: k.lease.ID, SandboxID: k.lease.SandboxID, StateDir: k.order.Spec.StateDir, Handle: k.lease.Handle}
+}
+
+// renew writes the lease with a fresh heartbeat.
+func (k *keeper) renew(state sandbox.LeaseState) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	self, err := process.Identify(os.Getpid())
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "cannot identify the keeper")
+	}
+	holder, err := json.Marshal(self)
+	if err != nil {
+		return err
+	}
+	k.lease.State = state
+	k.lease.Heartbeat = now
+	k.lease.ExpiresAt = now.Add(3 * heartbeat)
+	k.lease.Holder = string(holder)
+	k.lease.Health = "ok"
+	if state != sandbox.LeaseActive {
+		k.lease.Health = "gone"
+	}
+	return k.store.SaveLease(k.lease)
+}
+
+func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
+	gone := make(chan struct{})
+	go func() {
+		_ = k.link.Wait() // how the guest went does not matter, only that it did
+		close(gone)
+	}()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // closed below
+			}
+			go k.client(ctx, conn)
+		}
+	}()
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	var problem error
+	for {
+		select {
+		case <-ticker.C:
+			// A full disk must not end a sandbox; the next beat tries again.
+			problem = k.renew(sandbox.LeaseActive)
+			continue
+		case <-gone:
+			// In an ordered stop this comes first; its client still waits
+			// for the answer.
+			if k.released() {
+				<-k.ended
+			} else {
+				problem = errors.Join(problem, k.renew(sandbox.LeaseLost))
+			}
+		case <-k.ended:
+		case <-ctx.Done():
+			// Asked to go without ending the sandbox: the next keeper attaches.
+		}
+		break
+	}
+	return errors.Join(problem, listener.Close(), k.link.Close())
+}
+
+func (k *keeper) released() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.lease.State == sandbox.LeaseReleased
+}
+
+// client serves one connection: one request.
+func (k *keeper) client(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	reader := wire.NewReader(conn)
+	kind, payload, err := reader.Next()
+	if err != nil || kind != wire.KindRequest {
+		return // a client that died, or no client of ours
+	}
+	var request wire.Request
+	if err := json.Unmarshal(payload, &request); err != nil {
+		return
+	}
+	if strings.HasPrefix(string(request.Op), "keeper.") {
+		k.own(ctx, conn, request)
+		return
+	}
+	stream, err := k.link.Open()
+	if err != nil {
+		_ = wire.Fail(conn, fault.Wrap("", driver.ErrUnreachable, "cannot reach the guest"))
+		return
+	}
+	defer stream.Close()
+	if wire.WriteFrame(stream, kind, payload) != nil {
+		return
+	}
+	go func() {
+		// The client's end, in order or by kill -9, ends the stream; the
+		// guest then ends what the request had started.
+		_, _ = io.Copy(stream, conn)
+		stream.Close()
+	}()
+	_, _ = io.Copy(conn, stream) // either end closing is an ordinary end
+}
+
+func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
+	if request.Op != OpStop {
+		_ = wire.Fail(conn, fault.New(fault.Unsupported, "this keeper does not know %q", request.Op))
+		return
+	}
+	defer k.once.Do(func() { close(k.ended) })
+	if err := k.stop(context.WithoutCancel(ctx), request.Grace); err != nil {
+		_ = wire.Fail(conn, err)
+		return
+	}
+	_ = wire.WriteJSON(conn, wire.KindResult, wire.Empty{})
+}
+
+func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
+	k.mu.Lock()
+	k.lease.State = sandbox.LeaseReleased // so that the guest's end is no surprise
+	k.mu.Unlock()
+	orderly := false
+	if stream, err := k.link.Open(); err == nil {
+		orderly = wire.Shutdown(ctx, stream, grace) == nil
+		stream.Close()
+	}
+	if err := k.driver.Destroy(ctx, k.driverLease(), !orderly); err != nil {
+		return err
+	}
+	return k.renew(sandbox.LeaseReleased)
+}

@@ -1,0 +1,5 @@
+//go:build !embedguest
+
+package payload
+
+func embedded(string) []byte { return nil }

@@ -1,0 +1,70 @@
+// Package payload is the small program (keeper and guest) carried inside the
+// large one, compressed, for every kind of Linux guest. Built by `make`, it is
+// embedded; built by `go install`, it is not, and the large program serves as
+// the small one.
+package payload
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Open returns the small program for this machine, ready to execute. It is
+// unpacked once below dir. The caller closes it.
+func Open(dir string) (*os.File, error) {
+	packed := embedded(runtime.GOARCH)
+	if packed == nil {
+		return self()
+	}
+	sum := sha256.Sum256(packed)
+	path := filepath.Join(dir, "bin", "litterbox-guest-"+hex.EncodeToString(sum[:8]))
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if err := unpack(path, packed); err != nil {
+			return nil, fault.Wrap(fault.Unavailable, err, "cannot unpack the guest program")
+		}
+		file, err = os.Open(path)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot open the guest program")
+	}
+	return executable(file)
+}
+
+// unpack writes the program in one step, so that nobody runs half of it.
+func unpack(path string, packed []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path), ".unpack-*")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(temp, reader)
+	if err == nil {
+		err = temp.Chmod(0o755) // the shifted user of root's sandboxes executes it too
+	}
+	if closeErr := temp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// boot is read once per process: it cannot change while we run.
+var boot = sync.OnceValue(func() string {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "" // no proc: then every recorded process counts as gone
+	}
+	return strings.TrimSpace(string(data))
+})
+
+// Identify describes the running process pid so that it is not taken for a
+// later one with the same number.
+func Identify(pid int) (sandbox.Process, error) {
+	start, _, err := stat(pid)
+	if err != nil {
+		return sandbox.Process{}, err
+	}
+	return sandbox.Process{PID: pid, StartTime: start, Boot: boot()}, nil
+}
+
+// Alive tells whether exactly that process still runs (a zombie does not).
+func Alive(p sandbox.Process) bool {
+	if p.PID <= 0 || p.Boot == "" || p.Boot != boot() {
+		return false
+	}
+	start, state, err := stat(p.PID)
+	return err == nil && start == p.StartTime && state != 'Z' && state != 'X'
+}
+
+// stat reads fields 3 and 22 of proc(5) /proc/pid/stat. The command's name,
+// in parentheses, may hold anything, so fields count from the last one.
+func stat(pid int) (start uint64, state byte, err error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	end := bytes.LastIndexByte(data, ')')
+	if end < 0 {
+		return 0, 0, errors.New("cannot parse /proc/pid/stat")
+	}
+	fields := strings.Fields(string(data[end+1:]))
+	if len(fields) < 20 {
+		return 0, 0, errors.New("cannot parse /proc/pid/stat")
+	}
+	start, err = strconv.ParseUint(fields[19], 10, 64)
+	return start, fields[0][0], err
+}
+
+// ShortPath calls use with a path to dir that is short enough for a Unix
+// socket's 108 bytes (unix(7)), however deep dir lies.
+func ShortPath(dir string, use func(short string) error) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(fmt.Sprintf("/proc/self/fd/%d", file.Fd())), file.Close())
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package process
+
+import (
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Identify needs Linux's /proc.
+func Identify(pid int) (sandbox.Process, error) {
+	return sandbox.Process{}, fault.New(fault.Unsupported, "cannot identify process %d on this system", pid)
+}
+
+// Alive is false: nothing was ever identified here.
+func Alive(sandbox.Process) bool { return false }
+
+// ShortPath passes dir on as it is.
+func ShortPath(dir string, use func(short string) error) error { return use(dir) }

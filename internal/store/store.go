@@ -1,0 +1,282 @@
+// Package store is the state on disk: one directory per sandbox with small
+// JSON records (atomic rename, file locks) and append-only JSON Lines.
+// Everything can be read with cat. It knows no git and no driver.
+//
+// Layout below the root:
+//
+//	repos/<key>/repo.json        which repository the key stands for
+//	repos/<key>/names/<name>     id of the sandbox that has claimed the name
+//	repos/<key>/cache/           trees and packs, shared by its sandboxes
+//	sandboxes/<id>/sandbox.json  lease.json  cycles/<n>.json
+//	sandboxes/<id>/iterations.jsonl
+//	sandboxes/<id>/upper work home tmp …   the place's own files
+//	trust.json                   which configurations the human trusted
+//
+// Start reading at [Store].
+package store
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Store is the state directory of one user.
+type Store struct {
+	Root string
+	// Strict flushes every record to the disk before it counts
+	// (durability = "strict").
+	Strict bool
+}
+
+// DefaultRoot is $XDG_STATE_HOME/litterbox, or ~/.local/state/litterbox.
+func DefaultRoot() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "litterbox"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "cannot find the state directory").
+			WithHint("export XDG_STATE_HOME=/some/directory")
+	}
+	return filepath.Join(home, ".local", "state", "litterbox"), nil
+}
+
+// Open uses root, making it when it is missing. The directory is private
+// (0700): sockets and keys lie below it.
+func Open(root string) (*Store, error) {
+	// Links are resolved once here: what lies below is compared, bound and
+	// locked by path from several processes.
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot make the state directory").
+			WithHint("export XDG_STATE_HOME=/a/writable/directory")
+	}
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot use the state directory %q", root)
+	}
+	return &Store{Root: real}, nil
+}
+
+// RepositoryKey names a repository in paths: a hash of its common git directory.
+func RepositoryKey(gitDir string) string {
+	sum := sha256.Sum256([]byte(gitDir))
+	return hex.EncodeToString(sum[:8])
+}
+
+// RepositoryDir is where the shared cache and the names of a repository lie.
+func (s *Store) RepositoryDir(gitDir string) string {
+	return filepath.Join(s.Root, "repos", RepositoryKey(gitDir))
+}
+
+// SandboxDir is the directory of one sandbox.
+func (s *Store) SandboxDir(id string) string {
+	return filepath.Join(s.Root, "sandboxes", id)
+}
+
+// TrustFile holds what the human trusted.
+func (s *Store) TrustFile() string { return filepath.Join(s.Root, "trust.json") }
+
+// Claim reserves name within the repository for a new sandbox and returns the
+// new sandbox's id. It fails with fault.AlreadyExists when the name is taken;
+// of many racing callers exactly one wins.
+func (s *Store) Claim(gitDir, name string) (id string, err error) {
+	dir := filepath.Join(s.RepositoryDir(gitDir), "names")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", unavailable(err, "claim the name %q", name)
+	}
+	random := make([]byte, 4)
+	_, _ = rand.Read(random) // never fails (crypto/rand, Go 1.24)
+	id = name + "-" + hex.EncodeToString(random)
+	// A hard link appears with its content or not at all, so nobody reads a
+	// name without an id.
+	temp := filepath.Join(dir, "."+id)
+	if err := os.WriteFile(temp, []byte(id), 0o600); err != nil {
+		return "", unavailable(err, "claim the name %q", name)
+	}
+	err = os.Link(temp, filepath.Join(dir, name))
+	if removeErr := os.Remove(temp); removeErr != nil && err == nil {
+		err = removeErr
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return "", fault.New(fault.AlreadyExists, "cannot create sandbox %q: a sandbox of that name exists", name).
+			WithHint("litterbox status %s", name)
+	}
+	if err != nil {
+		return "", unavailable(err, "claim the name %q", name)
+	}
+	if err := os.MkdirAll(s.SandboxDir(id), 0o700); err != nil {
+		return "", unavailable(err, "make the directory of sandbox %q", name)
+	}
+	return id, nil
+}
+
+// Release gives a name up, once its sandbox is gone.
+func (s *Store) Release(gitDir, name string) error {
+	err := os.Remove(filepath.Join(s.RepositoryDir(gitDir), "names", name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return unavailable(err, "release the name %q", name)
+	}
+	return nil
+}
+
+// Claimed returns the id that holds name, or "" when nobody does.
+func (s *Store) Claimed(gitDir, name string) (string, error) {
+	id, err := os.ReadFile(filepath.Join(s.RepositoryDir(gitDir), "names", name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", unavailable(err, "look up sandbox %q", name)
+	}
+	return string(id), nil
+}
+
+// Find returns the record of a repository's sandbox by name; fault.NotFound
+// when there is none.
+func (s *Store) Find(gitDir, name string) (*sandbox.Sandbox, error) {
+	id, err := s.Claimed(gitDir, name)
+	if err != nil {
+		return nil, err
+	}
+	if id == "" {
+		return nil, fault.New(fault.NotFound, "no sandbox named %q in this repository", name).
+			WithHint("litterbox list")
+	}
+	return s.Sandbox(id)
+}
+
+// Sandbox reads the record of one sandbox by id.
+func (s *Store) Sandbox(id string) (*sandbox.Sandbox, error) {
+	var record sandbox.Sandbox
+	if err := s.read(filepath.Join(s.SandboxDir(id), "sandbox.json"), &record); err != nil {
+		return nil, err
+	}
+	if record.Version > sandbox.RecordVersion {
+		return nil, fault.New(fault.Unsupported,
+			"cannot use sandbox %q: its record is version %d and this program knows %d", record.Name, record.Version, sandbox.RecordVersion).
+			WithHint("install a newer litterbox")
+	}
+	return &record, nil
+}
+
+// Save writes a sandbox's record.
+func (s *Store) Save(record *sandbox.Sandbox) error {
+	record.Version = sandbox.RecordVersion
+	return s.write(filepath.Join(s.SandboxDir(record.ID), "sandbox.json"), record)
+}
+
+// Sandboxes lists the records of all repositories by creation time. A record
+// that cannot be read is reported in the second result, never dropped silently.
+func (s *Store) Sandboxes() ([]*sandbox.Sandbox, []error) {
+	entries, err := os.ReadDir(filepath.Join(s.Root, "sandboxes"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, []error{unavailable(err, "list sandboxes")}
+	}
+	var records []*sandbox.Sandbox
+	var problems []error
+	for _, entry := range entries {
+		record, err := s.Sandbox(entry.Name())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // being created or deleted at this moment
+		}
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		records = append(records, record)
+	}
+	sort.SliceStable(records, func(i, j int) bool { return records[i].CreatedAt.Before(records[j].CreatedAt) })
+	return records, problems
+}
+
+// SaveLease writes the lease of its sandbox.
+func (s *Store) SaveLease(lease *sandbox.Lease) error {
+	lease.Version = sandbox.RecordVersion
+	return s.write(filepath.Join(s.SandboxDir(lease.SandboxID), "lease.json"), lease)
+}
+
+// Lease reads a sandbox's lease; nil without an error when it never had one.
+func (s *Store) Lease(id string) (*sandbox.Lease, error) {
+	var lease sandbox.Lease
+	err := s.read(filepath.Join(s.SandboxDir(id), "lease.json"), &lease)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &lease, nil
+}
+
+func (s *Store) read(path string, into any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return unavailable(err, "read the record %q", path)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fault.Wrap(fault.Internal, err, "cannot read the record %q", path)
+	}
+	return nil
+}
+
+// write replaces path in one step: a reader sees the old record or the new one.
+func (s *Store) write(path string, record any) error {
+	data, err := json.MarshalIndent(record, "", "  ")
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "cannot encode the record %q", path)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return unavailable(err, "write the record %q", path)
+	}
+	_, err = file.Write(append(data, '\n'))
+	if err == nil && s.Strict {
+		err = file.Sync()
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err == nil && s.Strict {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return errors.Join(unavailable(err, "write the record %q", path), ignoreMissing(os.Remove(file.Name())))
+	}
+	return nil
+}
+
+func syncDir(dir string) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func unavailable(cause error, format string, args ...any) *fault.Error {
+	return fault.Wrap(fault.Unavailable, cause, "cannot %s", fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,206 @@
+package wire
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// chunk is how much of a file or of a command's input goes into one frame:
+// together with its header it fits one SSH packet of 32 KiB.
+const chunk = 32<<10 - 64
+
+// Every function below carries out one operation on a fresh stream; the
+// caller closes the stream afterwards. A canceled ctx closes it at once.
+
+// Greet asks the guest who it is (OpHello).
+func Greet(ctx context.Context, s Stream) (Hello, error) {
+	var hello Hello
+	err := call(ctx, s, Request{Op: OpHello}, nil, nil, &hello)
+	return hello, err
+}
+
+// Read copies a file of the sandbox to w: limit bytes from offset on, or all
+// with a limit of 0.
+func Read(ctx context.Context, s Stream, path []byte, offset, limit int64, w io.Writer) (FileInfo, error) {
+	var info FileInfo
+	err := call(ctx, s, Request{Op: OpRead, Path: path, Offset: offset, Limit: limit}, nil, w, &info)
+	return info, err
+}
+
+// Write replaces a file of the sandbox by what r holds, in one step; a
+// failure, also of r, leaves the file as it was. mode 0 keeps the mode of an
+// existing file.
+func Write(ctx context.Context, s Stream, path []byte, mode uint32, r io.Reader) (FileInfo, error) {
+	var info FileInfo
+	err := call(ctx, s, Request{Op: OpWrite, Path: path, Mode: mode}, r, nil, &info)
+	return info, err
+}
+
+// Pack writes a file or a directory of the sandbox to w as a tar stream. A
+// file is one entry with its base name; a directory is an entry "./" and
+// everything below it by relative names. Sockets, devices and pipes stay out.
+// The names in the stream are foreign and unchecked.
+func Pack(ctx context.Context, s Stream, path []byte, w io.Writer) error {
+	return call(ctx, s, Request{Op: OpPack, Path: path}, nil, w, &Empty{})
+}
+
+// Unpack extracts the tar stream r below the directory path, which is made
+// when it is missing.
+func Unpack(ctx context.Context, s Stream, path []byte, r io.Reader) error {
+	return call(ctx, s, Request{Op: OpUnpack, Path: path}, r, nil, &Empty{})
+}
+
+// Processes lists what runs outside of any exec.
+func Processes(ctx context.Context, s Stream) ([]Process, error) {
+	var list ProcessList
+	err := call(ctx, s, Request{Op: OpProcesses}, nil, nil, &list)
+	return cleanProcesses(list.Processes), err
+}
+
+// FindHead tells where the agent's own git history stands (OpHead). The
+// commit is well-formed or empty; whether it exists is for Export to show.
+func FindHead(ctx context.Context, s Stream) (Head, error) {
+	var head Head
+	if err := call(ctx, s, Request{Op: OpHead}, nil, nil, &head); err != nil {
+		return Head{}, err
+	}
+	if head.Commit != "" && !IsObjectID(head.Commit) ||
+		head.Branch != "" && (!strings.HasPrefix(head.Branch, "refs/") || printable(head.Branch) != head.Branch) {
+		return Head{}, fault.New(fault.Unavailable, "cannot use the HEAD that the sandbox names")
+	}
+	return head, nil
+}
+
+// Export writes a thin pack of want, without what have reaches, to w. have
+// may be empty.
+func Export(ctx context.Context, s Stream, have, want string, w io.Writer) error {
+	return call(ctx, s, Request{Op: OpExport, Have: have, Want: want}, nil, w, &Empty{})
+}
+
+// Shutdown ends every process inside: TERM, after grace KILL, then the guest.
+func Shutdown(ctx context.Context, s Stream, grace time.Duration) error {
+	return call(ctx, s, Request{Op: OpShutdown, Grace: grace}, nil, nil, &Empty{})
+}
+
+// IsObjectID tells whether id is a full object name of git: 40 (SHA-1) or 64
+// (SHA-256) lower-case hexadecimal digits.
+func IsObjectID(id string) bool {
+	_, err := hex.DecodeString(id)
+	return err == nil && (len(id) == 40 || len(id) == 64) && strings.ToLower(id) == id
+}
+
+// call sends one request, feeds it with what in holds, hands output to out
+// and decodes the result.
+func call(ctx context.Context, s Stream, request Request, in io.Reader, out io.Writer, result any) error {
+	defer context.AfterFunc(ctx, func() { s.Close() })()
+	request.Version = Version
+	err := exchange(s, request, in, out, result)
+	if err != nil && ctx.Err() != nil {
+		return canceled(ctx, "cannot finish the request to the sandbox")
+	}
+	return err
+}
+
+func exchange(s Stream, request Request, in io.Reader, out io.Writer, result any) error {
+	w := NewWriter(s)
+	if err := WriteJSON(w, KindRequest, request); err != nil {
+		return lost(err)
+	}
+	feeding := make(chan error, 1)
+	if in != nil {
+		go func() {
+			// Without the end frame the guest drops what it has so far.
+			err := feed(w, in)
+			feeding <- err
+			if err != nil {
+				s.Close()
+			}
+		}()
+	}
+	r := NewReader(s)
+	for {
+		kind, payload, err := r.Next()
+		if err != nil {
+			select {
+			case cause := <-feeding:
+				if cause != nil {
+					return cause
+				}
+			default:
+			}
+			return lost(err)
+		}
+		switch kind {
+		case KindStdout:
+			if out == nil {
+				return fault.New(fault.Unavailable, "cannot understand the sandbox: output where none belongs")
+			}
+			if _, err := out.Write(payload); err != nil {
+				return err
+			}
+		case KindResult:
+			return decode(payload, result)
+		case KindError:
+			return failure(payload)
+		}
+	}
+}
+
+// feed sends r as input frames. Only a failure of r is returned: when the
+// stream fails, its reading side knows more.
+func feed(w *Writer, r io.Reader) error {
+	buf := make([]byte, chunk)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 && w.Frame(KindStdin, buf[:n]) != nil {
+			return nil
+		}
+		if errors.Is(err, io.EOF) {
+			_ = w.Frame(KindStdinEnd, nil)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func decode(payload []byte, result any) error {
+	if err := json.Unmarshal(payload, result); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot understand the sandbox's answer")
+	}
+	return nil
+}
+
+// lost words the end of a stream that still owed an answer.
+func lost(err error) error {
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	if errors.Is(err, io.EOF) {
+		return fault.New(fault.Unavailable, "cannot finish the request: the sandbox closed the connection")
+	}
+	return fault.Wrap(fault.Unavailable, err, "cannot finish the request to the sandbox")
+}
+
+func canceled(ctx context.Context, text string) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fault.Wrap(fault.Timeout, context.Cause(ctx), "%s", text)
+	}
+	return fault.Wrap(fault.Canceled, context.Cause(ctx), "%s", text)
+}
+
+func cleanProcesses(list []Process) []Process {
+	for i := range list {
+		list[i].Command = printable(list[i].Command)
+	}
+	return list
+}

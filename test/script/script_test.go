@@ -1,0 +1,130 @@
+// Package script drives the true litterbox program through the scripts in
+// testdata, each of which says on top what it guards. They hold for root and
+// for an ordinary user.
+//
+// What the scripts need beyond testscript's own commands is in
+// commands_test.go. Start reading at testdata/create.txtar.
+package script_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// program is the directory with the litterbox that the scripts run; TestMain
+// sets it before any test.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "litterbox-script-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	// Another uid inside must be able to execute it.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "litterbox"), "../../cmd/litterbox")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "cannot build litterbox:", err)
+		return 1
+	}
+	program = dir
+	return m.Run()
+}
+
+func TestScripts(t *testing.T) {
+	missing := whyNoSandbox(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Cmds:                commands(),
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "sandbox":
+				return missing == "", nil
+			case "root":
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
+	})
+}
+
+// whyNoSandbox says what this machine lacks for a sandbox; empty when nothing.
+// Scripts that need one are then skipped, unless LITTERBOX_TEST_REQUIRE names
+// the namespace driver: there a skip would be an empty success.
+func whyNoSandbox(t *testing.T) string {
+	doctor := exec.Command(filepath.Join(program, "litterbox"), "doctor")
+	doctor.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	output, err := doctor.CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	if strings.Contains(os.Getenv("LITTERBOX_TEST_REQUIRE"), "namespace") {
+		t.Fatalf("LITTERBOX_TEST_REQUIRE demands the namespace driver, and this machine lacks it:\n%s", output)
+	}
+	t.Logf("no sandbox can be made here; scripts that need one are skipped:\n%s", output)
+	return string(output)
+}
+
+// setup gives each script a home of its own and a git that knows its user.
+func setup(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return err
+	}
+	const config = "[user]\n\tname = Ada Lovelace\n\temail = ada@example.com\n[init]\n\tdefaultBranch = main\n[advice]\n\tdetachedHead = false\n"
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o644); err != nil {
+		return err
+	}
+	env.Setenv("HOME", home)
+	env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+	env.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
+	env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	env.Setenv("LC_ALL", "C.UTF-8")
+	env.Setenv("PATH", program+string(os.PathListSeparator)+env.Getenv("PATH"))
+	env.Setenv("TERM", "xterm")
+	env.Defer(func() { deleteAll(env) })
+	return nil
+}
+
+// deleteAll ends what a script left running. It also proves that everything
+// can be deleted: testscript fails to remove the work directory otherwise.
+func deleteAll(env *testscript.Env) {
+	litterbox := func(args ...string) ([]byte, error) {
+		cmd := exec.Command(filepath.Join(program, "litterbox"), args...)
+		cmd.Env, cmd.Dir = env.Vars, env.WorkDir
+		return cmd.Output()
+	}
+	output, err := litterbox("list", "--all", "--json")
+	if err != nil {
+		return // a script about a state that cannot be listed
+	}
+	var sandboxes []struct{ Name, Repository string }
+	if err := json.Unmarshal(output, &sandboxes); err != nil {
+		env.T().Log("cannot read the list of sandboxes:", err)
+		return
+	}
+	for _, s := range sandboxes {
+		if _, err := litterbox("-C", s.Repository, "delete", "--force", s.Name); err != nil {
+			env.T().Log("cannot delete", s.Name, "after the script:", err)
+		}
+	}
+}
