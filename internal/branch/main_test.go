@@ -60,7 +60,7 @@ func child(encoded string) error {
 }
 
 // run starts the child in a user namespace of its own, as a sandbox runs.
-func (s inside) run(t *testing.T) string {
+func (s inside) run(t testing.TB) string {
 	t.Helper()
 	encoded, err := json.Marshal(s)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s inside) run(t *testing.T) string {
 
 // home gives the test its own HOME and git configuration, and a umask that
 // must not matter.
-func home(t *testing.T) string {
+func home(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, kv := range os.Environ() {
@@ -96,7 +96,7 @@ func home(t *testing.T) string {
 	return dir
 }
 
-func write(t *testing.T, dir, name, content string) {
+func write(t testing.TB, dir, name, content string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -108,7 +108,7 @@ func write(t *testing.T, dir, name, content string) {
 }
 
 // git runs the user's git and returns what it printed.
-func git(t *testing.T, dir string, args ...string) string {
+func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -119,7 +119,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-func sh(t *testing.T, dir, script string) {
+func sh(t testing.TB, dir, script string) {
 	t.Helper()
 	cmd := exec.Command("sh", "-e", "-c", script)
 	cmd.Dir = dir
@@ -129,7 +129,7 @@ func sh(t *testing.T, dir, script string) {
 }
 
 // repository makes one with a commit of some files.
-func repository(t *testing.T) string {
+func repository(t testing.TB) string {
 	t.Helper()
 	home(t)
 	dir := filepath.Join(t.TempDir(), "project")
@@ -150,7 +150,7 @@ func repository(t *testing.T) string {
 
 // box is one sandbox as the engine would hold it.
 type box struct {
-	t      *testing.T
+	t      testing.TB
 	r      *branch.Repository
 	cache  branch.Cache
 	layers []string
@@ -163,7 +163,7 @@ type box struct {
 	name   string
 }
 
-func open(t *testing.T, dir string) *branch.Repository {
+func open(t testing.TB, dir string) *branch.Repository {
 	t.Helper()
 	r, err := branch.Open(t.Context(), dir)
 	if err != nil {
@@ -172,7 +172,7 @@ func open(t *testing.T, dir string) *branch.Repository {
 	return r
 }
 
-func newBox(t *testing.T, dir, name string) *box {
+func newBox(t testing.TB, dir, name string) *box {
 	t.Helper()
 	r := open(t, dir)
 	state := t.TempDir()

@@ -165,7 +165,9 @@ func (in intake) index(ctx context.Context, pack io.Reader) error {
 	if _, err := buffered.Peek(1); errors.Is(err, io.EOF) {
 		return nil // the agent went back to a commit that is known
 	}
-	c := in.git("index-pack", "--strict", "--fix-thin", "--stdin", "--max-input-size="+strconv.Itoa(maxPack))
+	// badFilemode (a setuid bit in a tree) is otherwise only told, and diff-tree
+	// shows the mode that git makes of it.
+	c := in.git("index-pack", "--strict=badFilemode=error", "--fix-thin", "--stdin", "--max-input-size="+strconv.Itoa(maxPack))
 	c.stdin = buffered
 	_, err := c.output(ctx)
 	return err

@@ -206,21 +206,45 @@ func (r *Repository) Resolve(ctx context.Context, rev string) (commit, tree stri
 	if rev == "" || strings.ContainsAny(rev, "\n\x00") {
 		return "", "", fault.New(fault.Invalid, "cannot use %q as a revision", rev)
 	}
-	c := r.git("cat-file", "--batch-check=%(objectname) %(objecttype)")
-	// In a linked worktree HEAD is that worktree's; reading names from
-	// standard input leaves nothing for an option to hide in.
-	c.gitDir = r.GitDir
-	c.stdin = strings.NewReader(rev + "^{commit}\n" + rev + "^{tree}\n")
-	out, err := c.output(ctx)
+	// In the order in which git is asked: peeling ":/text" would change the text.
+	found, err := r.lookUp(ctx, rev+"^{commit}", rev+"^{tree}", rev)
 	if err != nil {
 		return "", "", fault.Wrap(fault.Internal, err, "cannot resolve %q", rev)
 	}
-	lines := strings.Split(string(out), "\n")
-	if len(lines) >= 2 && strings.HasSuffix(lines[0], " commit") && strings.HasSuffix(lines[1], " tree") {
-		return strings.TrimSuffix(lines[0], " commit"), strings.TrimSuffix(lines[1], " tree"), nil
+	if found[0].kind != "commit" && found[2].kind == "commit" {
+		if found, err = r.lookUp(ctx, found[2].oid, found[2].oid+"^{tree}"); err != nil {
+			return "", "", fault.Wrap(fault.Internal, err, "cannot resolve %q", rev)
+		}
 	}
-	if strings.Contains(string(out), " ambiguous") {
+	switch {
+	case found[0].kind == "commit" && found[1].kind == "tree":
+		return found[0].oid, found[1].oid, nil
+	case found[0].kind == "ambiguous":
 		return "", "", fault.New(fault.Invalid, "cannot resolve %q: it is ambiguous", rev)
 	}
 	return "", "", fault.New(fault.NotFound, "cannot find a commit called %q", rev).WithHint("git log --oneline --all")
+}
+
+type object struct{ oid, kind string }
+
+// lookUp resolves names in the user's checkout: in a linked worktree HEAD is
+// that worktree's. Names on standard input leave nothing for an option to hide in.
+func (r *Repository) lookUp(ctx context.Context, names ...string) ([]object, error) {
+	c := r.git("cat-file", "--batch-check=%(objectname) %(objecttype)")
+	c.gitDir = r.GitDir
+	c.stdin = strings.NewReader(strings.Join(names, "\n") + "\n")
+	out, err := c.output(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(string(out), "\n")
+	found := make([]object, len(names))
+	for i := range found {
+		if i < len(lines) {
+			// "<oid> <kind>", "<name> missing" or "<name> ambiguous"
+			cut := strings.LastIndexByte(lines[i], ' ')
+			found[i] = object{lines[i][:max(cut, 0)], lines[i][cut+1:]}
+		}
+	}
+	return found, nil
 }

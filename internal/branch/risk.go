@@ -1,10 +1,11 @@
 package branch
 
 import (
-	"bytes"
 	"context"
+	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -197,26 +198,52 @@ func (r *Repository) HooksAtRisk(ctx context.Context, changes []Change) (bool, s
 	if p := touches(r.Top, hooks, changes); p != "" {
 		return true, "the merge changes " + strconv.Quote(p) + " in the hooks directory that git uses", nil
 	}
-	c = r.checkout("config", "--list", "--show-origin", "--name-only", "-z")
-	out, err := c.output(ctx)
+	files, err := r.configFiles(ctx)
 	if err != nil {
-		return false, "", fault.Wrap("", err, "cannot tell which configuration files git reads")
+		return false, "", err
 	}
-	seen := map[string]bool{}
-	for field := range bytes.SplitSeq(out, []byte{0}) {
-		file, ok := strings.CutPrefix(string(field), "file:")
-		if !ok || seen[file] {
-			continue
-		}
-		seen[file] = true
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(r.Top, file)
-		}
+	for _, file := range files {
 		if p := touches(r.Top, file, changes); p != "" {
 			return true, "the merge changes the git configuration file " + strconv.Quote(p), nil
 		}
 	}
 	return false, "", nil
+}
+
+// configFiles lists the files that git reads its configuration from, and those
+// it would read if they existed: protection goes by name, not by presence.
+func (r *Repository) configFiles(ctx context.Context) ([]string, error) {
+	out, err := r.checkout("config", "--list", "--show-origin", "-z").output(ctx)
+	if err != nil {
+		return nil, fault.Wrap("", err, "cannot tell which configuration files git reads")
+	}
+	var files []string
+	fields := strings.Split(string(out), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		origin, ok := strings.CutPrefix(fields[i], "file:")
+		if !ok { // our own -c
+			continue
+		}
+		if !filepath.IsAbs(origin) {
+			origin = filepath.Join(r.Top, origin)
+		}
+		if !slices.Contains(files, origin) {
+			files = append(files, origin)
+		}
+		key, value, _ := strings.Cut(fields[i+1], "\n")
+		if !strings.HasPrefix(key, "include") || !strings.HasSuffix(key, ".path") {
+			continue
+		}
+		// git-config(1), "Includes": relative to the file that includes.
+		switch {
+		case strings.HasPrefix(value, "~/"):
+			value = filepath.Join(os.Getenv("HOME"), value[2:])
+		case !filepath.IsAbs(value):
+			value = filepath.Join(filepath.Dir(origin), value)
+		}
+		files = append(files, value)
+	}
+	return files, nil
 }
 
 // touches gives the first change at or below target, or at a directory or link

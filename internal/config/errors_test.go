@@ -109,12 +109,8 @@ func TestParseErrors(t *testing.T) {
 
 func TestManyProblemsAreCounted(t *testing.T) {
 	t.Parallel()
-	_, err := config.Parse("f", []byte(strings.Repeat("[x]\n", 1)+manyKeys(5000)))
-	if err == nil || strings.Count(err.Error(), "\n") > 21 {
-		t.Errorf("got %v", err)
-	}
-	_, err = config.Parse("f", []byte(manyKeys(5000)))
-	if err == nil || !strings.HasSuffix(err.Error(), "\n  and 4980 more") {
+	_, err := config.Parse("f", []byte(manyKeys(1000)))
+	if err == nil || strings.Count(err.Error(), "\n") != 21 || !strings.HasSuffix(err.Error(), "\n  and 980 more") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -23,6 +23,9 @@ func Hash(content []byte) string {
 // fault.Invalid, or fault.Unsupported when all that is wrong is that this
 // version does not act on a key yet.
 func Parse(file string, content []byte) (Config, error) {
+	if len(content) > MaxSize {
+		return Config{}, unreadable(file, []problem{{text: fmt.Sprintf("it is larger than %d bytes", MaxSize)}})
+	}
 	// The decoder first: it knows every rule of TOML, repeated keys among
 	// them. The walk below needs positions, which it does not give.
 	var whole map[string]any

@@ -67,7 +67,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (MergeResult, 
 	}
 	streams := branch.MergeOptions{Streams: branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr}}
 	if slices.ContainsFunc(request.Args, func(arg string) bool { return slices.Contains(passesThrough, arg) }) {
-		exit, err := branch.RunMerge(ctx, repo.Top, request.Args, "", streams)
+		exit, err := branch.RunMerge(ctx, repo.Top, request.Args, p.record.Branch, streams)
 		return MergeResult{ExitCode: exit, Notes: p.notes}, err
 	}
 	if repo.HeadRef == "refs/heads/"+p.record.Branch {
@@ -123,7 +123,7 @@ func (e *Engine) resume(ctx context.Context, p *place, repo *branch.Repository, 
 		return MergeResult{}, false, fault.New(fault.Conflict, "cannot merge %q: another merge is under way", p.record.Name).
 			WithHint("git merge --continue, or git merge --abort")
 	}
-	exit, err := branch.RunMerge(ctx, repo.Top, []string{"--continue"}, "", streams)
+	exit, err := branch.RunMerge(ctx, repo.Top, []string{"--continue"}, p.record.Branch, streams)
 	return MergeResult{ExitCode: exit}, err == nil && exit == 0, err
 }
 

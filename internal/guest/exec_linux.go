@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,11 +35,13 @@ type execution struct {
 	stdio *stdio
 	grace time.Duration
 
-	ended    atomic.Bool   // the command's process is over: its number is not to be signalled
-	endOnce  sync.Once     //
-	ending   chan struct{} // closed when the group was told to end
-	deadline time.Time     // of the group, once ending is closed
-	killer   *time.Timer
+	ended   atomic.Bool // the command's process is over: its number is not to be signalled
+	endOnce sync.Once
+	ending  chan struct{} // closed when the groups were told to end; the rest is set then
+
+	foreground int // the terminal's, at that time
+	deadline   time.Time
+	killer     *time.Timer
 }
 
 // exec runs a command with its streams on x, until it ends.
@@ -172,7 +173,7 @@ func (e *execution) run(x *exchange, r *wire.Exec) (wire.Exit, error) {
 	}
 	e.ended.Store(true)
 	in.close()
-	e.endGroup()
+	e.endGroups()
 	out.drain(broken)
 	file := out.settle(r.Iteration)
 
@@ -234,29 +235,33 @@ func (e *execution) signal(sig unix.Signal) {
 	if e.ended.Load() {
 		return
 	}
+	// Asked first: a terminal forgets its foreground with the session's leader.
+	foreground := e.stdio.foreground()
 	e.g.children.signal(e.child, sig)
-	if group := e.stdio.foreground(); group > 1 && group != e.child.pid {
-		_ = unix.Kill(-group, sig)
+	if foreground > 1 && foreground != e.child.pid {
+		_ = unix.Kill(-foreground, sig)
 	}
 }
 
-// end asks the group to end, and kills it when the grace is over.
+// end asks the groups to end, and kills them when the grace is over.
 func (e *execution) end(signals ...unix.Signal) {
+	foreground := e.stdio.foreground()
 	for _, sig := range signals {
 		e.signal(sig)
 	}
 	e.signal(unix.SIGCONT) // a stopped process cannot obey
 	e.endOnce.Do(func() {
+		e.foreground = foreground
 		e.deadline = time.Now().Add(e.grace)
 		e.killer = time.AfterFunc(e.grace, func() { e.signal(unix.SIGKILL) })
 		close(e.ending)
 	})
 }
 
-// endGroup waits, when the group was told to end, for the rest of it, which
-// may outlive the command's own process; what is committed afterwards then
-// stands still.
-func (e *execution) endGroup() {
+// endGroups waits, when the groups were told to end, for the rest of them,
+// which may outlive the command's own process; what is committed afterwards
+// then stands still.
+func (e *execution) endGroups() {
 	const (
 		pause      = 5 * time.Millisecond
 		kernelTime = 500 * time.Millisecond // to end what has been killed
@@ -268,23 +273,37 @@ func (e *execution) endGroup() {
 	}
 	e.killer.Stop()
 	killed := false
-	for e.groupLives() && time.Now().Before(e.deadline.Add(kernelTime)) {
-		if !killed && time.Now().After(e.deadline) {
+	for {
+		groups := e.living()
+		now := time.Now()
+		if len(groups) == 0 || now.After(e.deadline.Add(kernelTime)) {
+			return
+		}
+		if !killed && now.After(e.deadline) {
 			killed = true
-			_ = unix.Kill(-e.child.pid, unix.SIGKILL)
+			for group := range groups {
+				_ = unix.Kill(-group, unix.SIGKILL)
+			}
 		}
 		time.Sleep(pause)
 	}
 }
 
-// groupLives tells whether the command's group has members although the
-// command itself is gone. The kernel does not reuse a number that still names
-// a group: a process with that number means that the group is a new one.
-func (e *execution) groupLives() bool {
-	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(e.child.pid))); err == nil {
-		return false
+// living returns which of the groups that were told to end have members,
+// although the command itself is gone. The kernel does not reuse a number
+// that still names a session: a process of that number means a new session.
+func (e *execution) living() map[int]bool {
+	if _, ok := readProcess(e.child.pid); ok {
+		return nil
 	}
-	return unix.Kill(-e.child.pid, 0) == nil
+	groups := map[int]bool{}
+	_, _ = list(func(p process) bool {
+		if p.session == e.child.pid && (p.Group == e.child.pid || p.Group == e.foreground) {
+			groups[p.Group] = true
+		}
+		return false
+	})
+	return groups
 }
 
 // exitOf words the status of a child that has ended.

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,11 @@ import (
 func (g *guest) head() (wire.Head, error) {
 	dir := filepath.Join(g.Workspace, ".git")
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return wire.Head{}, nil
+	}
+	// Nor is it a repository without a HEAD to read, and git would wait for
+	// ever for a FIFO of that name.
+	if info, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil && !info.Mode().IsRegular() {
 		return wire.Head{}, nil
 	}
 	if head, ok := readHead(dir); ok {
@@ -86,13 +92,17 @@ func findPacked(path, ref string) (string, error) {
 	}
 }
 
+// askTime is how long git may look for HEAD: a repository can be made so that
+// it waits for ever, and a commit outside waits for the answer.
+const askTime = 5 * time.Second
+
 // askHead has git find HEAD.
 func (g *guest) askHead() (wire.Head, error) {
-	branch, _, err := g.gitLine("symbolic-ref", "-q", "HEAD")
+	branch, err := g.gitLine("symbolic-ref", "-q", "HEAD")
 	if err != nil {
 		return wire.Head{}, err
 	}
-	commit, _, err := g.gitLine("rev-parse", "-q", "--verify", "HEAD^{commit}")
+	commit, err := g.gitLine("rev-parse", "-q", "--verify", "HEAD^{commit}")
 	if err != nil {
 		return wire.Head{}, err
 	}
@@ -103,13 +113,18 @@ func (g *guest) askHead() (wire.Head, error) {
 }
 
 // gitLine runs git for one line of output; "" where git found nothing.
-func (g *guest) gitLine(args ...string) (line string, code int, err error) {
+func (g *guest) gitLine(args ...string) (string, error) {
 	var out bytes.Buffer
-	code, _, err = g.git(nil, "", &out, args...)
-	if err != nil || code != 0 {
-		return "", code, err
+	enough := make(chan struct{})
+	timer := time.AfterFunc(askTime, func() { close(enough) })
+	code, _, err := g.git(enough, "", &out, args...)
+	switch {
+	case !timer.Stop():
+		return "", fault.New(fault.Timeout, "cannot find HEAD: git does not answer in %v", askTime)
+	case err != nil || code != 0:
+		return "", err
 	}
-	return strings.TrimRight(out.String(), "\n"), 0, nil
+	return strings.TrimRight(out.String(), "\n"), nil
 }
 
 // export sends a thin pack of Want without what Have reaches.
@@ -122,7 +137,15 @@ func (g *guest) export(x *exchange) (wire.Empty, error) {
 	if have != "" {
 		revs += "^" + have + "\n"
 	}
-	code, complaint, err := g.git(x, revs, frames{x.out}, "pack-objects", "--revs", "--stdout", "--thin", "-q")
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		// The client says nothing more; the stream's end is all that can come.
+		for err := error(nil); err == nil; {
+			_, _, err = x.in.Next()
+		}
+	}()
+	code, complaint, err := g.git(gone, revs, frames{x.out}, "pack-objects", "--revs", "--stdout", "--thin", "-q")
 	if err != nil {
 		return wire.Empty{}, err
 	}
@@ -133,8 +156,8 @@ func (g *guest) export(x *exchange) (wire.Empty, error) {
 }
 
 // git runs git in the workspace to its end, with its output to w. It ends
-// early when the stream of x, where there is one, breaks.
-func (g *guest) git(x *exchange, stdin string, w io.Writer, args ...string) (code int, complaint string, err error) {
+// early when enough is closed.
+func (g *guest) git(enough <-chan struct{}, stdin string, w io.Writer, args ...string) (code int, complaint string, err error) {
 	argv := [][]byte{[]byte("git")}
 	for _, arg := range args {
 		argv = append(argv, []byte(arg))
@@ -158,17 +181,17 @@ func (g *guest) git(x *exchange, stdin string, w io.Writer, args ...string) (cod
 		return 0, "", fault.Wrap(fault.Unavailable, err, "cannot ask git")
 	}
 	defer stdio.close()
-	if x != nil {
-		go func() {
-			// The client says nothing more; the stream's end is all that can come.
-			for {
-				if _, _, err := x.in.Next(); err != nil {
-					g.children.signal(child, unix.SIGKILL)
-					return
-				}
-			}
-		}()
-	}
+	finished := make(chan struct{})
+	defer close(finished)
+	go func() {
+		select {
+		case <-enough:
+			// Something may hold the pipes beyond the end of what is called git.
+			g.children.signal(child, unix.SIGKILL)
+			stdio.close()
+		case <-finished:
+		}
+	}()
 	go func() {
 		_, _ = io.WriteString(stdio.input, stdin) // git complains if it got too little
 		stdio.input.Close()

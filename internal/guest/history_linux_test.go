@@ -40,14 +40,22 @@ func TestHead(t *testing.T) {
 	b.sh("git checkout -q --detach")
 	check("detached", "")
 	b.sh("git symbolic-ref refs/heads/alias refs/heads/other; git symbolic-ref HEAD refs/heads/alias")
-	check("a ref to a ref", "refs/heads/alias")
+	check("a ref to a ref", "refs/heads/other")
 	b.sh("git symbolic-ref HEAD refs/heads/main; git config core.note refStorage")
 	check("asked from git", "refs/heads/main")
 	b.sh("mv .git real; echo 'gitdir: real' >.git")
 	check("a .git file", "refs/heads/main")
+	// What makes git wait for ever must not make anybody else wait.
 	b.sh("rm .git; mv real .git; git config --unset core.note; mkfifo p; mv .git/HEAD h; mv p .git/HEAD")
 	if got, err := wire.FindHead(limit(t), b.open()); err != nil || got != (wire.Head{}) {
 		t.Errorf("a FIFO in place of HEAD: %+v, %v", got, err)
+	}
+	b.sh("rm .git/HEAD; mv h .git/HEAD; rm .git/config; mkfifo .git/config")
+	if got, err := wire.FindHead(limit(t), b.open()); fault.KindOf(err) != fault.Timeout {
+		t.Errorf("a FIFO in place of the configuration: %+v, %v", got, err)
+	}
+	if left := processes(t, b); len(left) > 0 {
+		t.Errorf("left running: %v", left)
 	}
 }
 

@@ -83,6 +83,10 @@ func readProcess(pid int) (p process, ok bool) {
 	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
 		return process{}, false
 	}
+	const exiting = 4 // PF_EXITING: on its way to being a zombie
+	if flags, _ := strconv.ParseUint(fields[6], 10, 64); flags&exiting != 0 {
+		return process{}, false
+	}
 	p.PID = pid
 	p.Command = "[" + text[open+1:shut] + "]"
 	p.Parent, _ = strconv.Atoi(fields[1])

@@ -97,6 +97,17 @@ func (s *scratch) putBack(parent int, name string) error {
 
 func putBack(fromDir int, from string, toDir int, to string, depth int) error {
 	err := unix.Renameat2(fromDir, from, toDir, to, unix.RENAME_NOREPLACE)
+	if err == unix.EACCES {
+		// A directory moves to another parent only while it is writable.
+		if dir, openErr := openDirectory(fromDir, from); openErr == nil {
+			defer unix.Close(dir)
+			var st unix.Stat_t
+			if unix.Fstat(dir, &st) == nil && makeWritable(dir, st.Mode) == nil {
+				err = unix.Renameat2(fromDir, from, toDir, to, unix.RENAME_NOREPLACE)
+				_ = unix.Fchmod(dir, st.Mode&0o7777)
+			}
+		}
+	}
 	if err != unix.EEXIST {
 		return err
 	}

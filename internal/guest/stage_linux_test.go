@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		"serve":    serve,
 		"signals":  attackWithSignals,
 		"trace":    attackWithTrace,
+		"rename":   func() error { return unix.Rename(os.Getenv("A"), os.Getenv("B")) },
 		"exchange": exchangeNames,
 	}
 	name := os.Getenv(roleVariable)

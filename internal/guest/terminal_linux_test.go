@@ -82,7 +82,7 @@ func TestTerminalEndOfInput(t *testing.T) {
 
 func TestTerminalKeys(t *testing.T) {
 	b := newBox(t)
-	exit := b.terminal(t, wire.Exec{Argv: argv("sh", "-c", `trap 'exit 9' INT; echo ready; while :; do sleep 0.05; done`)}, step{"ready", "\x03"})
+	exit := b.terminal(t, wire.Exec{Argv: argv("sh", "-c", `trap 'exit 9' INT; echo ready; while :; do read line; done`)}, step{"ready", "\x03"})
 	if exit.Code != 9 {
 		t.Errorf("%+v", exit)
 	}
@@ -91,7 +91,7 @@ func TestTerminalKeys(t *testing.T) {
 func TestTerminalJobControl(t *testing.T) {
 	b := newBox(t)
 	exit := b.terminal(t, wire.Exec{Argv: argv("bash", "--norc", "-i"), Env: []string{"PS1=prompt$ "}},
-		step{"prompt$ ", "sh -c 'trap \"echo on\"\"ward\" CONT; echo in''side; while :; do sleep 0.05; done'\n"},
+		step{"prompt$ ", "sh -c 'trap \"echo on\"\"ward\" CONT; echo in''side; while :; do read line; done'\n"},
 		step{"inside", "\x1a"},
 		step{"Stopped", "fg\n"},
 		step{"onward", "\x03"}, // only what runs in the foreground was continued

@@ -30,7 +30,11 @@ type Stream interface {
 }
 
 // Link is the keeper's end of a connection to a guest.
-type Link struct{ conn ssh.Conn }
+type Link struct {
+	conn ssh.Conn
+	gone chan struct{} // closed when it has ended
+	err  error         // why, once gone is closed
+}
 
 // Connect makes a link on conn, with the guest's key pinned: hostPrivate is
 // an OpenSSH PEM, guestPublic an authorized_keys line. It owns conn from here
@@ -72,7 +76,12 @@ func Connect(ctx context.Context, conn net.Conn, hostPrivate, guestPublic []byte
 			c.Reject(ssh.Prohibited, "the guest opens no streams")
 		}
 	}()
-	return &Link{sshConn}, nil
+	l := &Link{conn: sshConn, gone: make(chan struct{})}
+	go func() {
+		l.err = sshConn.Wait()
+		close(l.gone)
+	}()
+	return l, nil
 }
 
 func connectError(ctx context.Context, conn *versionConn, err error) error {
@@ -89,18 +98,35 @@ func connectError(ctx context.Context, conn *versionConn, err error) error {
 // Open opens a stream; any goroutine may. A link that has ended answers
 // fault.Unavailable.
 func (l *Link) Open() (Stream, error) {
-	channel, requests, err := l.conn.OpenChannel(ChannelType, nil)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "cannot open a stream to the sandbox")
+	type opened struct {
+		channel  ssh.Channel
+		requests <-chan *ssh.Request
+		err      error
 	}
-	go ssh.DiscardRequests(requests)
-	return channel, nil
+	// Not waited for in place: the library never answers an open that comes
+	// just when the connection ends (x/crypto 0.58, mux.openChannel).
+	answer := make(chan opened, 1)
+	go func() {
+		channel, requests, err := l.conn.OpenChannel(ChannelType, nil)
+		answer <- opened{channel, requests, err}
+	}()
+	select {
+	case o := <-answer:
+		if o.err != nil {
+			return nil, fault.Wrap(fault.Unavailable, o.err, "cannot open a stream to the sandbox")
+		}
+		go ssh.DiscardRequests(o.requests)
+		return o.channel, nil
+	case <-l.gone:
+		return nil, fault.New(fault.Unavailable, "cannot open a stream to the sandbox: the connection has ended")
+	}
 }
 
 // Wait returns when the link has ended, whichever side ended it.
 func (l *Link) Wait() error {
-	if err := l.conn.Wait(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-		return fault.Wrap(fault.Unavailable, err, "cannot keep the connection to the sandbox")
+	<-l.gone
+	if l.err != nil && !errors.Is(l.err, io.EOF) && !errors.Is(l.err, net.ErrClosed) {
+		return fault.Wrap(fault.Unavailable, l.err, "cannot keep the connection to the sandbox")
 	}
 	return nil
 }

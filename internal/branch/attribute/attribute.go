@@ -79,6 +79,9 @@ func NewStack(global, info []byte, options ...Option) *Stack {
 // the root, with slashes, "" is the root) whose .gitattributes has the given
 // content; nil when there is none. s stays as it is. Macros may be defined in
 // the root only.
+//
+// The lines take up to some forty times the memory of the content; the caller
+// bounds a file that a sandbox wrote.
 func (s *Stack) Enter(dir string, gitattributes []byte) *Stack {
 	if len(gitattributes) == 0 {
 		return s

@@ -47,6 +47,9 @@ func NewStack(ignoreCase bool, exclude ...[]byte) *Stack {
 //
 // Nothing inside an ignored directory can be included again, so git does not
 // read a .gitignore there, and Enter drops it.
+//
+// The patterns take up to some forty times the memory of the content; the
+// caller bounds a file that a sandbox wrote.
 func (s *Stack) Enter(dir string, gitignore []byte) *Stack {
 	child := &Stack{dir: dir, fold: s.fold, top: s.top}
 	child.ignored = dir != "" && s.Ignored(dir, true)

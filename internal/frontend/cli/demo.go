@@ -151,7 +151,7 @@ func (d *demo) work(ctx context.Context) error {
 	if err := d.heading("They work at the same time, each on its own copy"); err != nil {
 		return err
 	}
-	greet := []string{"exec", "greet", "-m", "Greet by name", "--", "sh", "-c", `sed -i "s/world/\${1:-world}/" hello.sh && echo Ada >names && ./hello.sh Ada`}
+	greet := []string{"exec", "greet", "-m", "Greet by name", "--", "sh", "-c", `sed -i s/world/Ada/ hello.sh && echo Ada >names && ./hello.sh`}
 	tidy := []string{"exec", "tidy", "-m", "Tidy up", "--", "sh", "-c", "rm -v *"}
 	var outputs [2]string
 	var codes [2]int
@@ -209,12 +209,12 @@ func (d *demo) review(ctx context.Context) error {
 	if err := d.heading("You review, keep one, and throw the other away"); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"diff", "greet"}, {"merge", "greet", "--yes"}, {"delete", "--force", "tidy"}} {
+	for _, args := range [][]string{{"diff", "greet", "--", "hello.sh"}, {"merge", "greet"}, {"delete", "--force", "tidy"}} {
 		if err := d.litter(ctx, args...); err != nil {
 			return err
 		}
 	}
-	return d.show(ctx, "./hello.sh", "you")
+	return d.show(ctx, "./hello.sh")
 }
 
 // discard removes what an interrupted demo leaves; after a complete one there
@@ -275,6 +275,9 @@ func (d *demo) typed(output, name string, args ...string) error {
 	for line := range strings.Lines(output) {
 		// The temporary path says nothing and is longer than the line.
 		line = strings.ReplaceAll(clean(strings.TrimRight(line, "\n")), d.repository, "~/project")
+		if line == "" {
+			continue
+		}
 		if err := d.console.print("    %s\n", line); err != nil {
 			return err
 		}

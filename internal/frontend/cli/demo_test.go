@@ -58,7 +58,7 @@ func TestDemo(t *testing.T) {
 	if got.Code != 0 || got.Stderr != "" {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s", got.Code, got.Stderr, got.Stdout)
 	}
-	for _, want := range []string{"  $ litterbox create greet\n", "    created tidy on branch tidy", "+changed in ~/project\n", "  $ ./hello.sh you\n    Hello, world!\n"} {
+	for _, want := range []string{"  $ litterbox create greet\n", "    created tidy on branch tidy", "+changed in ~/project\n", "  $ ./hello.sh\n    Hello, world!\n"} {
 		if !strings.Contains(got.Stdout, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.Stdout)
 		}

@@ -1,0 +1,89 @@
+package arch_test
+
+// policy: do not change it to fix a build.
+//
+// A wrong import is a wrong dependency; find out why it is needed and move
+// what is needed to where both may reach it. The text says who may import
+// whom; what is not said is not allowed. Standard library and other modules
+// are not its business. Names are relative to internal/, except for cmd and
+// test, which nobody may import.
+//
+// To add a package: one line, in the layer it belongs to. To add a driver:
+// beside driver/namespace, and in app and app/child, nowhere else.
+const policy = `
+# Vocabulary: pure, importable from everywhere, knowing nothing of ours.
+fault:
+sandbox: fault
+
+# The boundary and what crosses it.
+driver: fault sandbox
+wire: fault
+process: fault sandbox
+
+# Records and settings on disk.
+store: fault sandbox process
+config: fault
+payload: fault
+
+# Git. The inner packages are readers of git's own formats and know no
+# sandbox; nothing here knows drivers, the wire or the engine.
+branch/wildmatch:
+branch/ignore: branch/wildmatch fault
+branch/attribute: branch/wildmatch fault
+branch: branch/attribute branch/ignore branch/wildmatch fault sandbox process
+
+# Inside the sandbox. The guest is small and decides nothing.
+guest: fault wire
+
+# Drivers import the boundary and the vocabulary: never a sibling, git,
+# records, the keeper or the engine. A driver's child side becomes the guest.
+driver/namespace: driver driver/namespace/stage fault process sandbox
+driver/namespace/stage: driver driver/namespace/seccomp fault guest
+driver/namespace/seccomp: fault
+driver/fake: driver fault sandbox wire
+driver/drivertest: driver fault sandbox wire
+
+# The host process of one sandbox, and every use case once. Both get their
+# drivers handed to them.
+keeper: driver fault process sandbox store wire
+engine: branch config driver fault keeper process sandbox store wire
+
+# Frontends import the engine and the vocabulary, never a driver and never
+# each other.
+frontend/cli: engine fault sandbox wire
+
+# The composition roots: the only ones that name concrete drivers. child is
+# the small program; it must stay free of engine, git and frontends.
+app/child: driver driver/namespace driver/namespace/stage fault keeper sandbox
+app: app/child driver driver/namespace engine fault frontend/cli payload sandbox store
+
+# Programs.
+cmd/litterbox: app app/child
+cmd/litterbox-guest: app/child
+
+# What keeps all this true.
+arch:
+
+# Tests of the whole. They drive the true program from outside; test/program
+# builds it for them and asks the driver whether this machine can run it.
+test/program: driver driver/namespace
+test/attack: test/program
+test/attack/probe:
+test/posture: test/program
+test/posture/probe:
+test/script:
+test/bench:
+`
+
+// Test files are looser. Besides what their package may, they import the
+// package itself and any other of ours, except what this names: concrete
+// drivers, frontends and the composition roots. Those need a line of their own.
+const testPolicy = `
+not: app app/child driver/namespace driver/namespace/stage frontend/cli cmd/litterbox cmd/litterbox-guest
+
+# The driver starts its stages by executing the program it is in: the test.
+driver/namespace: app/child driver/namespace/stage
+app: app/child
+test/script: app app/child
+test/bench: app app/child
+`

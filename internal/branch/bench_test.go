@@ -1,0 +1,65 @@
+package branch_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Commit of ten changed files must cost the same in a small and a large
+// repository: compare the lines.
+func BenchmarkImport(b *testing.B) {
+	for _, files := range []int{100, 15_000, 100_000} {
+		b.Run(fmt.Sprint(files), func(b *testing.B) {
+			x := benchBox(b, files)
+			n := 0
+			for b.Loop() {
+				n++
+				for i := range 10 {
+					path := filepath.Join(x.upper, fmt.Sprintf("d%d/e0/f%d", i, i))
+					if err := os.WriteFile(path, fmt.Appendf(nil, "%d %d\n", n, i), 0o644); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if result, err := x.r.Import(b.Context(), x.request()); err != nil || result.Changed != 10 {
+					b.Fatal(result, err)
+				} else if result.Consolidate {
+					if err := x.r.Consolidate(b.Context(), x.state); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkImportNothing is what every command that changes nothing pays.
+func BenchmarkImportNothing(b *testing.B) {
+	x := benchBox(b, 100)
+	for b.Loop() {
+		result, err := x.r.Import(b.Context(), x.request())
+		if err == nil && result.Consolidate {
+			err = x.r.Consolidate(b.Context(), x.state)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchBox(b *testing.B, files int) *box {
+	b.Helper()
+	dir := repository(b)
+	for i := range files {
+		write(b, dir, fmt.Sprintf("d%d/e%d/f%d", i%100, i/100%100, i), fmt.Sprintln(i))
+	}
+	sh(b, dir, "git add -A; git -c gc.auto=0 commit -qm many; git repack -adq")
+	x := newBox(b, dir, "fix")
+	for i := range 10 {
+		if err := os.MkdirAll(filepath.Join(x.upper, fmt.Sprintf("d%d/e0", i)), 0o755); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return x
+}

@@ -1,0 +1,297 @@
+package branch_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+)
+
+func TestTreeIsSharedByThoseWhoRaceForIt(t *testing.T) {
+	r := open(t, repository(t))
+	old := syscall.Umask(0o077) // must not matter
+	defer syscall.Umask(old)
+	cache := branch.Cache{Dir: filepath.Join(t.TempDir(), "cache")}
+	// A build that was killed.
+	write(t, cache.Dir, "trees/"+r.HeadTree+"-x.partial-0/files/README", "half")
+	got := make([]branch.TreeLayer, 10)
+	errs := make([]error, 10)
+	var all sync.WaitGroup
+	for i := range got {
+		all.Go(func() { got[i], errs[i] = cache.Tree(t.Context(), r, r.HeadTree, branch.Owner{}, nil) })
+	}
+	all.Wait()
+	for i := range got {
+		if errs[i] != nil || got[i] != got[0] {
+			t.Fatalf("%d: %+v %v", i, got[i], errs[i])
+		}
+	}
+	modes := map[string]os.FileMode{}
+	err := filepath.WalkDir(got[0].Dir, func(path string, d os.DirEntry, err error) error {
+		info, statErr := d.Info()
+		rel, _ := filepath.Rel(got[0].Dir, path)
+		if statErr == nil && info.Mode()&os.ModeSymlink == 0 {
+			modes[rel] = info.Mode()
+		}
+		return err
+	})
+	want := map[string]os.FileMode{
+		".": 0o755 | os.ModeDir, "src": 0o755 | os.ModeDir, "src/lib": 0o755 | os.ModeDir, "docs": 0o755 | os.ModeDir,
+		"tools": 0o755 | os.ModeDir, "tools/run.sh": 0o755, "README": 0o644, ".gitignore": 0o644, "src/main.c": 0o644,
+		"src/lib/a.c": 0o644, "src/lib/b.c": 0o644, "docs/one.md": 0o644,
+	}
+	if diff := cmp.Diff(want, modes); err != nil || diff != "" {
+		t.Fatal(diff, err)
+	}
+}
+
+// An entry from before a reboot is used only when it is whole.
+func TestTreeIsVerifiedAfterAReboot(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	again := func() string {
+		t.Helper()
+		tree, err := b.cache.Tree(t.Context(), b.r, b.r.HeadTree, branch.Owner{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(filepath.Join(tree.Dir, "README"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.cache.Git(t.Context(), b.r, b.base, tree, branch.Owner{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	reboot := func() {
+		t.Helper()
+		markers, err := filepath.Glob(filepath.Join(b.cache.Dir, "*/*/complete"))
+		if err != nil || len(markers) != 2 {
+			t.Fatal(markers, err)
+		}
+		for _, m := range markers {
+			if err := os.WriteFile(m, []byte("another boot"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	before, err := os.Stat(b.layers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	reboot()
+	again()
+	if after, err := os.Stat(b.layers[0]); err != nil || !os.SameFile(before, after) {
+		t.Fatal("a whole entry was built again")
+	}
+	reboot()
+	if err := os.Truncate(filepath.Join(b.layers[0], "README"), 0); err != nil {
+		t.Fatal(err)
+	}
+	packs, err := filepath.Glob(filepath.Join(b.git, ".git/objects/pack/*.pack"))
+	if err != nil || len(packs) != 1 {
+		t.Fatal(packs, err)
+	}
+	if err := os.Truncate(packs[0], 50); err != nil {
+		t.Fatal(err)
+	}
+	if got := again(); got != "hello\n" {
+		t.Fatalf("README is %q", got)
+	}
+	if out := b.inside("git fsck --strict && git log --format=%s"); out != "first" {
+		t.Fatalf("inside: %q", out)
+	}
+}
+
+// kill -9 of the program that checks out, and of its git, leaves nothing that
+// the next one does not remove.
+func TestTreeSurvivesKill(t *testing.T) {
+	dir := repository(t)
+	for i := range 400 {
+		write(t, dir, "many/"+strings.Repeat("d", i%7+1)+"/"+string(rune('a'+i%26))+strings.Repeat("x", i/26), strings.Repeat("line\n", 200))
+	}
+	sh(t, dir, "git add -A; git commit -qm many")
+	r := open(t, dir)
+	cache := filepath.Join(t.TempDir(), "cache")
+	for range 3 {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestHelperTree$", "-test.v")
+		cmd.Env = append(os.Environ(), "LITTERBOX_TEST_TREE="+cache, "LITTERBOX_TEST_REPOSITORY="+dir)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// It says when git has begun.
+		var seen bytes.Buffer
+		for b := make([]byte, 256); !strings.Contains(seen.String(), "progress"); {
+			n, err := out.Read(b)
+			seen.Write(b[:n])
+			if err != nil {
+				t.Fatalf("the helper ended: %s", seen.String())
+			}
+		}
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // killed
+		if left, _ := filepath.Glob(filepath.Join(cache, "trees", "*.partial-*")); len(left) == 0 {
+			t.Fatal("the helper was not killed in the middle")
+		}
+	}
+	tree, err := branch.Cache{Dir: cache}.Tree(t.Context(), r, r.HeadTree, branch.Owner{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(cache, "trees", "*.partial-*")); len(left) != 0 {
+		t.Fatalf("left behind: %q", left)
+	}
+	sh(t, tree.Dir, "diff -r --exclude=.git . "+dir)
+}
+
+// TestHelperTree is the program that TestTreeSurvivesKill kills.
+func TestHelperTree(t *testing.T) {
+	cache, dir := os.Getenv("LITTERBOX_TEST_TREE"), os.Getenv("LITTERBOX_TEST_REPOSITORY")
+	if cache == "" {
+		return // only as a child
+	}
+	r := open(t, dir)
+	_, err := branch.Cache{Dir: cache}.Tree(t.Context(), r, r.HeadTree, branch.Owner{}, func(string, int, int) {
+		_, _ = os.Stdout.WriteString("progress\n")
+		select {} // wait to be killed
+	})
+	t.Fatal("not killed", err)
+}
+
+// Through the host's objects one could read what was never on the branch.
+func TestGitHoldsOnlyWhatTheBaseReaches(t *testing.T) {
+	dir := repository(t)
+	git(t, dir, "tag", "-a", "-m", "annotated", "v1")
+	git(t, dir, "tag", "light")
+	write(t, dir, ".env", "PASSWORD=1")
+	sh(t, dir, "git checkout -q -b other; git add -f .env; git commit -qm secret; git tag -a -m secret v-secret; git checkout -q main")
+	write(t, dir, "README", "stashed")
+	git(t, dir, "stash", "-q")
+	write(t, dir, "README", "second")
+	git(t, dir, "commit", "-qam", "second")
+	secret := git(t, dir, "rev-parse", "other:.env")
+	stash := git(t, dir, "rev-parse", "stash")
+
+	b := newBox(t, dir, "fix")
+	out := b.inside("git cat-file --batch-all-objects --batch-check; git for-each-ref; git status --short --branch; git fsck --strict")
+	for _, hidden := range []string{secret, stash, "v-secret", "other"} {
+		if strings.Contains(out, hidden) {
+			t.Errorf("%q can be seen inside:\n%s", hidden, out)
+		}
+	}
+	for _, wanted := range []string{"refs/tags/v1", "refs/tags/light", "refs/litterbox/base", "## fix"} {
+		if !strings.Contains(out, wanted) {
+			t.Errorf("%q is missing inside:\n%s", wanted, out)
+		}
+	}
+}
+
+// Where an ancestor's history is cached, its packs are shared; where another
+// branch's is, they are not.
+func TestGitSharesTheHistoryOfAncestorsOnly(t *testing.T) {
+	dir := repository(t)
+	b := newBox(t, dir, "one")
+	layer := func() string {
+		t.Helper()
+		r := open(t, dir)
+		tree, err := b.cache.Tree(t.Context(), r, r.HeadTree, branch.Owner{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := b.cache.Git(t.Context(), r, r.Head, tree, branch.Owner{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	packs := func(layer string) int {
+		found, err := filepath.Glob(filepath.Join(layer, ".git/objects/pack/*.pack"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	sh(t, dir, "git checkout -q -b side; echo side > side; git add side; git commit -qm side")
+	if n := packs(layer()); n != 2 {
+		t.Fatalf("%d packs, want the ancestor's and one more", n)
+	}
+	side := git(t, dir, "rev-parse", "side:side")
+	sh(t, dir, "git checkout -q main; echo more > more; git add more; git commit -qm more")
+	g := layer()
+	if n := packs(g); n != 2 {
+		t.Fatalf("%d packs, want the ancestor's and one more", n)
+	}
+	sh(t, dir, "for p in "+g+"/.git/objects/pack/*.idx; do git show-index < $p; done > "+filepath.Join(b.cache.Dir, "list"))
+	list, err := os.ReadFile(filepath.Join(b.cache.Dir, "list"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(list), side) || !strings.Contains(string(list), git(t, dir, "rev-parse", "HEAD")) {
+		t.Fatalf("wrong objects:\n%s", list)
+	}
+}
+
+// The first `git status` inside must not read every file again.
+func TestTemplateIndexIsFresh(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	out := b.inside("git diff-files --name-only")
+	if strings.Contains(out, "README") {
+		t.Fatalf("inside: %q", out)
+	}
+	// git hashes again what is not older than the index, in whole seconds.
+	index, err := os.Stat(filepath.Join(b.git, ".git/index"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.Stat(filepath.Join(b.layers[0], "README"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if readme.ModTime().Unix() >= index.ModTime().Unix() {
+		t.Fatalf("README (%s) is not older than the index (%s)", readme.ModTime(), index.ModTime())
+	}
+	if got := b.inside("git ls-files --debug README | grep uid"); !strings.Contains(got, "uid: 0\tgid: 0") {
+		t.Fatalf("owner: %q", got)
+	}
+}
+
+func TestShallowClonesWork(t *testing.T) {
+	dir := repository(t)
+	write(t, dir, "README", "two")
+	git(t, dir, "commit", "-qam", "two")
+	clone := filepath.Join(t.TempDir(), "clone")
+	git(t, dir, "clone", "-q", "--depth=1", "file://"+dir, clone)
+	b := newBox(t, clone, "fix")
+	if out := b.inside("git fsck && git log --format=%s && echo x > x && git add x && git commit -qm inner"); out != "two" {
+		t.Fatalf("inside: %q", out)
+	}
+	if r := b.importNow(); r.Changed != 1 {
+		t.Fatalf("%+v", r)
+	}
+}
+
+func TestSHA256RepositoriesWork(t *testing.T) {
+	home(t)
+	dir := t.TempDir()
+	sh(t, dir, "git init -q --object-format=sha256; echo x > x; git add x; git commit -qm x")
+	b := newBox(t, dir, "fix")
+	want, _, _ := strings.Cut(b.inside("echo y > y && "+gitTree), "\n")
+	if got := b.importNow(); got.Tree != want {
+		t.Fatalf("%+v, want %s", got, want)
+	}
+}

@@ -1,0 +1,374 @@
+package branch_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+func (b *box) show(args ...string) string {
+	b.t.Helper()
+	return git(b.t, b.r.Top, args...)
+}
+
+func TestEveryIterationIsACommit(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	first := b.importNow() // nothing changed
+	if first.Changed != 0 || !first.Written || first.Tree != b.r.HeadTree {
+		t.Fatalf("%+v", first)
+	}
+	b.inside("echo x > new; rm README; chmod +x src/main.c")
+	second := b.importNow()
+	want := branch.ImportResult{Commit: b.show("rev-parse", "fix"), Tree: b.show("rev-parse", "fix^{tree}"), Written: true, Changed: 3}
+	if diff := cmp.Diff(want, second); diff != "" {
+		t.Fatal(diff)
+	}
+	if parents := b.show("log", "--format=%H %P", "-2", "fix"); parents != second.Commit+" "+first.Commit+"\n"+first.Commit+" "+b.base {
+		t.Fatalf("history:\n%s", parents)
+	}
+	want2 := "Ada <ada@example.com> 1700000000 +0000\nstep\n\ncommand\n\nSandbox: fix\n"
+	if got := b.show("log", "-1", "--format=%an <%ae> %ad%n%B", "--date=raw", "fix"); got != want2 {
+		t.Fatalf("message %q", got)
+	}
+	q := b.request()
+	q.OnlyIfChanged = true
+	if got := b.importAs(q); got.Written || got.Commit != second.Commit {
+		t.Fatalf("%+v", got)
+	}
+	b.inside("echo x > new") // the same content, written again
+	if got := b.importAs(q); got.Written || got.Commit != second.Commit || b.show("rev-parse", "fix") != second.Commit {
+		t.Fatalf("%+v", got)
+	}
+	if out := b.show("for-each-ref", "refs/litterbox/present"); out != "" {
+		t.Fatalf("left behind: %q", out)
+	}
+}
+
+func TestPreviewMovesNothing(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	b.inside("echo x > new")
+	q := b.request()
+	q.Preview = true
+	for range 2 {
+		got := b.importAs(q)
+		if b.show("show", got.Commit+":new") != "x" || b.show("rev-parse", "fix") != b.base {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if _, err := os.Stat(b.state); err == nil {
+		t.Fatal("the preview was recorded")
+	}
+	if out := b.show("for-each-ref", "refs/litterbox/present"); out != "" {
+		t.Fatalf("left behind: %q", out)
+	}
+	if got := b.importNow(); got.Changed != 1 {
+		t.Fatalf("%+v", got)
+	}
+}
+
+// What the human commits to the branch meanwhile is not undone by files that
+// the sandbox has in an older version.
+func TestForeignCommitsStay(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	b.inside("echo x > new")
+	b.importNow()
+	linked := filepath.Join(t.TempDir(), "linked")
+	b.show("worktree", "add", "-q", linked, "fix")
+	write(t, linked, "src/main.c", "human\n")
+	write(t, linked, "human", "human\n")
+	sh(t, linked, "git rm -q docs/one.md; git add -A; git commit -qm human")
+	b.inside("touch src/main.c docs/one.md; echo y > new")
+	got := b.importNow()
+	if got.Changed != 1 {
+		t.Fatalf("%+v", got)
+	}
+	for i := range 3 {
+		if b.show("show", "fix:src/main.c") != "human" || b.show("show", "fix:human") != "human" || b.show("ls-tree", "fix", "docs/") != "" {
+			t.Fatalf("round %d: the human's commit was undone:\n%s", i, b.show("ls-tree", "-r", "fix"))
+		}
+		b.inside("echo more >> new; touch README src/main.c")
+		b.importNow()
+	}
+	b.inside("echo agent > src/main.c") // now it means it
+	if b.importNow(); b.show("show", "fix:src/main.c") != "agent" {
+		t.Fatal("the agent's change is missing")
+	}
+}
+
+func TestImportNamesALostBranch(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	b.importNow()
+	b.show("branch", "-D", "fix")
+	_, err := b.r.Import(t.Context(), b.request())
+	kind(t, err, fault.NotFound, true)
+	if found, _ := filepath.Glob(filepath.Join(b.r.CommonDir, "fast_import_crash_*")); len(found) != 0 {
+		t.Fatalf("left behind: %q", found)
+	}
+}
+
+// A crash between the branch and the delta is completed by the next import;
+// one before the branch moved is as if it had not begun.
+func TestImportIsCompletedAfterACrash(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	b.importNow()
+	before, err := os.ReadFile(b.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.inside("git config user.name A; git config user.email a@b; echo x > x; git add x; git commit -qm inner")
+	q := b.request()
+	q.Agent = b.receive("")
+	result := b.importAs(q)
+	after, err := os.ReadFile(b.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crash := func() {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(b.state, before, 0o600), os.WriteFile(b.state+".next", after, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crash()
+	if head, err := b.r.InnerHead(t.Context(), b.state, "fix"); err != nil || head != q.Agent.Head {
+		t.Fatalf("taken %q, want %q (%v)", head, q.Agent.Head, err)
+	}
+	b.show("update-ref", "refs/heads/fix", result.Commit+"~2") // as if it had not moved
+	crash()
+	if head, err := b.r.InnerHead(t.Context(), b.state, "fix"); err != nil || head != "" {
+		t.Fatalf("taken %q, want nothing (%v)", head, err)
+	}
+}
+
+func TestWhatGitCannotHoldStaysOut(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	zwnj := ".g\u200cit"
+	b.inside(`
+		mkfifo pipe ignored.o; mkdir sub; mkfifo sub/pipe
+		git init -q nested && echo x > nested/file
+		mkdir -p trap/.GIT trap/git~1 '` + zwnj + `' && echo x > trap/.GIT/config && echo x > trap/git~1/x && echo x > '` + zwnj + `/x'
+		echo fine > trap/fine; mkdir src/.git; echo x > src/.git/config; echo y > src/new
+		ln -s README .gitmodules
+		rm README; mkfifo README`)
+	got := b.importNow()
+	want := []string{
+		`".gitmodules" stays out: git refuses a symbolic link of that name`,
+		`".g\u200cit" stays out: a file system may take its name for .git`,
+		`"README" stays out: git cannot hold a socket, pipe or device`,
+		`"nested" stays out: it is a git repository of its own`,
+		`"pipe" stays out: git cannot hold a socket, pipe or device`,
+		`"src/.git" stays out: a file system may take its name for .git`,
+		`"sub/pipe" stays out: git cannot hold a socket, pipe or device`,
+		`"trap/.GIT" stays out: a file system may take its name for .git`,
+		`"trap/git~1" stays out: a file system may take its name for .git`,
+	}
+	if diff := cmp.Diff(want, got.Notes); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff("D\tREADME\nA\tsrc/new\nA\ttrap/fine", b.show("diff", "--name-status", b.base, "fix")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUnreadableFilesStayAsTheyWere(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads everything")
+	}
+	b := newBox(t, repository(t), "fix")
+	b.inside("echo 1 > known; mkdir dir; echo 1 > dir/known")
+	b.importNow()
+	b.inside("echo 2 > known; chmod 0 known; chmod 0 dir; echo 2 > README; chmod 0 README; echo x > secret; chmod 0 secret")
+	got := b.importNow()
+	if got.Changed != 0 || len(got.Notes) != 4 {
+		t.Fatalf("%+v", got)
+	}
+	b.inside("chmod 755 dir") // so that it can be removed
+}
+
+func TestLargeFilesAreLeftAlone(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	b.inside("truncate -s 100G giant; truncate -s 80M large; echo small > small")
+	q := b.request()
+	q.Limits.FileSize = 100 << 20
+	got := b.importAs(q)
+	if diff := cmp.Diff([]string{`"giant" stays as last committed: it is larger than 104857600 bytes`}, got.Notes); diff != "" {
+		t.Fatal(diff)
+	}
+	if size := b.show("cat-file", "-s", "fix:large"); size != "83886080" || got.Changed != 2 {
+		t.Fatalf("%+v, large is %s", got, size)
+	}
+	q.Limits.Entries = 3
+	_, err := b.r.Import(t.Context(), q)
+	kind(t, err, fault.Denied, true)
+}
+
+// The reader refuses what it does not understand instead of guessing.
+func TestUnknownOverlayAttributesAreRefused(t *testing.T) {
+	for _, name := range []string{"redirect", "metacopy", "whiteout", "whiteouts", "future"} {
+		b := newBox(t, repository(t), "fix")
+		b.inside("echo x > README; mkdir d")
+		path := filepath.Join(b.upper, "d")
+		if name == "metacopy" {
+			path = filepath.Join(b.upper, "README")
+		}
+		if err := unix.Setxattr(path, "user.overlay."+name, []byte("x"), 0); err != nil {
+			t.Fatal(err)
+		}
+		_, err := b.r.Import(t.Context(), b.request())
+		kind(t, err, fault.Unsupported, true)
+	}
+}
+
+// The upper directory may be changed by a hostile sandbox while it is read:
+// no link in it is ever followed.
+func TestLinksAreNeverFollowed(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	outside := t.TempDir()
+	write(t, outside, "secret", "secret")
+	write(t, outside, ".gitignore", "*\n")
+	b.inside("rm -r src docs; ln -s " + outside + " src; ln -s " + outside + "/secret docs; rm .gitignore; ln -s " + outside + "/.gitignore .gitignore; echo x > seen")
+	b.importNow()
+	want := "120000 .gitignore\n120000 docs\n120000 link\n100644 seen\n120000 src"
+	var got []string
+	for line := range strings.Lines(b.show("ls-tree", "fix")) {
+		f := strings.Fields(line)
+		if f[3] != "README" && f[3] != "tools" {
+			got = append(got, f[0]+" "+f[3])
+		}
+	}
+	if diff := cmp.Diff(want, strings.Join(got, "\n")); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func TestSubmodulesStayAsTheyAre(t *testing.T) {
+	dir := repository(t)
+	sub := t.TempDir()
+	sh(t, sub, "git init -q; echo x > x; git add x; git commit -qm x")
+	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "add", "-q", sub, "vendor/sub")
+	git(t, dir, "commit", "-qm", "submodule")
+	b := newBox(t, dir, "fix")
+	b.inside("echo y > vendor/sub/y; echo z > vendor/z")
+	if got := b.importNow(); got.Changed != 1 {
+		t.Fatalf("%+v\n%s", got, b.show("diff", "--raw", b.base, "fix"))
+	}
+	b.inside("rm -r vendor/sub")
+	if got := b.importNow(); got.Changed != 1 || b.show("ls-tree", "-r", "--name-only", "fix", "vendor") != "vendor/z" {
+		t.Fatalf("%+v", got)
+	}
+}
+
+// Conversions are applied as data, exactly as git's own `git add` does, and no
+// filter, monitor or hook of any configuration runs.
+func TestConversionsMatchGitAndNothingRuns(t *testing.T) {
+	dir := repository(t)
+	canary := filepath.Join(t.TempDir(), "canary")
+	trap := "touch " + canary
+	for _, kv := range [][2]string{
+		{"core.fsmonitor", trap}, {"filter.evil.clean", trap + "; cat"}, {"filter.evil.smudge", trap + "; cat"},
+		{"filter.evil.process", trap}, {"diff.external", trap}, {"diff.evil.textconv", trap}, {"gpg.program", trap},
+		{"commit.gpgsign", "true"}, {"core.hooksPath", filepath.Join(dir, "hooks")}, {"core.pager", trap},
+		{"core.editor", trap}, {"core.sshCommand", trap}, {"core.askPass", trap}, {"log.showSignature", "true"},
+	} {
+		git(t, dir, "config", "--global", kv[0], kv[1])
+	}
+	for _, hook := range []string{"post-checkout", "reference-transaction", "pre-commit", "post-commit", "post-index-change", "post-rewrite", "pre-auto-gc"} {
+		write(t, dir, "hooks/"+hook, "#!/bin/sh\n"+trap+"\n")
+	}
+	write(t, dir, ".gitattributes", "*.evil filter=evil diff=evil\n*.txt text\n*.auto text=auto\n*.crlf text eol=crlf\n*.id ident\n")
+	write(t, dir, "one.evil", "x\n")
+	write(t, dir, "one.txt", "a\nb\n")
+	write(t, dir, "one.crlf", "a\nb\n")
+	write(t, dir, "one.id", "$Id$\n")
+	sh(t, dir, `chmod +x hooks/*; git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c filter.evil.clean=cat -c filter.evil.process= -c commit.gpgsign=false add -A
+		git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c filter.evil.clean=cat -c filter.evil.process= commit --no-gpg-sign -qm attributes`)
+	if err := os.Remove(canary); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+
+	b := newBox(t, dir, "fix")
+	want, _, _ := strings.Cut(b.inside(`
+		export GIT_CONFIG_GLOBAL=/dev/null
+		touch one.txt one.crlf one.id one.evil
+		printf 'a\r\nb\r\n' > two.txt; printf 'a\r\nb\r\n' > two.auto; printf 'a\r\nb\r\n' > two.bin
+		printf '$Id: 0123 $\n' > two.id; printf 'x\n' > two.evil; printf 'a\r\nb\n' > two.crlf
+		printf '*.bin text\n' >> .gitattributes
+		`+gitTree), "\n")
+	got := b.importNow()
+	if got.Tree != want {
+		t.Errorf("the trees differ: %q", got.Notes)
+	}
+	q := b.request()
+	q.Preview = true
+	b.importAs(q)
+	ctx := t.Context()
+	if _, err := b.r.Milestone(ctx, branch.MilestoneRequest{
+		ID: "id-fix", Branch: "fix", Onto: b.base, Subject: "all", Author: b.request().Author, State: b.state,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.r.Consolidate(ctx, b.state); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.r.Trash(ctx, "fix", "fix", someTime); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(canary); err == nil {
+		t.Fatal("something of the configuration ran")
+	}
+}
+
+func TestLargeFileStorageKeepsTheContent(t *testing.T) {
+	dir := repository(t)
+	git(t, dir, "config", "--global", "filter.lfs.clean", "false")
+	write(t, dir, ".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+	sh(t, dir, "git add .gitattributes; git commit -qm lfs")
+	b := newBox(t, dir, "fix")
+	b.inside("printf content > a.bin")
+	b.importNow()
+	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73\nsize 7"
+	if got := b.show("show", "fix:a.bin"); got != pointer {
+		t.Fatalf("pointer %q", got)
+	}
+	content, err := os.ReadFile(filepath.Join(b.r.CommonDir,
+		"lfs/objects/ed/70/ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"))
+	if err != nil || string(content) != "content" {
+		t.Fatalf("%q, %v", content, err)
+	}
+}
+
+// Many commits leave few packs, and every object stays.
+func TestConsolidate(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	for i := range 45 {
+		write(t, b.upper, "counter", strings.Repeat("x", i))
+		if result := b.importNow(); result.Consolidate {
+			if err := b.r.Consolidate(t.Context(), b.state); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	packs, err := filepath.Glob(filepath.Join(b.r.CommonDir, "objects/pack/*.pack"))
+	if err != nil || len(packs) > 20 {
+		t.Fatalf("%d packs, %v", len(packs), err)
+	}
+	b.show("fsck", "--full", "--strict")
+	if n := b.show("rev-list", "--count", "fix", "^main"); n != "45" {
+		t.Fatalf("%s commits", n)
+	}
+	b.show("gc", "-q") // the user's own
+	b.show("fsck", "--full", "--strict")
+	b.importNow()
+	if err := b.r.Consolidate(t.Context(), b.state); err != nil {
+		t.Fatal(err)
+	}
+	b.show("fsck", "--full", "--strict")
+}

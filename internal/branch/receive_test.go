@@ -1,0 +1,243 @@
+package branch_test
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+func (b *box) quarantine() branch.Quarantine {
+	return branch.Quarantine{Dir: filepath.Join(filepath.Dir(b.state), "quarantine"), GitLayer: b.git, Base: b.base, State: b.state}
+}
+
+// pack is what the guest sends: a thin pack of HEAD without have.
+func (b *box) pack(have string) (pack []byte, want string) {
+	b.t.Helper()
+	if have == "" {
+		have = b.base
+	}
+	file := filepath.Join(filepath.Dir(b.state), "sent")
+	want = b.inside("git rev-parse HEAD; printf 'HEAD\n^" + have + "\n' | git pack-objects -q --revs --thin --stdout > " + file)
+	pack, err := os.ReadFile(file)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return pack, want
+}
+
+func (b *box) receive(have string) *branch.Received {
+	b.t.Helper()
+	pack, want := b.pack(have)
+	got, err := b.r.Receive(b.t.Context(), b.quarantine(), bytes.NewReader(pack), want, have)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return got
+}
+
+// step takes the agent's commits and commits the state, as after each command.
+func (b *box) step() branch.ImportResult {
+	b.t.Helper()
+	have, err := b.r.InnerHead(b.t.Context(), b.state, b.name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	q := b.request()
+	q.Agent = b.receive(have)
+	return b.importAs(q)
+}
+
+const agent = "git config user.name Bot; git config user.email bot@example.com; "
+
+func TestAgentCommitsComeOutAsCommits(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	log := func(n int) string {
+		t.Helper()
+		return b.show("log", fmt.Sprint("-", n), "--format=%an %s", "fix")
+	}
+	b.inside(agent + `echo 1 > one; git add one; git commit -qm 'first inner
+
+body'; echo 2 > two; git add two; git commit -qm 'second inner' --author='Other <o@x>'; echo 3 > three`)
+	got := b.step()
+	if diff := cmp.Diff("Ada step\nOther second inner\nBot first inner\nAda first", log(4)); diff != "" {
+		t.Fatal(diff)
+	}
+	if len(got.Agent) != 2 || got.Changed != 3 {
+		t.Fatalf("%+v", got)
+	}
+	if diff := cmp.Diff("one\ntwo", b.show("diff", "--name-only", b.base, got.Agent[1])); diff != "" {
+		t.Fatal(diff)
+	}
+	b.inside("git commit -q --amend -m amended; echo 4 > four; git add four; git commit -qm third")
+	b.step()
+	if diff := cmp.Diff("Ada step\nBot third\nOther amended\nAda step", log(4)); diff != "" {
+		t.Fatal(diff)
+	}
+	b.inside("git reset -q --hard HEAD~1")
+	got = b.step()
+	if len(got.Agent) != 0 || b.show("ls-tree", "--name-only", "fix", "four") != "" || b.show("show", "fix:three") != "3" {
+		t.Fatalf("%+v\n%s", got, b.show("ls-tree", "fix"))
+	}
+	b.inside("git checkout -q -b topic refs/litterbox/base; echo 5 > five; git add five; git commit -qm topic; git checkout -q fix; git rebase -q topic")
+	got = b.step()
+	if diff := cmp.Diff("Ada step\nOther amended\nBot first inner\nBot topic", log(4)); diff != "" {
+		t.Fatal(diff)
+	}
+	b.inside("git checkout -q --orphan fresh; git commit -qm orphan")
+	if got = b.step(); len(got.Agent) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	b.inside("git checkout -q topic")
+	if got = b.step(); len(got.Agent) != 0 {
+		t.Fatalf("taken again: %+v", got)
+	}
+	b.show("fsck", "--full", "--strict")
+}
+
+// What the agent tracks although it is ignored is tracked; what it stopped
+// tracking is not.
+func TestAgentDecidesWhatIsTracked(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	b.inside(agent + "mkdir build; echo 1 > build/out; echo 1 > other.o; git add -f build/out; git commit -qm forced; echo 2 > build/out; echo 2 > build/more")
+	b.step()
+	if got := b.show("ls-tree", "-r", "--name-only", "fix", "build", "other.o"); got != "build/out" {
+		t.Fatalf("tracked: %q", got)
+	}
+	if b.show("show", "fix:build/out") != "2" {
+		t.Fatal("not the present content")
+	}
+	b.inside("echo README >> .gitignore; git rm -q --cached build/out README; git commit -qam untracked; echo 3 > build/out")
+	for range 2 {
+		b.step()
+		if got := b.show("ls-tree", "-r", "--name-only", "fix", "build", "README"); got != "" {
+			t.Fatalf("tracked: %q", got)
+		}
+	}
+}
+
+func TestAgentSubmodulesStay(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	b.inside(agent + "git init -q mod; git -C mod -c user.name=x -c user.email=y commit -q --allow-empty -m x; git add mod 2>/dev/null; git commit -qm mod")
+	for range 2 {
+		b.step()
+		if got := b.show("ls-tree", "fix", "mod"); !strings.HasPrefix(got, "160000 commit ") {
+			t.Fatalf("mod is %q", got)
+		}
+	}
+}
+
+func object(kind, content string) [20]byte {
+	return sha1.Sum(fmt.Appendf(nil, "%s %d\x00%s", kind, len(content), content))
+}
+
+// Trees that would write outside of the checkout, or into a .git, never reach
+// the host's store.
+func TestHostilePacksAreRefused(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	blob := object("blob", "evil\n")
+	// tree writes a raw tree object of one entry and gives its id.
+	raw := t.TempDir()
+	tree := func(mode, name string, oid [20]byte) [20]byte {
+		content := mode + " " + name + "\x00" + string(oid[:])
+		id := object("tree", content)
+		write(t, raw, fmt.Sprintf("%x", id), content)
+		return id
+	}
+	pack := func(top [20]byte) (pack []byte, want string) {
+		t.Helper()
+		file := filepath.Join(filepath.Dir(b.state), "hostile")
+		want = b.inside(agent + fmt.Sprintf(`
+			echo evil | git hash-object -w --stdin >&2
+			for f in %s/*; do git hash-object -w -t tree --literally $f >&2; done
+			c=$(printf 'tree %x\nparent %%s\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nhostile\n' $(git rev-parse HEAD) |
+				git hash-object -w -t commit --literally --stdin)
+			for o in $c %x %x; do echo $o; done > list; for f in %s/*; do basename $f; done >> list
+			git pack-objects -q --stdout < list > %s; echo $c`, raw, top, top, blob, raw, file))
+		pack, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pack, want
+	}
+	for name, top := range map[string]func() [20]byte{
+		"git hooks": func() [20]byte {
+			return tree("40000", ".git", tree("40000", "hooks", tree("100755", "post-merge", blob)))
+		},
+		"case":       func() [20]byte { return tree("40000", ".GiT", tree("100644", "config", blob)) },
+		"ntfs":       func() [20]byte { return tree("40000", "git~1", tree("100644", "config", blob)) },
+		"hfs":        func() [20]byte { return tree("40000", ".g\u200cit", tree("100644", "config", blob)) },
+		"parent":     func() [20]byte { return tree("40000", "..", tree("100644", "x", blob)) },
+		"slash":      func() [20]byte { return tree("100644", "../../x", blob) },
+		"absolute":   func() [20]byte { return tree("100644", "/etc/x", blob) },
+		"empty name": func() [20]byte { return tree("100644", "", blob) },
+		"mode":       func() [20]byte { return tree("104755", "x", blob) },
+		"link":       func() [20]byte { return tree("120000", ".gitmodules", blob) },
+		"not there":  func() [20]byte { return object("tree", "none") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.RemoveAll(raw); err != nil {
+				t.Fatal(err)
+			}
+			write(t, raw, "4b825dc642cb6eb9a060e54bf8d69288fbee4904", "") // the empty tree
+			id := top()
+			if name == "not there" {
+				id = object("tree", "")
+			}
+			sent, want := pack(id)
+			if name == "not there" {
+				want = strings.Repeat("1", 40)
+			}
+			_, err := b.r.Receive(t.Context(), b.quarantine(), bytes.NewReader(sent), want, "")
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, oid := range []string{want, fmt.Sprintf("%x", id)} {
+				if name != "not there" && exec.Command("git", "-C", b.r.Top, "cat-file", "-e", oid).Run() == nil {
+					t.Fatalf("%s reached the host", oid)
+				}
+			}
+		})
+	}
+	// The same construction with nothing hostile in it is accepted.
+	if err := os.RemoveAll(raw); err != nil {
+		t.Fatal(err)
+	}
+	sent, want := pack(tree("100644", "fine", blob))
+	if got, err := b.r.Receive(t.Context(), b.quarantine(), bytes.NewReader(sent), want, ""); err != nil || len(got.Commits) != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	garbage := bytes.NewReader([]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xffgarbage"))
+	_, err := b.r.Receive(t.Context(), b.quarantine(), garbage, b.base, "")
+	kind(t, err, fault.Denied, false)
+	if out := b.show("fsck", "--full", "--strict"); strings.Contains(out, "hostile") {
+		t.Fatal(out)
+	}
+}
+
+// A pack cannot use the host's objects as bases or parts: only what the
+// sandbox was given.
+func TestPacksCannotReachTheHostsObjects(t *testing.T) {
+	dir := repository(t)
+	sh(t, dir, "git checkout -q -b other; echo secret > secret; git add secret; git commit -qm secret; git checkout -q main")
+	secret := git(t, dir, "rev-parse", "other:secret")
+	b := newBox(t, dir, "fix")
+	file := filepath.Join(filepath.Dir(b.state), "sent")
+	want := b.inside(agent + `top=$(printf '100644 blob ` + secret + `\tstolen\n' | git mktree --missing); c=$(git commit-tree $top -p HEAD -m x)
+		printf "$c\n$top\n" | git pack-objects -q --stdout > ` + file + `; echo $c`)
+	pack, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.r.Receive(t.Context(), b.quarantine(), bytes.NewReader(pack), want, "")
+	kind(t, err, fault.Denied, false)
+}

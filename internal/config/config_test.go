@@ -1,0 +1,158 @@
+package config_test
+
+import (
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/litterbox-sandbox/litterbox/internal/config"
+)
+
+func parse(t *testing.T, file, content string) config.Config {
+	t.Helper()
+	c, err := config.Parse(file, []byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const userFile = `durability = "strict"
+git.branch-prefix = "me/"
+container.setup-command = ["true"]
+container.env = { EDITOR = "vi", A = "user" }
+mounts.read-only = ["~/.gitignore", "/opt/shared"]
+`
+
+const repositoryFile = `durability = "normal"
+git.branch-prefix = ""
+container.setup-command = ["make", "setup"]
+container.env = { A = "repo", B = "repo" }
+mounts.read-only = ["/opt/shared", "/opt/sdk"]
+security.nested = true
+`
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	user, repo := parse(t, "user", userFile), parse(t, "repo", repositoryFile)
+	untrusted := config.Config{
+		Container: config.Container{
+			SetupCommand: []string{"make", "setup"},
+			Env:          map[string]string{"EDITOR": "vi", "A": "repo", "B": "repo"},
+		},
+		Mounts:     config.Mounts{ReadOnly: []string{"~/.gitignore", "/opt/shared"}},
+		Durability: config.Normal,
+		Set:        []string{"container.env", "container.setup-command", "durability", "git.branch-prefix", "mounts.read-only"},
+		File:       "repo", Hash: repo.Hash,
+	}
+	trusted := untrusted
+	trusted.Mounts.ReadOnly = []string{"~/.gitignore", "/opt/shared", "/opt/sdk"}
+	trusted.Security.Nested = true
+	trusted.Set = append(slices.Clone(untrusted.Set), "security.nested")
+
+	defaults := user
+	defaults.File, defaults.Hash = "", ""
+	for name, c := range map[string]struct {
+		user, repo config.Config
+		trusted    bool
+		want       config.Config
+		withheld   []string
+	}{
+		"not trusted":            {user, repo, false, untrusted, []string{"mounts.read-only", "security.nested"}},
+		"trusted":                {user, repo, true, trusted, nil},
+		"no repository file":     {user, config.Config{}, false, defaults, nil},
+		"no user file":           {config.Config{}, repo, true, repo, nil},
+		"neither":                {config.Config{}, config.Config{}, true, config.Config{}, nil},
+		"nothing to trust":       {user, parse(t, "r", ""), false, withFile(user, parse(t, "r", "")), nil},
+		"the user may do it all": {parse(t, "u", "security.nested = true"), config.Config{}, false, config.Config{Security: config.Security{Nested: true}, Set: []string{"security.nested"}}, nil},
+		"a trusted false wins": {
+			parse(t, "u", "security.nested = true"), parse(t, "r", "security.nested = false"), true,
+			withFile(config.Config{Set: []string{"security.nested"}}, parse(t, "r", "security.nested = false")), nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, withheld := config.Merge(c.user, c.repo, c.trusted)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(- want, + got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.withheld, withheld); diff != "" {
+				t.Errorf("withheld (- want, + got):\n%s", diff)
+			}
+		})
+	}
+	if diff := cmp.Diff(parse(t, "user", userFile), user); diff != "" {
+		t.Errorf("the user's own was changed:\n%s", diff)
+	}
+	if diff := cmp.Diff(parse(t, "repo", repositoryFile), repo); diff != "" {
+		t.Errorf("the repository's own was changed:\n%s", diff)
+	}
+}
+
+func withFile(c, repo config.Config) config.Config {
+	c.File, c.Hash = repo.File, repo.Hash
+	return c
+}
+
+// Everything that reaches the host or weakens the sandbox needs trust; the
+// list is here a second time so that nobody drops it by accident.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	var names, trusted []string
+	for _, key := range config.Keys() {
+		names = append(names, key.Name)
+		if key.NeedsTrust {
+			trusted = append(trusted, key.Name)
+		}
+		if key.Type == "" || key.Meaning == "" {
+			t.Errorf("%s is not documented", key.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"mounts.read-only", "security.nested"}, trusted); diff != "" {
+		t.Errorf("keys that need trust (- want, + got):\n%s", diff)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff(names, parse(t, "f", repositoryFile).Set); diff != "" {
+		t.Errorf("the merged file of the tests does not set every key:\n%s", diff)
+	}
+}
+
+// git itself decides what a branch may be called. litterbox also refuses what
+// cannot be seen and a second refs/; nothing else may differ.
+func TestBranchPrefixIsWhatGitTakes(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Fatal("litterbox needs git, and so do its tests")
+	}
+	stricter := []string{"refs/", "refs/heads/", "a\u200b", "\u202e"}
+	for _, prefix := range append([]string{
+		"", "a", "a/", "a/b/", "agent-", "ä/", "@", "@/", "a@", "é.", "a./", "a/b.c-", "HEAD/", "x=", "a'", `a"`, "$(x)/",
+		"/", "a//", "/a", ".", ".a/", "a/.", "a/.b", "a..", "..", "a.", "lock", "a.lock/", ".lock", "x.l", "-", "-a/", "a/-",
+		"~", "^", ":", "?", "*", "[", `\`, " ", "a b/", "\t", "\n", "\x7f", "@{", "a@{b/", "{", "a{", "a}", "]",
+	}, stricter...) {
+		want := !slices.Contains(stricter, prefix)
+		for _, name := range []string{"x", "lock", "fix-1"} {
+			want = want && exec.CommandContext(t.Context(), "git", "check-ref-format", "--branch", prefix+name).Run() == nil
+		}
+		_, err := config.Parse("f", []byte("git.branch-prefix = "+tomlString(prefix)))
+		if got := err == nil; got != want {
+			t.Errorf("prefix %q: accepted %t, git %t (%v)", prefix, got, want, err)
+		}
+	}
+}
+
+// tomlString escapes every byte that a basic string may not hold as it is.
+func tomlString(s string) string {
+	const digits = "0123456789abcdef"
+	quoted := []byte{'"'}
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == 0x7f || c == '"' || c == '\\' {
+			quoted = append(quoted, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+		} else {
+			quoted = append(quoted, c)
+		}
+	}
+	return string(append(quoted, '"'))
+}

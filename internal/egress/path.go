@@ -1,0 +1,67 @@
+package egress
+
+import "strings"
+
+// cleanPath gives the one spelling of a request path that path rules are
+// compared with, without the query: escapes of unreserved characters are
+// decoded (RFC 3986, section 6.2.2.2). Where servers disagree about what a path
+// means, it has none: empty and dot segments, path parameters (;), backslashes,
+// escaped slashes, percents and control characters. A path without a clean form
+// matches no allow rule with a path and every deny rule with one.
+func cleanPath(target string) (string, bool) {
+	path, _, _ := strings.Cut(target, "?")
+	if !strings.HasPrefix(path, "/") {
+		return "", false
+	}
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		switch {
+		case c <= ' ' || c >= 0x7f || c == '\\' || c == '#' || c == ';':
+			return "", false
+		case c != '%':
+			b.WriteByte(c)
+		default:
+			if i+2 >= len(path) || !hexadecimal(path[i+1:i+3]) {
+				return "", false
+			}
+			decoded := unhex(path[i+1])<<4 | unhex(path[i+2])
+			switch {
+			case decoded < ' ' || decoded == '/' || decoded == '\\' || decoded == '%' || decoded == ';' || decoded == 0x7f:
+				return "", false
+			case unreserved(decoded):
+				b.WriteByte(decoded)
+			default:
+				b.WriteString("%" + upperASCII(path[i+1:i+3]))
+			}
+			i += 2
+		}
+	}
+	clean := b.String()
+	segments := strings.Split(clean[1:], "/")
+	for i, segment := range segments {
+		if segment == "." || segment == ".." || segment == "" && i < len(segments)-1 {
+			return "", false
+		}
+	}
+	return clean, true
+}
+
+// unreserved is RFC 3986's list of what an escape never changes.
+func unreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+}
+
+func unhex(c byte) byte {
+	if c >= '0' && c <= '9' {
+		return c - '0'
+	}
+	return c | 0x20 - 'a' + 10
+}
+
+// underPath tells whether a clean path lies under the prefix of a rule, in
+// whole segments.
+func underPath(prefix, path string) bool {
+	rest, ok := strings.CutPrefix(path, prefix)
+	return ok && (rest == "" || strings.HasSuffix(prefix, "/") || rest[0] == '/')
+}

@@ -1,0 +1,266 @@
+package egress
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// The defaults of a policy.
+const (
+	Deny  = "deny"
+	Allow = "allow"
+)
+
+// Policy is what may leave a sandbox. The zero value lets nothing out.
+type Policy struct {
+	Default  string `json:"default"` // Deny, or Allow; anything else counts as Deny
+	Allow    []Rule `json:"allow"`
+	Deny     []Rule `json:"deny"`
+	Revision int    `json:"revision"`
+}
+
+// Target is something that a sandbox tries to reach.
+type Target struct {
+	Host string // the name it asked for; empty when it went straight to an address
+	// Addr is the address it went to, or, with Host, one that the name
+	// resolved to; invalid when the name is not resolved yet.
+	Addr netip.Addr
+	Own  bool // Addr is one of this machine's own addresses
+	Port uint16
+	// Protocol is what the connection was seen to carry: TCP (nobody looked, or
+	// nobody understood), HTTP, HTTPS (TLS), UDP. Empty is the question before
+	// the first byte: may anything at all flow?
+	Protocol string
+	Method   string // of an HTTP request; empty while unknown
+	Path     string // as the request has it; empty while unknown
+}
+
+// Decision is a verdict with its reason.
+type Decision struct {
+	Allowed bool   `json:"allowed"`
+	Rule    string `json:"rule,omitempty"` // the rule that decided; empty when none did
+	Why     string `json:"why"`
+}
+
+// Expand gives a policy in which every preset rule is replaced by what expand
+// says about it. Decide does not follow presets: one that is left in Allow
+// allows nothing, one that is left in Deny denies everything.
+func (p *Policy) Expand(expand func(name string) ([]string, error)) (*Policy, error) {
+	expanded := *p
+	for _, list := range []*[]Rule{&expanded.Allow, &expanded.Deny} {
+		var rules []Rule
+		for _, rule := range *list {
+			if rule.preset == "" {
+				rules = append(rules, rule)
+				continue
+			}
+			texts, err := expand(rule.preset)
+			if err != nil {
+				return nil, err
+			}
+			for _, text := range texts {
+				one, err := ParseRule(text)
+				if err == nil && one.preset != "" {
+					err = fault.New(fault.Invalid, "cannot use a preset inside a preset")
+				}
+				if err != nil {
+					return nil, fault.Wrap("", err, "cannot expand %q", rule.String())
+				}
+				one.From = rule.String()
+				rules = append(rules, one)
+			}
+		}
+		*list = rules
+	}
+	return &expanded, nil
+}
+
+// Decide gives the verdict on t. It is pure, and it judges the canonical form
+// of t, so that a different spelling never changes the verdict. Deny rules win;
+// what no rule allows is denied unless Default is Allow; and an address that is
+// not of the public internet needs a rule for itself even where the name that
+// led to it is allowed, and whatever Default says.
+func (p *Policy) Decide(t Target) Decision {
+	t, cause := t.canonical()
+	if cause != "" {
+		return Decision{Why: cause}
+	}
+	for _, rule := range p.Deny {
+		if rule.denies(t) {
+			return Decision{Rule: rule.named(), Why: "denied by the rule " + rule.named()}
+		}
+	}
+	if t.Host == "" {
+		return p.decideAddr(t)
+	}
+	verdict := p.decideHost(t)
+	if !verdict.Allowed || !t.Addr.IsValid() {
+		return verdict
+	}
+	if why := p.closed(t); why != "" {
+		return Decision{Rule: verdict.Rule, Why: why}
+	}
+	return verdict
+}
+
+// DecideName tells whether a name may be resolved at all: whether some port of
+// it could be reached over some protocol.
+func (p *Policy) DecideName(host string) Decision {
+	name, cause := canonicalHost(host)
+	if cause != "" {
+		return Decision{Why: "not a host name: " + cause}
+	}
+	for _, rule := range p.Deny {
+		if rule.preset != "" || rule.protocol == "" && rule.everyPort() && rule.matchesHost(name) {
+			return Decision{Rule: rule.named(), Why: "denied by the rule " + rule.named()}
+		}
+	}
+	for _, rule := range p.Allow {
+		if rule.matchesHost(name) {
+			return Decision{Allowed: true, Rule: rule.named(), Why: "allowed by the rule " + rule.named()}
+		}
+	}
+	return p.fallback("no rule allows the name")
+}
+
+func (p *Policy) fallback(why string) Decision {
+	if p.Default == Allow {
+		return Decision{Allowed: true, Why: "allowed by default"}
+	}
+	return Decision{Why: why}
+}
+
+func (p *Policy) decideHost(t Target) Decision {
+	var near *Rule
+	for i, rule := range p.Allow {
+		if !rule.matchesHost(t.Host) {
+			continue
+		}
+		if rule.matchesPort(t.Port) && rule.admits(t) {
+			return Decision{Allowed: true, Rule: rule.named(), Why: "allowed by the rule " + rule.named()}
+		}
+		near = &p.Allow[i]
+	}
+	if p.Default == Allow {
+		return p.openly(t)
+	}
+	if near == nil {
+		return Decision{Why: "no rule allows the host"}
+	}
+	return Decision{Rule: near.named(), Why: near.lacks(t)}
+}
+
+func (p *Policy) decideAddr(t Target) Decision {
+	if rule := p.ruleFor(t); rule != nil {
+		return Decision{Allowed: true, Rule: rule.named(), Why: "allowed by the rule " + rule.named()}
+	}
+	if found, special := zoneOf(t.Addr); special || t.Own {
+		what := found.what
+		if t.Own {
+			what = "this machine"
+		}
+		return Decision{Why: t.Addr.String() + " is not of the public internet (" + what + ") and no rule allows that address"}
+	}
+	if p.Default == Allow {
+		return p.openly(t)
+	}
+	return Decision{Why: "no rule allows the address"}
+}
+
+// openly is the verdict where everything is allowed by default. Deny rules
+// about names can only be kept on the web's ports when somebody looks.
+func (p *Policy) openly(t Target) Decision {
+	if t.Protocol == TCP && len(p.Deny) > 0 && webPort(t.Port) {
+		return Decision{Why: "it is neither TLS nor HTTP, and behind this port a denied host could hide; allow tcp://" + t.authority() + " if that is meant"}
+	}
+	return Decision{Allowed: true, Why: "allowed by default"}
+}
+
+// closed tells why an allowed name may not be reached at t.Addr; empty when it
+// may.
+func (p *Policy) closed(t Target) string {
+	found, special := zoneOf(t.Addr)
+	if !special && !t.Own {
+		return ""
+	}
+	if p.ruleFor(t) != nil {
+		return ""
+	}
+	what := found.what
+	if t.Own {
+		what = "this machine"
+	}
+	port := strconv.Itoa(int(t.Port))
+	return "the name resolves to " + t.Addr.String() + " (" + what + "); allow " + netip.AddrPortFrom(t.Addr, 0).Addr().String() + " with port " + port + " too if that is meant"
+}
+
+// ruleFor finds the allow rule about addresses that admits t.Addr. A special
+// address is opened only by a rule that is meant for it: a network inside the
+// same special range, and for this machine's own addresses and the metadata
+// services the single address.
+func (p *Policy) ruleFor(t Target) *Rule {
+	found, special := zoneOf(t.Addr)
+	for i, rule := range p.Allow {
+		if !rule.network.IsValid() || !rule.network.Contains(t.Addr) || !rule.matchesPort(t.Port) {
+			continue
+		}
+		// With a name, the rule for the name speaks about protocol and path.
+		if t.Host == "" && !rule.admits(t) || t.Host != "" && (rule.protocol == UDP) != (t.Protocol == UDP) {
+			continue
+		}
+		if (t.Own || special && found.single) && !rule.network.IsSingleIP() {
+			continue
+		}
+		if special && rule.network.Bits() < found.prefix.Bits() {
+			continue
+		}
+		return &p.Allow[i]
+	}
+	return nil
+}
+
+// canonical gives the one form of t that is judged.
+func (t Target) canonical() (Target, string) {
+	if t.Addr.Zone() != "" {
+		return t, "an address with a zone is of one machine only"
+	}
+	t.Addr = t.Addr.Unmap()
+	if t.Host == "" && !t.Addr.IsValid() {
+		return t, "it names neither a host nor an address"
+	}
+	if t.Host != "" {
+		// A name that is an address is judged as the address.
+		if addr, ok := parseAddr(t.Host); ok {
+			if t.Addr.IsValid() && t.Addr != addr {
+				return t, "it names two addresses"
+			}
+			t.Host, t.Addr = "", addr
+		} else {
+			host, cause := canonicalHost(t.Host)
+			if cause != "" {
+				return t, "not a host name: " + cause
+			}
+			t.Host = host
+		}
+	}
+	if t.Port == 0 {
+		return t, "there is no port 0"
+	}
+	if !slices.Contains([]string{"", TCP, UDP, HTTP, HTTPS}, t.Protocol) {
+		return t, "the protocol is unknown"
+	}
+	return t, ""
+}
+
+func (t Target) authority() string {
+	if t.Host != "" {
+		return t.Host + ":" + strconv.Itoa(int(t.Port))
+	}
+	return netip.AddrPortFrom(t.Addr, t.Port).String()
+}
+
+// webPort tells the ports on which only TLS and HTTP are expected.
+func webPort(port uint16) bool { return port == 443 || port == 80 }

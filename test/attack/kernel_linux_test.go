@@ -1,0 +1,84 @@
+package attack_test
+
+import (
+	"runtime"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// kernelAttacks go for the kernel, by interfaces that sandboxes were left
+// through.
+func kernelAttacks() []attack {
+	all := []attack{{
+		Name:   "make forbidden system calls",
+		Threat: "mounts, namespaces, io_uring, bpf, perf, keyrings, raw sockets, TIOCSTI: young or powerful kernel code",
+		Control: func(w *world) {
+			got := w.outcomes(w.probeOutside("bare", "calls"))
+			var blind []string
+			for name, inside := range deniedCalls() {
+				if got[name] == inside {
+					blind = append(blind, name)
+				}
+			}
+			slices.Sort(blind)
+			// Kernels differ in what they refuse to an ordinary user for
+			// themselves (sysctls, missing modules), with the same errno.
+			w.Logf("the kernel refuses by itself: %q", blind)
+			if len(blind) > len(deniedCalls())/5 {
+				w.Errorf("too many calls answer outside as they do inside: %q", blind)
+			}
+		},
+		Run: func(w *world) {
+			w.sandbox()
+			if diff := cmp.Diff(deniedCalls(), w.outcomes(w.probeInside("calls"))); diff != "" {
+				w.Errorf("answers inside (-want +got):\n%s", diff)
+			}
+		},
+	}}
+	if runtime.GOARCH != "amd64" {
+		return all // one way into the kernel
+	}
+	for _, entry := range []string{"int80", "x32"} {
+		all = append(all, attack{
+			Name:   "enter the kernel by " + entry,
+			Threat: "a filter that gives foreign calls its default verdict: unshare(CLONE_NEWUSER) went through",
+			Control: func(w *world) {
+				if got := w.outcomes(w.probeOutside("foreign", entry)); got[entry] == "" {
+					w.Errorf("the call does not come back outside: %v", got)
+				}
+			},
+			Run: func(w *world) {
+				w.sandbox()
+				const killed = 128 + 31 // SIGSYS
+				if got := w.probeInside("foreign", entry); got.Code != killed {
+					w.Errorf("the call came back: exit code %d, %s%s; want %d", got.Code, got.Stdout, got.Stderr, killed)
+				}
+			},
+		})
+	}
+	return all
+}
+
+// deniedCalls says what each attempt of `probe calls` answers inside.
+func deniedCalls() map[string]string {
+	denied := map[string]string{}
+	for answer, calls := range map[string][]string{
+		"EPERM": {
+			"unshare bad flag", "clone newuser fs", "setns", "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount",
+			"fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "sethostname",
+			"io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "perf_event_open", "userfaultfd", "kcmp", "pidfd_getfd",
+			"fanotify_init", "syslog", "personality", "socket raw", "socket raw 6",
+			"chmod setuid", "chmod setgid", "open setuid", "mknod device",
+			"tiocsti", "tiocsti high", "tioclinux", "tiocsetd",
+		},
+		"ENOSYS":          {"clone3", "keyctl", "add_key", "request_key", "openat2"},
+		"EAFNOSUPPORT":    {"socket packet", "socket unknown type", "socketpair packet"},
+		"EPROTONOSUPPORT": {"socket netlink"},
+	} {
+		for _, call := range calls {
+			denied[call] = answer
+		}
+	}
+	return denied
+}

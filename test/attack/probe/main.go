@@ -1,0 +1,54 @@
+//go:build linux
+
+// Command probe is what an attacker would compile: it tries what a shell
+// cannot, and prints as JSON what came of it. The attack tests copy it into a
+// sandbox, and run the same thing outside as a control.
+//
+// It proves nothing by itself; see package attack.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// outcomes say what each attempt answered: "ok", or the name of an errno.
+type outcomes map[string]string
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: probe VERB ARGUMENTS...")
+		os.Exit(2)
+	}
+	verbs := map[string]func([]string) (any, error){
+		"bare":        bare,        // the rest of the arguments, in namespaces of its own with all capabilities
+		"bareshell":   bareShell,   // SCRIPT: a shell in the same
+		"calls":       calls,       // system calls that a sandbox denies
+		"foreign":     foreign,     // a system call by another entry: int80, x32
+		"namespaces":  namespaces,  // processes in new namespaces
+		"connect":     connect,     // NETWORK ADDRESS...: connections, pairs
+		"addressed":   addressed,   // the same, after listening on each address on lo
+		"signals":     signals,     // PID: every signal but KILL and STOP, and those too
+		"process":     process,     // PID: trace and read a process
+		"descriptors": descriptors, // what is open here
+		"attributes":  attributes,  // FILE NAME...: set extended attributes
+		"tree":        tree,        // MODE NAME OBJECT...: a raw git tree object
+	}
+	verb, ok := verbs[os.Args[1]]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "probe: no verb %q\n", os.Args[1])
+		os.Exit(2)
+	}
+	result, err := verb(os.Args[2:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+		os.Exit(1)
+	}
+	if result == nil {
+		return
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(result); err != nil {
+		os.Exit(1)
+	}
+}

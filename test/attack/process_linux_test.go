@@ -1,0 +1,95 @@
+package attack_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// processAttacks go for PID 1, which runs under the attacker's own uid.
+func processAttacks() []attack {
+	return []attack{
+		{
+			Name:   "end PID 1 by signals",
+			Threat: "the sandbox and everybody's work in it end at an agent's whim",
+			Control: func(w *world) {
+				pid := strings.TrimSpace(w.Shell("sleep 300 >/dev/null 2>&1 & echo $!").Stdout)
+				w.probeOutside("signals", pid)
+				if state := w.Shell("grep State: /proc/" + pid + "/status").Stdout; state != "" && !strings.Contains(state, "Z") {
+					w.Fatalf("a process survives every signal outside too: %s", state)
+				}
+			},
+			Run: func(w *world) {
+				w.sandbox()
+				before := w.lease()
+				if got := w.outcomes(w.probeInside("signals", "1")); len(got) != 128 {
+					w.Fatalf("not every signal was sent: %v", got)
+				}
+				w.Inside(box, "/bin/sh", "-c", "kill -9 1; kill -19 1; kill -9 -1")
+				got := w.Inside(box, "echo", "alive")
+				if got.Stdout != "alive\n" || w.lease() != before {
+					w.Errorf("after every signal to PID 1 the sandbox answers %q (%s), lease %s instead of %s", got.Stdout, got.Stderr, w.lease(), before)
+				}
+			},
+		},
+		{
+			Name:   "trace and read PID 1",
+			Threat: "the guest's key is in its memory, and whoever traces it acts as the guest",
+			Control: func(w *world) {
+				pid := strings.TrimSpace(w.Shell("sleep 300 >/dev/null 2>&1 & echo $!").Stdout)
+				defer w.Shell("kill -9 " + pid)
+				got := w.outcomes(w.probeOutside("process", pid))
+				for _, look := range []string{"environ", "maps", "auxv", "root", "cwd", "exe", "fd", "root/etc", "write mem"} {
+					if got[look] != "ok" {
+						w.Errorf("outside a process of one's own cannot be looked into either: %s answers %s", look, got[look])
+					}
+				}
+			},
+			Run: func(w *world) {
+				w.sandbox()
+				got := w.outcomes(w.probeInside("process", "1"))
+				for _, look := range slices.Sorted(maps.Keys(got)) {
+					if got[look] != "EPERM" && got[look] != "EACCES" {
+						w.Errorf("PID 1 can be looked into: %s answers %s", look, got[look])
+					}
+				}
+			},
+		},
+		{
+			Name:   "enter new namespaces",
+			Threat: "a user namespace hands out capabilities over kernel code that expects root",
+			Control: func(w *world) {
+				for name, answer := range w.outcomes(w.probeOutside("namespaces")) {
+					if answer != "ok" {
+						w.Errorf("outside, %s answers %s", name, answer)
+					}
+				}
+			},
+			Run: func(w *world) {
+				w.sandbox()
+				for name, answer := range w.outcomes(w.probeInside("namespaces")) {
+					if answer != "EPERM" {
+						w.Errorf("inside, %s answers %s", name, answer)
+					}
+				}
+				got := w.Inside(box, "/bin/sh", "-c", "unshare -Ur echo ENTERED; nsenter -t 1 -m echo ENTERED; chroot / echo ENTERED; setpriv --nnp echo harmless")
+				if strings.Contains(got.Stdout, "ENTERED") {
+					w.Errorf("namespaces can be entered: %s", got.Stdout)
+				}
+			},
+		},
+	}
+}
+
+// lease is the handle of the running place: another one means a restart.
+func (w *world) lease() string {
+	w.Helper()
+	var status struct {
+		Lease struct{ Handle string }
+	}
+	if err := json.Unmarshal([]byte(w.Must("status", box, "--json")), &status); err != nil {
+		w.Fatal(err)
+	}
+	return status.Lease.Handle
+}

@@ -1,0 +1,69 @@
+package attack_test
+
+import (
+	"strconv"
+	"strings"
+)
+
+// resourceAttacks use more than their share.
+func resourceAttacks() []attack {
+	const storm = "for i in $(seq 300); do sleep 301 & done 2>/dev/null; "
+	return []attack{
+		{
+			Name:   "outlive a timeout by forking",
+			Threat: "a fork storm that nobody can end",
+			Control: func(w *world) {
+				w.sandbox()
+				w.Inside(box, "/bin/sh", "-c", storm)
+				if got := w.sleepers(); got != 300 {
+					w.Errorf("%d processes of the storm run, want 300", got)
+				}
+			},
+			Run: func(w *world) {
+				w.sandbox()
+				got := w.Litterbox("exec", box, "--no-commit", "--timeout", "2s", "--", "/bin/sh", "-c", "trap '' TERM; "+storm+"wait")
+				if got.Code != 124 {
+					w.Errorf("the storm exited %d, want 124: %s", got.Code, got.Stderr)
+				}
+				if left := w.sleepers(); left != 0 {
+					w.Errorf("%d processes of the storm outlive their timeout", left)
+				}
+			},
+		},
+		{
+			Name:   "outlive the sandbox",
+			Threat: "processes of sessions of their own that go on after stop, on the host's time",
+			Control: func(w *world) {
+				w.sandbox()
+				w.Inside(box, "/bin/sh", "-c", "for i in $(seq 50); do setsid sleep 301 & done")
+				if got := w.sleepers(); got != 50 {
+					w.Errorf("%d processes run, want 50", got)
+				}
+			},
+			Run: func(w *world) {
+				w.sandbox()
+				marker := "301." + strconv.Itoa(len(w.Secret)) + "7"
+				w.Inside(box, "/bin/sh", "-c", "for i in $(seq 50); do setsid sleep "+marker+" & done")
+				count := "pgrep -fxc 'sleep " + marker + "'"
+				if got := strings.TrimSpace(w.Shell(count).Stdout); got != "50" {
+					w.Fatalf("the host sees %s of the processes, so nothing can be proved", got)
+				}
+				w.Must("stop", box)
+				if got := strings.TrimSpace(w.Shell(count).Stdout); got != "0" {
+					w.Errorf("%s processes outlive the sandbox", got)
+				}
+			},
+		},
+	}
+}
+
+// sleepers counts the storm's processes inside.
+func (w *world) sleepers() int {
+	w.Helper()
+	got := w.Inside(box, "/bin/sh", "-c", "cat /proc/[0-9]*/comm | grep -cx sleep")
+	n, err := strconv.Atoi(strings.TrimSpace(got.Stdout))
+	if err != nil {
+		w.Fatalf("cannot count processes inside: %q %s", got.Stdout, got.Stderr)
+	}
+	return n
+}

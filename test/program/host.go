@@ -1,0 +1,180 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Host is a machine as litterbox sees it: a home, a state directory and a
+// repository, in directories of the test's own.
+type Host struct {
+	testing.TB
+	built *Built
+
+	Dir   string   // everything below
+	Home  string   //
+	State string   // XDG_STATE_HOME
+	Repo  string   // a repository with one commit, on branch main
+	Env   []string // of every command; a test may append
+
+	// Files are descriptors 3 and on of every command.
+	Files []*os.File
+}
+
+// Result is what a command did.
+type Result struct {
+	Code           int
+	Stdout, Stderr string
+}
+
+// New makes a host. What still runs of its sandboxes ends with the test.
+func (b *Built) New(t testing.TB) *Host {
+	t.Helper()
+	b.Require(t)
+	dir := t.TempDir()
+	h := &Host{
+		TB: t, built: b, Dir: dir,
+		Home: filepath.Join(dir, "home"), State: filepath.Join(dir, "state"), Repo: filepath.Join(dir, "src", "project"),
+	}
+	h.Env = []string{
+		"HOME=" + h.Home, "XDG_STATE_HOME=" + h.State, "XDG_CONFIG_HOME=" + filepath.Join(h.Home, ".config"),
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "TERM=dumb",
+	}
+	for _, made := range []string{h.Home, h.State, h.Repo} {
+		if err := os.MkdirAll(made, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Put(filepath.Join(h.Home, ".gitconfig"), "[user]\n\tname = Test User\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n")
+	h.Put(filepath.Join(h.Repo, "README"), "hello\n")
+	h.Put(filepath.Join(h.Repo, "src/main.txt"), "the program\n")
+	h.Git("init", "--quiet")
+	h.Git("add", ".")
+	h.Git("commit", "--quiet", "-m", "first")
+	t.Cleanup(h.end)
+	return h
+}
+
+// end stops every sandbox and opens up what it leaves, for the cleaning up of
+// the test's directory.
+func (h *Host) end() {
+	listed := h.Litterbox("list", "--all", "--json")
+	var sandboxes []struct{ Name, Repository string }
+	if err := json.Unmarshal([]byte(listed.Stdout), &sandboxes); err != nil {
+		h.Errorf("cannot list the sandboxes to stop them: %v\n%s", err, listed.Stderr)
+	}
+	for _, sandbox := range sandboxes {
+		if got := h.Litterbox("-C", sandbox.Repository, "delete", "--force", sandbox.Name); got.Code != 0 {
+			h.Errorf("cannot delete sandbox %q: %s", sandbox.Name, got.Stderr)
+		}
+	}
+	_ = filepath.WalkDir(h.Dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	})
+}
+
+// Program is the path of a built program.
+func (h *Host) Program(name string) string { return h.built.Path(name) }
+
+// Put writes a file of the host and makes its directories.
+func (h *Host) Put(path, content string) {
+	h.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		h.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// limit bounds every command: a test that hangs says nothing.
+const limit = 2 * time.Minute
+
+// Command runs a program of the host in dir, with the host's environment.
+func (h *Host) Command(dir, name string, args ...string) Result {
+	h.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = dir, h.Env, &stdout, &stderr, h.Files
+	// A descendant that keeps the pipes open must not keep the test.
+	cmd.WaitDelay = 5 * time.Second
+	err := cmd.Run()
+	result := Result{Stdout: stdout.String(), Stderr: stderr.String()}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		result.Code = exit.ExitCode()
+	case err != nil:
+		h.Fatalf("cannot run %s %q: %v\n%s", name, args, err, result.Stderr)
+	}
+	if ctx.Err() != nil {
+		h.Fatalf("%s %q did not end within %v\n%s", name, args, limit, result.Stderr)
+	}
+	return result
+}
+
+// Litterbox runs litterbox in the repository.
+func (h *Host) Litterbox(args ...string) Result {
+	h.Helper()
+	return h.Command(h.Repo, h.Program("litterbox"), args...)
+}
+
+// Must runs litterbox, which has to succeed, and returns its output.
+func (h *Host) Must(args ...string) string {
+	h.Helper()
+	return h.succeeded("litterbox", args, h.Litterbox(args...))
+}
+
+// Git runs git in the repository as the user would; it has to succeed.
+func (h *Host) Git(args ...string) string {
+	h.Helper()
+	return h.succeeded("git", args, h.Command(h.Repo, "git", args...))
+}
+
+func (h *Host) succeeded(name string, args []string, got Result) string {
+	h.Helper()
+	if got.Code != 0 {
+		h.Fatalf("%s %q exited %d:\n%s%s", name, args, got.Code, got.Stdout, got.Stderr)
+	}
+	return strings.TrimSuffix(got.Stdout, "\n")
+}
+
+// Shell runs a script on the host, outside of every sandbox.
+func (h *Host) Shell(script string) Result {
+	h.Helper()
+	return h.Command(h.Repo, "/bin/sh", "-c", script)
+}
+
+// Inside runs a command in a sandbox, and commits nothing.
+func (h *Host) Inside(name string, argv ...string) Result {
+	h.Helper()
+	return h.Litterbox(append([]string{"exec", name, "--no-commit", "--"}, argv...)...)
+}
+
+// InsideShell runs a script in a sandbox and commits what it changed.
+func (h *Host) InsideShell(name, script string) Result {
+	h.Helper()
+	return h.Litterbox("exec", name, "--", "/bin/sh", "-c", script)
+}
+
+// With returns the host with more in its environment.
+func (h *Host) With(env ...string) *Host {
+	other := *h
+	other.Env = append(slices.Clone(h.Env), env...)
+	return &other
+}

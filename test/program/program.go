@@ -1,0 +1,108 @@
+// Package program builds the true litterbox for tests that attack or measure
+// it from outside, and runs it on a repository of its own, in a home of its
+// own, as whoever runs the tests.
+//
+// It deliberately knows nothing of litterbox's inside: what a test wants to
+// know it asks with a command, as a user would.
+package program
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
+)
+
+// Built is where the programs of one test binary are.
+type Built struct {
+	dir     string
+	missing string // why no sandbox can run here; empty when it can
+}
+
+// Build builds litterbox and further main packages of this module, named by
+// their paths below its root, without cgo: a sandbox need not have this
+// machine's libraries. The caller removes them with Remove.
+func Build(packages ...string) (*Built, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		return nil, fmt.Errorf("cannot find the module: no caller")
+	}
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		// Built with -trimpath, or moved: the go command started us in our package.
+		root = filepath.Join("..", "..")
+	}
+	dir, err := os.MkdirTemp("", "litterbox-program-")
+	if err != nil {
+		return nil, err
+	}
+	b := &Built{dir: dir, missing: missing()}
+	// Another uid inside executes what is here.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return nil, err
+	}
+	for _, pkg := range append([]string{"cmd/litterbox"}, packages...) {
+		build := exec.Command("go", "build", "-o", b.Path(filepath.Base(pkg)), "./"+pkg)
+		build.Dir = root
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if output, err := build.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("cannot build %s: %w\n%s", pkg, err, output)
+		}
+	}
+	return b, nil
+}
+
+// missing says why the namespace driver cannot run here.
+func missing() string {
+	var reasons []string
+	for _, tier := range (namespace.Driver{}).Capabilities().Isolation {
+		if tier.Available {
+			return ""
+		}
+		reasons = append(reasons, append(tier.Missing, tier.Mend...)...)
+	}
+	return "no sandbox can run here: " + strings.Join(reasons, "; ")
+}
+
+// Path is where a built program is.
+func (b *Built) Path(name string) string { return filepath.Join(b.dir, name) }
+
+// Remove deletes the programs.
+func (b *Built) Remove() error { return os.RemoveAll(b.dir) }
+
+// Main is the TestMain of a package that needs built programs: it builds,
+// tells set where, runs the tests and returns their exit code.
+func Main(m *testing.M, set func(*Built), packages ...string) int {
+	b, err := Build(packages...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	set(b)
+	code := m.Run()
+	if err := b.Remove(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// Require skips a test where no sandbox can run, and says why. Where
+// LITTERBOX_TEST_REQUIRE (comma-separated) names the driver, it fails instead:
+// a skip would be an empty success.
+func (b *Built) Require(t testing.TB) {
+	t.Helper()
+	if b.missing == "" {
+		return
+	}
+	if slices.Contains(strings.Split(os.Getenv("LITTERBOX_TEST_REQUIRE"), ","), namespace.Name) {
+		t.Fatal(b.missing)
+	}
+	t.Skip(b.missing)
+}
