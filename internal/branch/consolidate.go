@@ -22,6 +22,8 @@ const (
 	allPacks = 40
 	// settledPack is the size in bytes from which a joined pack is left alone.
 	settledPack = 16 << 20
+	// hugePack is the size in bytes from which a pack is not touched at all.
+	hugePack = 256 << 20
 )
 
 // ownedPacks lists the packs in the note that still exist. The user's own git
@@ -40,7 +42,7 @@ func (r *Repository) ownedPacks(state string) []string {
 			continue
 		}
 		seen[name] = true
-		if _, err := os.Stat(r.packPath(name, ".pack")); err == nil {
+		if info, err := os.Stat(r.packPath(name, ".pack")); err == nil && info.Size() < hugePack {
 			packs = append(packs, name)
 		}
 	}
@@ -85,7 +87,7 @@ func (r *Repository) Consolidate(ctx context.Context, state string) error {
 	if len(packs) < 2 {
 		return nil
 	}
-	c := r.git("pack-objects", "--stdin-packs", "--delta-base-offset", "-q",
+	c := r.git("pack-objects", "--stdin-packs", "--delta-base-offset", "--no-reuse-object", "-q",
 		filepath.Join(r.CommonDir, "objects", "pack", "pack"))
 	c.stdin = strings.NewReader(strings.Join(packs, ".pack\n") + ".pack\n")
 	out, err := c.output(ctx)

@@ -25,6 +25,7 @@ const DNS = "dns"
 const (
 	Allowed = "allowed"
 	Denied  = "denied"
+	Failed  = "failed" // allowed, and not reachable
 )
 
 // defaultRows bounds a table of observations; textLimit bounds foreign text in

@@ -264,3 +264,18 @@ func (t Target) authority() string {
 
 // webPort tells the ports on which only TLS and HTTP are expected.
 func webPort(port uint16) bool { return port == 443 || port == 80 }
+
+// perRequest tells whether a rule that looks at single requests speaks about t.
+func (p *Policy) perRequest(t Target) bool {
+	for _, rule := range p.Allow {
+		if rule.constrained() && rule.protocol == t.Protocol && rule.matchesHost(t.Host) && rule.matchesPort(t.Port) {
+			return true
+		}
+	}
+	for _, rule := range p.Deny {
+		if rule.constrained() && rule.protocol == t.Protocol && rule.matchesHost(t.Host) && (rule.everyPort() || rule.port == t.Port) {
+			return true
+		}
+	}
+	return false
+}

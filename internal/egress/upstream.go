@@ -91,6 +91,10 @@ func (u *Upstream) proxyFor(t Target) (*url.URL, error) {
 		scheme, find = "http", u.web
 	case HTTPS:
 		find = u.web
+	case TCP:
+		if t.Port == 443 { // the one port to which every such proxy opens tunnels
+			find = u.web
+		}
 	}
 	return find(&url.URL{Scheme: scheme, Host: t.authority()})
 }

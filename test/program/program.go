@@ -48,7 +48,7 @@ func Build(packages ...string) (*Built, error) {
 		return nil, err
 	}
 	for _, pkg := range append([]string{"cmd/litterbox"}, packages...) {
-		build := exec.Command("go", "build", "-o", b.Path(filepath.Base(pkg)), "./"+pkg)
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", b.Path(filepath.Base(pkg)), "./"+pkg)
 		build.Dir = root
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if output, err := build.CombinedOutput(); err != nil {

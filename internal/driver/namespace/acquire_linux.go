@@ -45,11 +45,14 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	}
 	config := stageConfig(spec)
 	if err := prepare(spec, config); err != nil {
-		return lease, fault.Wrap(mapped(err), err, "cannot prepare the sandbox's directories")
+		return lease, seal(err, "cannot prepare the sandbox's directories")
+	}
+	if answers(ctx, spec.StateDir) {
+		return lease, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot start sandbox %q: it runs already", spec.Name)
 	}
 	listener, err := listen(spec.StateDir)
 	if err != nil {
-		return lease, fault.Wrap(fault.Unavailable, err, "cannot open the guest's socket")
+		return lease, seal(err, "cannot open the guest's socket")
 	}
 	defer listener.Close()
 	pid, err := start(ctx, config, listener)
@@ -88,18 +91,18 @@ func start(ctx context.Context, config stage.Config, listener *os.File) (int, er
 	}
 	input, inputWriter, err := os.Pipe()
 	if err != nil {
-		return 0, fault.Wrap(fault.Unavailable, err, "cannot start the sandbox")
+		return 0, seal(err, "cannot start the sandbox")
 	}
 	defer input.Close()
 	defer inputWriter.Close()
 	status, statusWriter, err := os.Pipe()
 	if err != nil {
-		return 0, fault.Wrap(fault.Unavailable, err, "cannot start the sandbox")
+		return 0, seal(err, "cannot start the sandbox")
 	}
 	defer status.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return 0, fault.Wrap(fault.Unavailable, err, "cannot start the sandbox")
+		return 0, seal(err, "cannot start the sandbox")
 	}
 	defer null.Close()
 
@@ -197,14 +200,27 @@ func listen(stateDir string) (*os.File, error) {
 	return file, err
 }
 
+// answers tells whether a guest serves on the sandbox's socket: two guests on
+// one upper directory would spoil it.
+func answers(ctx context.Context, stateDir string) bool {
+	conn, err := dialGuest(ctx, stateDir)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
 // joined keeps the driver's error as the type and the foreign one as text.
 func joined(sentinel *fault.Error, foreign error) error {
 	return fault.Wrap("", sentinel, "%v", foreign)
 }
 
-func mapped(err error) fault.Kind {
-	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		return fault.Denied
+// seal turns an error of the system into one of the driver's, with its text.
+func seal(foreign error, text string) error {
+	sentinel := driver.ErrLeaseUnavailable
+	if errors.Is(foreign, unix.ENOSPC) || errors.Is(foreign, unix.EDQUOT) {
+		sentinel = driver.ErrDiskFull
 	}
-	return fault.Unavailable
+	return fault.Wrap("", joined(sentinel, foreign), "%s", text)
 }

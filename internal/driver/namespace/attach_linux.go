@@ -35,16 +35,21 @@ func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) 
 	if !process.Alive(place.Guest) {
 		return nil, fault.Wrap("", driver.ErrMachineLost, "cannot reach the sandbox")
 	}
-	var conn net.Conn
-	err = process.ShortPath(lease.StateDir, func(dir string) error {
-		var dialer net.Dialer
-		conn, err = dialer.DialContext(ctx, "unix", filepath.Join(dir, socketName))
-		return err
-	})
+	conn, err := dialGuest(ctx, lease.StateDir)
 	if err != nil {
 		return nil, fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot reach the sandbox")
 	}
 	return conn, nil
+}
+
+func dialGuest(ctx context.Context, stateDir string) (net.Conn, error) {
+	var conn net.Conn
+	err := process.ShortPath(stateDir, func(dir string) (err error) {
+		var dialer net.Dialer
+		conn, err = dialer.DialContext(ctx, "unix", filepath.Join(dir, socketName))
+		return err
+	})
+	return conn, err
 }
 
 // destroyGrace is how long an asked-for end of the guest may take before it
@@ -121,7 +126,7 @@ func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, erro
 		return []string{"ended a guest that did not answer"}, nil
 	}
 	if err := os.Remove(filepath.Join(lease.StateDir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fault.Wrap(fault.Unavailable, err, "cannot remove a stale socket")
+		return nil, seal(err, "cannot remove a stale socket")
 	}
 	return nil, nil
 }

@@ -1,0 +1,321 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+)
+
+// flow is one connection of the sandbox, from its acceptance to its end.
+type flow struct {
+	p         *Proxy
+	who       string
+	t         Target   // what it wants, as far as it is known
+	client    net.Conn // what the client's bytes are read from: the socket, or TLS on it
+	clientTCP *net.TCPConn
+	cancel    context.CancelFunc
+	up, down  *stream // once dialled
+	forward   *forward
+	verdict   Decision // once admitted
+	admitted  Target   // guarded by Proxy.mu
+
+	mu       sync.Mutex // guards the two below
+	upstream net.Conn   // the socket, also where TLS is spoken on it
+	aborted  bool
+}
+
+// serve decides how much has to be looked at, looks, and carries.
+func (f *flow) serve(ctx context.Context) {
+	policy := f.p.o.Policy()
+	if f.p.o.Names.Contains(f.t.Addr) {
+		host, ok := f.p.o.Names.Host(f.t.Addr)
+		if !ok {
+			f.refuse(TCP, Decision{Why: "the address stands for no name"})
+			return
+		}
+		f.t.Host, f.t.Addr = host, f.t.Addr.Unmap()
+		f.t.Addr = noAddr()
+	} else {
+		f.t.Own = f.p.own(f.t.Addr)
+	}
+	first := policy.Decide(f.t)
+	if !first.Allowed {
+		f.refuse(TCP, first)
+		return
+	}
+	f.t.Protocol = TCP
+	if opaque := policy.Decide(f.t); opaque.Allowed {
+		if f.connect(ctx, policy, opaque, false) {
+			f.carry(nil)
+		}
+		return
+	}
+	f.look(ctx, policy, first)
+}
+
+// look reads the first bytes and finds out what they are.
+func (f *flow) look(ctx context.Context, policy *Policy, first Decision) {
+	in := &intake{src: f.client, budget: &f.p.heads}
+	defer in.release()
+	f.headDeadline(f.client)
+	if err := in.fill(maxHello); err != nil {
+		if errors.Is(err, io.EOF) {
+			f.observe(Allowed, TCP, first.Rule, "closed before its first byte", 1)
+			return // some programs connect ahead of time
+		}
+		f.refuseHead(TCP, err)
+		return
+	}
+	switch c := in.buf[0]; {
+	case c == recordHandshake:
+		f.lookTLS(ctx, policy, in)
+	case token(string(c)) || c == '\r':
+		f.t.Protocol = HTTP
+		f.http(ctx, in)
+	default:
+		f.refuse(TCP, Decision{Rule: first.Rule, Why: f.opaqueWhy()})
+	}
+}
+
+func (f *flow) opaqueWhy() string {
+	return "it is neither TLS nor HTTP; allow tcp://" + f.t.authority() + " if that is meant"
+}
+
+// lookTLS judges a ClientHello by its server name.
+func (f *flow) lookTLS(ctx context.Context, policy *Policy, in *intake) {
+	f.t.Protocol = HTTPS
+	var name string
+	for {
+		found, need, cause := readHello(in.buf)
+		if cause != "" {
+			f.refuse(HTTPS, Decision{Why: cause})
+			return
+		}
+		if need == 0 {
+			name = found
+			break
+		}
+		for len(in.buf) < need {
+			if err := in.fill(maxHello); err != nil {
+				f.refuseHead(HTTPS, err)
+				return
+			}
+		}
+	}
+	if why := f.wrongName(policy, name); why != "" {
+		f.refuse(HTTPS, Decision{Why: why})
+		return
+	}
+	verdict := policy.Decide(f.t)
+	if !verdict.Allowed {
+		if f.p.o.TLS != nil && f.t.Host != "" && policy.perRequest(f.t) {
+			f.terminate(ctx, in)
+			return
+		}
+		f.refuse(HTTPS, verdict)
+		return
+	}
+	if f.connect(ctx, policy, verdict, false) {
+		f.carry(in)
+	}
+}
+
+// wrongName tells why a TLS server name does not agree with where the
+// connection goes.
+func (f *flow) wrongName(policy *Policy, name string) string {
+	switch {
+	case f.t.Host == "" && name == "":
+		return ""
+	case f.t.Host == "":
+		return f.wrongHost(policy, name)
+	case name == "":
+		return "its TLS names no server (SNI); allow tcp://" + f.t.authority() + " if that is meant"
+	}
+	canonical, cause := canonicalHost(name)
+	if cause != "" || canonical != f.t.Host {
+		return fmt.Sprintf("its TLS asks for %q, not for the host that it looked up", shorten(name))
+	}
+	return ""
+}
+
+// wrongHost judges a name inside a connection that went straight to an address.
+// A rule that allows the address on condition of agreement wants the address;
+// where everything is allowed, the name has to be as well.
+func (f *flow) wrongHost(policy *Policy, name string) string {
+	if policy.Default == Allow && policy.ruleFor(f.t) == nil {
+		named := f.t
+		named.Host, named.Addr, named.Own = name, noAddr(), false
+		if verdict := policy.Decide(named); !verdict.Allowed {
+			return fmt.Sprintf("it asks for %q: %s", shorten(name), verdict.Why)
+		}
+		return ""
+	}
+	return fmt.Sprintf("it asks for %q, and only the address is allowed; allow tcp://%s if that is meant", shorten(name), f.t.authority())
+}
+
+// terminate speaks TLS in the name of the host and judges every request.
+func (f *flow) terminate(ctx context.Context, in *intake) {
+	secure, err := f.p.o.TLS.Server(ctx, &replay{f.client, in}, f.t.Host)
+	if err != nil {
+		f.refuse(HTTPS, Decision{Why: "its requests have to be looked at, and TLS with it failed: " + err.Error()})
+		return
+	}
+	in.release()
+	f.client = secure
+	f.http(ctx, &intake{src: secure, budget: &f.p.heads})
+}
+
+// connect dials, and tells whether there is a connection to carry.
+func (f *flow) connect(ctx context.Context, policy *Policy, verdict Decision, tunnelled bool) bool {
+	made, reachable, err := f.p.dial(ctx, policy, f.t, tunnelled)
+	if !reachable.Allowed {
+		f.refuse(f.t.Protocol, reachable)
+		return false
+	}
+	if err != nil {
+		f.observe(Failed, f.t.Protocol, verdict.Rule, "cannot connect: "+err.Error(), 1)
+		f.abort()
+		return false
+	}
+	if made.addr.IsValid() {
+		f.t.Addr = made.addr
+		f.t.Own = f.p.own(made.addr)
+	}
+	f.verdict, f.forward = verdict, made.forward
+	f.mu.Lock()
+	f.upstream = made.conn
+	late := f.aborted
+	f.mu.Unlock()
+	if late { // while we dialled
+		reset(made.conn)
+		return false
+	}
+	conn := made.conn
+	if f.client != net.Conn(f.clientTCP) {
+		if conn, err = f.p.o.TLS.Client(ctx, made.conn, f.t.Host); err != nil {
+			f.observe(Failed, HTTPS, verdict.Rule, "cannot speak TLS with the host: "+err.Error(), 1)
+			f.abort()
+			return false
+		}
+	}
+	f.up = f.stream(conn, f.client)
+	f.down = f.stream(f.client, conn)
+	f.p.admit(f, f.t)
+	f.observe(Allowed, f.t.Protocol, verdict.Rule, verdict.Why, 1)
+	return true
+}
+
+func (f *flow) stream(dst, src net.Conn) *stream {
+	return &stream{dst: dst, src: src, buffers: &f.p.buffers, halfOpen: f.p.o.HalfOpenTimeout}
+}
+
+// carry moves both directions to their ends, after what in holds.
+func (f *flow) carry(in *intake) {
+	if in != nil && !f.flush(in) {
+		return
+	}
+	if err := f.up.rearm(); err != nil {
+		f.abort()
+		return
+	}
+	done := f.carryDown()
+	f.finish(f.up, f.down, forever)
+	<-done
+}
+
+// flush passes on what was read for judging.
+func (f *flow) flush(in *intake) bool {
+	n, err := f.up.dst.Write(in.buf)
+	f.up.moved.Add(int64(n))
+	in.release()
+	if err != nil {
+		f.abort()
+	}
+	return err == nil
+}
+
+// carryDown moves the server's direction beside the caller.
+func (f *flow) carryDown() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.finish(f.down, f.up, forever)
+	}()
+	return done
+}
+
+// finish runs one direction to its end and passes the end on. An end in order
+// closes that half only; anything else ends both.
+func (f *flow) finish(one, other *stream, limit int64) {
+	if _, err := one.run(limit); err != nil {
+		f.abort()
+		return
+	}
+	if err := closeWrite(one.dst); err != nil && !errors.Is(err, net.ErrClosed) {
+		f.abort()
+		return
+	}
+	other.otherEnded()
+}
+
+// refuse resets the connection and says why.
+func (f *flow) refuse(protocol string, verdict Decision) {
+	f.abort()
+	f.observe(Denied, protocol, verdict.Rule, verdict.Why, 1)
+}
+
+// refuseHead refuses a head that never became complete.
+func (f *flow) refuseHead(protocol string, err error) {
+	why := "it broke off: " + err.Error()
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		why = "it sent no complete TLS or HTTP head within " + f.p.o.HeadTimeout.String() +
+			"; if its server speaks first, allow tcp://" + f.t.authority()
+	case errors.Is(err, errTooLong):
+		why = "its head is longer than " + strconv.Itoa(maxHead) + " bytes"
+	case errors.Is(err, errBudget):
+		why = "the sandbox has " + err.Error()
+	}
+	f.refuse(protocol, Decision{Why: why})
+}
+
+// abort resets both sides. It may be called at any time and more than once.
+func (f *flow) abort() {
+	f.mu.Lock()
+	f.aborted = true
+	upstream := f.upstream
+	f.mu.Unlock()
+	reset(f.clientTCP)
+	if upstream != nil {
+		reset(upstream)
+	}
+}
+
+// end closes what is left and reports the bytes.
+func (f *flow) end() {
+	f.p.count.Add(-1)
+	f.p.forget(f)
+	f.mu.Lock()
+	upstream := f.upstream
+	f.mu.Unlock()
+	_ = f.clientTCP.Close() // ends in order were passed on before
+	if upstream != nil {
+		_ = upstream.Close()
+	}
+	if f.up != nil && f.up.moved.Load()+f.down.moved.Load() > 0 {
+		f.observe(Allowed, f.admitted.Protocol, f.verdict.Rule, f.verdict.Why, 0)
+	}
+}
+
+func (f *flow) observe(verdict, protocol, rule, why string, count int64) {
+	seen := Observation{Host: f.t.Host, Addr: f.t.Addr, Port: f.t.Port, Protocol: protocol, Process: f.who, Verdict: verdict, Rule: rule, Why: why, Count: count}
+	if count == 0 {
+		seen.BytesIn, seen.BytesOut = f.down.moved.Load(), f.up.moved.Load()
+	}
+	f.p.o.Observe(seen)
+}

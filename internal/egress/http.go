@@ -1,0 +1,345 @@
+package egress
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// maxLine bounds a line of the chunked encoding.
+const maxLine = 4 << 10
+
+// errFraming ends a body whose chunks are malformed.
+var errFraming = errors.New("its HTTP body is malformed")
+
+func noAddr() netip.Addr { return netip.Addr{} }
+
+func (f *flow) headDeadline(conn net.Conn) {
+	_ = conn.SetReadDeadline(time.Now().Add(f.p.o.HeadTimeout)) // a dead socket shows at the next read
+}
+
+// http judges every request of an HTTP/1 connection before it passes. The
+// server's direction is not looked into: nothing in it decides where a request
+// ends.
+func (f *flow) http(ctx context.Context, in *intake) {
+	defer in.release()
+	var done <-chan struct{}
+	for first := true; ; first = false {
+		n, more := f.readHead(in, first)
+		if !more {
+			break
+		}
+		if first && string(in.buf[:n]) == preface[:n] {
+			f.http2(ctx, in)
+			return
+		}
+		r, cause := readRequest(in.buf[:n])
+		policy := f.p.o.Policy()
+		verdict := Decision{Why: cause}
+		if cause == "" {
+			verdict = f.judge(policy, &r)
+		}
+		if !verdict.Allowed {
+			f.refuse(f.t.Protocol, verdict)
+			break
+		}
+		upgrade := first && r.upgrade != "" && r.length == 0 && !hasToken(r.upgrade, "h2c")
+		if first && !f.connect(ctx, policy, verdict, upgrade) {
+			return
+		}
+		f.p.admit(f, f.t)
+		if !f.send(in, n, &r, upgrade) {
+			break
+		}
+		if upgrade {
+			switched, ok := f.awaitUpgrade()
+			if switched {
+				f.carry(in)
+				return
+			}
+			if !ok {
+				break
+			}
+		}
+		if first {
+			done = f.carryDown()
+		}
+		if err := f.body(in, r.length); err != nil {
+			if errors.Is(err, errFraming) {
+				f.refuse(f.t.Protocol, Decision{Why: err.Error()})
+			}
+			f.abort()
+			break
+		}
+	}
+	if done != nil {
+		<-done
+	}
+}
+
+// readHead waits for a complete head and gives its length; false means that
+// there is none and that everything has been said about it.
+func (f *flow) readHead(in *intake, first bool) (int, bool) {
+	if !first {
+		// Between requests a client may think as long as it likes.
+		if err := f.up.rearm(); err != nil {
+			f.abort()
+			return 0, false
+		}
+	}
+	if len(in.buf) == 0 {
+		if err := in.fill(maxHead); err != nil {
+			f.quit(err, first)
+			return 0, false
+		}
+	}
+	f.headDeadline(in.src)
+	n, err := f.findHead(in)
+	if err != nil {
+		f.refuseHead(f.t.Protocol, err)
+		return 0, false
+	}
+	if n == 0 {
+		f.refuse(TCP, Decision{Why: f.opaqueWhy()})
+	}
+	return n, n > 0
+}
+
+// quit passes on that the client is done, or that it is gone.
+func (f *flow) quit(err error, first bool) {
+	if first || !errors.Is(err, io.EOF) || closeWrite(f.up.dst) != nil {
+		f.abort()
+		return
+	}
+	f.down.otherEnded()
+}
+
+// findHead reads the request line first, because what is no HTTP may never send
+// an empty line; 0 means that it is none.
+func (f *flow) findHead(in *intake) (int, error) {
+	for {
+		end, err := in.until("\n", maxHead)
+		if err != nil {
+			return 0, err
+		}
+		if end == 2 && in.buf[0] == '\r' {
+			in.advance(2) // an empty line before a request (RFC 9112, section 2.2)
+			if len(in.buf) == 0 {
+				if err := in.fill(maxHead); err != nil {
+					return 0, err
+				}
+			}
+			continue
+		}
+		line := bytes.TrimSuffix(in.buf[:end], []byte("\r\n"))
+		if !bytes.HasPrefix([]byte(preface), line) && !bytes.Contains(line, []byte(" HTTP/1.")) {
+			return 0, nil
+		}
+		return in.until("\r\n\r\n", maxHead)
+	}
+}
+
+// judge compares a request with where the connection goes and asks the policy.
+func (f *flow) judge(policy *Policy, r *request) Decision {
+	if r.scheme != "" && (r.scheme != f.t.Protocol || !sameAuthority(r.absolute, r.host)) {
+		return Decision{Why: fmt.Sprintf("its HTTP target %q does not agree with its Host %q", shorten(r.target), shorten(r.host))}
+	}
+	// After the first request Addr is the one that the name led to.
+	wanted := f.t
+	if wanted.Host != "" {
+		wanted.Addr = noAddr()
+	}
+	if !wanted.agrees(r.host) {
+		host, _, ok := splitAuthority(r.host)
+		if f.t.Host != "" || !ok {
+			return Decision{Why: fmt.Sprintf("its HTTP Host is %q, not the host that it looked up", shorten(r.host))}
+		}
+		if why := f.wrongHost(policy, host); why != "" {
+			return Decision{Why: why}
+		}
+	}
+	f.t.Method, f.t.Path = r.method, r.path
+	return policy.Decide(f.t)
+}
+
+// sameAuthority compares the two places in which a request can name its host.
+func sameAuthority(a, b string) bool {
+	hostA, portA, okA := splitAuthority(a)
+	hostB, portB, okB := splitAuthority(b)
+	return okA && okB && lowerASCII(hostA) == lowerASCII(hostB) && (portA == portB || portA == 0 || portB == 0)
+}
+
+// http2 lets HTTP/2 without TLS pass where nothing has to be known about single
+// requests.
+func (f *flow) http2(ctx context.Context, in *intake) {
+	for len(in.buf) < len(preface) {
+		if err := in.fill(maxHead); err != nil {
+			f.refuseHead(HTTP, err)
+			return
+		}
+	}
+	if string(in.buf[:len(preface)]) != preface {
+		f.refuse(HTTP, Decision{Why: "it begins like HTTP/2 but is not"})
+		return
+	}
+	policy := f.p.o.Policy()
+	verdict := policy.Decide(f.t)
+	if !verdict.Allowed {
+		f.refuse(HTTP, Decision{Rule: verdict.Rule, Why: "it is HTTP/2 without TLS, whose requests are not looked at: " + verdict.Why})
+		return
+	}
+	if f.connect(ctx, policy, verdict, true) {
+		f.carry(in)
+	}
+}
+
+// send passes a judged head on, byte for byte unless something has to change.
+func (f *flow) send(in *intake, n int, r *request, upgrade bool) bool {
+	head := in.buf[:n]
+	strip := r.upgrade != "" && !upgrade
+	if strip || f.forward != nil {
+		head = r.head(strip, f.forward)
+	}
+	wrote, err := f.up.dst.Write(head)
+	f.up.moved.Add(int64(wrote))
+	in.advance(n)
+	if err != nil {
+		f.abort()
+	}
+	return err == nil
+}
+
+// awaitUpgrade reads the server's answer to an upgrade: only when the server has
+// switched do the client's next bytes stop being requests. ok is false when the
+// connection is over.
+func (f *flow) awaitUpgrade() (switched, ok bool) {
+	in := &intake{src: f.down.src, budget: &f.p.heads}
+	defer in.release()
+	_ = in.src.SetReadDeadline(time.Now().Add(f.p.o.HalfOpenTimeout)) // a dead socket shows at the read
+	for {
+		n, err := in.until("\r\n\r\n", 2*maxHead)
+		if err != nil {
+			f.abort()
+			return false, false
+		}
+		line, _, _ := bytes.Cut(in.buf[:n], []byte("\r\n"))
+		status := ""
+		if parts := bytes.SplitN(line, []byte(" "), 3); len(parts) > 1 && bytes.HasPrefix(parts[0], []byte("HTTP/1.")) {
+			status = string(parts[1])
+		}
+		final := len(status) != 3 || status[0] != '1' || status == "101"
+		if final {
+			n = len(in.buf) // and what already follows
+		}
+		wrote, err := f.down.dst.Write(in.buf[:n])
+		f.down.moved.Add(int64(wrote))
+		in.advance(n)
+		if err != nil || final && f.down.rearm() != nil {
+			f.abort()
+			return false, false
+		}
+		if final {
+			return status == "101", true
+		}
+	}
+}
+
+// body passes the body of a request: length bytes, or chunks when it is -1.
+func (f *flow) body(in *intake, length int64) error {
+	if err := f.up.rearm(); err != nil {
+		return err
+	}
+	if length >= 0 {
+		return f.pass(in, length)
+	}
+	for {
+		size, err := f.chunkLine(in)
+		if err != nil {
+			return err
+		}
+		if size == 0 {
+			return f.trailers(in)
+		}
+		if err := f.pass(in, size); err != nil {
+			return err
+		}
+		if line, err := f.line(in); err != nil || line != "" {
+			return errors.Join(errFraming, err)
+		}
+	}
+}
+
+// chunkLine reads and passes the line before a chunk. Extensions are refused:
+// nobody sends them but those who test where parsers differ.
+func (f *flow) chunkLine(in *intake) (int64, error) {
+	line, err := f.line(in)
+	if err != nil {
+		return 0, err
+	}
+	if line == "" || len(line) > 15 || !hexadecimal(line) {
+		return 0, errFraming
+	}
+	size, err := strconv.ParseInt(line, 16, 64)
+	if err != nil {
+		return 0, errFraming
+	}
+	return size, nil
+}
+
+// trailers passes what may follow the last chunk.
+func (f *flow) trailers(in *intake) error {
+	for total := 0; total < maxHead; {
+		line, err := f.line(in)
+		if err != nil || line == "" {
+			return err
+		}
+		if name, _, ok := bytes.Cut([]byte(line), []byte(":")); !ok || !token(string(name)) {
+			return errFraming
+		}
+		total += len(line)
+	}
+	return errFraming
+}
+
+// line passes one line and gives it without its end.
+func (f *flow) line(in *intake) (string, error) {
+	n, err := in.until("\n", maxLine)
+	if err != nil {
+		return "", err
+	}
+	text := string(in.buf[:n])
+	if n < 2 || text[n-2] != '\r' || bytes.ContainsAny([]byte(text[:n-2]), "\r\x00") {
+		return "", errFraming
+	}
+	wrote, err := f.up.dst.Write(in.buf[:n])
+	f.up.moved.Add(int64(wrote))
+	in.advance(n)
+	return text[:n-2], err
+}
+
+// pass moves exactly length bytes of a body.
+func (f *flow) pass(in *intake, length int64) error {
+	if have := min(int64(len(in.buf)), length); have > 0 {
+		wrote, err := f.up.dst.Write(in.buf[:have])
+		f.up.moved.Add(int64(wrote))
+		in.advance(int(have))
+		if err != nil {
+			return err
+		}
+		length -= have
+	}
+	if length == 0 {
+		return nil
+	}
+	done, err := f.up.run(length)
+	if err == nil && done < length {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}

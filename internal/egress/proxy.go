@@ -1,0 +1,172 @@
+package egress
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// TLS terminates TLS with a certificate that the sandbox trusts. It is used
+// where a rule limits methods or paths of https; without it such rules allow
+// nothing. The host is canonical. Both connections speak HTTP/1.1 only: neither
+// side may offer h2.
+type TLS interface {
+	// Server answers the sandbox's handshake on conn in the name of host.
+	Server(ctx context.Context, conn net.Conn, host string) (net.Conn, error)
+	// Client verifies that conn leads to host.
+	Client(ctx context.Context, conn net.Conn, host string) (net.Conn, error)
+}
+
+// Options is what a proxy works with. Policy and Names are required.
+type Options struct {
+	// Policy gives the policy in force, for every connection and every HTTP
+	// request; a new revision therefore counts at once.
+	Policy func() *Policy
+	Names  *Names // shared with the resolver
+	// Dial connects to an address literal; a net.Dialer by default. It is the
+	// only way by which anything leaves.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// LookupHost resolves a canonical name; the host's own resolver by default.
+	LookupHost func(ctx context.Context, host string) ([]netip.Addr, error)
+	// HostAddrs lists this machine's own addresses; by default those of all
+	// its interfaces.
+	HostAddrs func() []netip.Addr
+	Upstream  *Upstream         // the proxy of this machine; nil is none
+	Observe   func(Observation) // may be nil; called from many goroutines
+	TLS       TLS               // may be nil
+	MaxConns  int               // at once; 4096 by default
+
+	HeadTimeout     time.Duration // for a complete head; 10 s by default
+	DialTimeout     time.Duration // 30 s by default
+	HalfOpenTimeout time.Duration // silence after one side has ended; 5 min by default
+}
+
+// headBudget bounds the memory of all unfinished heads.
+const headBudget = 8 << 20
+
+// Proxy carries the connections of one sandbox to where they may go. It is safe
+// for concurrent use.
+type Proxy struct {
+	o       Options
+	heads   budget
+	buffers sync.Pool // of *[chunk]byte
+	lookups lookups
+	count   atomic.Int64
+
+	mu   sync.Mutex
+	live map[*flow]struct{}
+
+	ownMu    sync.Mutex
+	ownAddrs []netip.Addr
+	ownUntil time.Time
+}
+
+// New makes a proxy.
+func New(o Options) *Proxy {
+	if o.Dial == nil {
+		dialer := &net.Dialer{}
+		o.Dial = dialer.DialContext
+	}
+	if o.LookupHost == nil {
+		o.LookupHost = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			// The dot keeps the host's search domains out: they would turn the
+			// name that was decided on into another one.
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host+".")
+		}
+	}
+	if o.HostAddrs == nil {
+		o.HostAddrs = interfaceAddrs
+	}
+	if o.Observe == nil {
+		o.Observe = func(Observation) {}
+	}
+	if o.MaxConns <= 0 {
+		o.MaxConns = 4096
+	}
+	orDefault(&o.HeadTimeout, 10*time.Second)
+	orDefault(&o.DialTimeout, 30*time.Second)
+	orDefault(&o.HalfOpenTimeout, 5*time.Minute)
+	p := &Proxy{o: o, live: map[*flow]struct{}{}}
+	p.heads.left.Store(headBudget)
+	p.buffers.New = func() any { return new([chunk]byte) }
+	p.lookups = lookups{ask: o.LookupHost, known: map[string]*question{}}
+	return p
+}
+
+func orDefault(d *time.Duration, value time.Duration) {
+	if *d <= 0 {
+		*d = value
+	}
+}
+
+func interfaceAddrs() []netip.Addr {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil // the special ranges are refused all the same
+	}
+	var addrs []netip.Addr
+	for _, one := range all {
+		if network, ok := one.(*net.IPNet); ok {
+			if addr, ok := netip.AddrFromSlice(network.IP); ok {
+				addrs = append(addrs, addr.Unmap())
+			}
+		}
+	}
+	return addrs
+}
+
+// Handle carries one connection that the sandbox opened to dst, and returns when
+// it has ended; conn is closed then. A refusal resets it at once, so that
+// nothing in the sandbox waits, and is observed with its reason. who names the
+// process for observations. When ctx ends the connection is reset.
+func (p *Proxy) Handle(ctx context.Context, conn *net.TCPConn, dst netip.AddrPort, who string) {
+	f := &flow{p: p, client: conn, clientTCP: conn, who: who}
+	f.t = Target{Port: dst.Port(), Addr: dst.Addr().Unmap()}
+	defer f.end()
+	if p.count.Add(1) > int64(p.o.MaxConns) {
+		f.refuse(TCP, Decision{Why: "the sandbox has too many connections open"})
+		return
+	}
+	// Without this, a client that goes away while we dial would keep its place.
+	defer context.AfterFunc(ctx, f.abort)()
+	ctx, f.cancel = context.WithCancel(ctx)
+	defer f.cancel()
+	f.serve(ctx)
+}
+
+// Connections tells how many connections are open.
+func (p *Proxy) Connections() int { return int(p.count.Load()) }
+
+// Recheck resets the connections that the policy, which has changed, no longer
+// admits. Whoever puts a new revision in force calls it after that.
+func (p *Proxy) Recheck() {
+	policy := p.o.Policy()
+	p.mu.Lock()
+	var gone []*flow
+	for f := range p.live {
+		if !policy.Decide(f.admitted).Allowed {
+			gone = append(gone, f)
+		}
+	}
+	p.mu.Unlock()
+	for _, f := range gone {
+		f.abort()
+	}
+}
+
+// admit makes f known to Recheck with what it was last admitted for.
+func (p *Proxy) admit(f *flow, t Target) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f.admitted = t
+	p.live[f] = struct{}{}
+}
+
+func (p *Proxy) forget(f *flow) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.live, f)
+}
