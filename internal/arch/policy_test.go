@@ -35,6 +35,9 @@ branch: branch/attribute branch/ignore branch/wildmatch fault sandbox process
 # Inside the sandbox. The guest is small and decides nothing.
 guest: fault wire
 
+# What may leave a sandbox: decisions, and who carries them out on the host.
+egress: fault
+
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
 driver/namespace: driver driver/namespace/stage fault process sandbox
@@ -45,8 +48,8 @@ driver/drivertest: driver fault sandbox wire
 
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them.
-keeper: driver fault process sandbox store wire
-engine: branch config driver fault keeper process sandbox store wire
+keeper: driver egress fault process sandbox store wire
+engine: branch config driver egress fault keeper process sandbox store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.

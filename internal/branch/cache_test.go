@@ -2,6 +2,7 @@ package branch_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,7 +101,7 @@ func TestTreeIsVerifiedAfterAReboot(t *testing.T) {
 	if err != nil || len(packs) != 1 {
 		t.Fatal(packs, err)
 	}
-	if err := os.Truncate(packs[0], 50); err != nil {
+	if err := errors.Join(os.Chmod(packs[0], 0o644), os.Truncate(packs[0], 50)); err != nil {
 		t.Fatal(err)
 	}
 	if got := again(); got != "hello\n" {

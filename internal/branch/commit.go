@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -350,6 +351,10 @@ func (i *importer) record() error {
 		next.inner = i.q.Agent.Head
 	}
 	i.result.Notes = append(i.q.Agent.notes(), i.now.notes.list()...)
+	if where := i.r.checkedOutAt(i.q.Branch); where != "" && i.result.Written && !i.q.Preview {
+		i.result.Notes = append(i.result.Notes, fmt.Sprintf(
+			"the branch %q is checked out in %q: the files there do not follow (git -C %q reset --keep)", i.q.Branch, where, where))
+	}
 	if i.q.Preview {
 		i.fi.reset(i.ref, i.r.zero())
 		return i.fi.finish()

@@ -1,6 +1,7 @@
 package branch_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -87,7 +88,7 @@ func TestForeignCommitsStay(t *testing.T) {
 	sh(t, linked, "git rm -q docs/one.md; git add -A; git commit -qm human")
 	b.inside("touch src/main.c docs/one.md; echo y > new")
 	got := b.importNow()
-	if got.Changed != 1 {
+	if got.Changed != 1 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], linked) {
 		t.Fatalf("%+v", got)
 	}
 	for i := range 3 {
@@ -175,6 +176,55 @@ func TestWhatGitCannotHoldStaysOut(t *testing.T) {
 	}
 	if diff := cmp.Diff("D\tREADME\nA\tsrc/new\nA\ttrap/fine", b.show("diff", "--name-status", b.base, "fix")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A sandbox that swaps directories for links while it is read gets nothing
+// from outside into a commit, and cannot break one.
+func TestImportWhileTheSandboxFights(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	outside := t.TempDir()
+	write(t, outside, "secret", "the secret")
+	write(t, b.upper, "a/b/secret", "mine")
+	write(t, b.upper, "grow", "x")
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			// What the sandbox may do at any moment; each step may find the one before undone.
+			_ = os.Rename(filepath.Join(b.upper, "a/b"), filepath.Join(b.upper, "a/c"))
+			_ = os.Symlink(outside, filepath.Join(b.upper, "a/b"))
+			_ = os.Remove(filepath.Join(b.upper, "a/b"))
+			_ = os.Rename(filepath.Join(b.upper, "a/c"), filepath.Join(b.upper, "a/b"))
+			_ = os.Remove(filepath.Join(b.upper, "grow"))
+			_ = os.WriteFile(filepath.Join(b.upper, "grow"), bytes.Repeat([]byte("x"), n%5000), 0o644)
+			_ = os.Remove(filepath.Join(b.upper, "swap"))
+			_ = os.Symlink(filepath.Join(outside, "secret"), filepath.Join(b.upper, "swap"))
+			_ = os.Remove(filepath.Join(b.upper, "swap"))
+			_ = unix.Mkfifo(filepath.Join(b.upper, "swap"), 0o644)
+			_ = os.Remove(filepath.Join(b.upper, "swap"))
+			_ = os.WriteFile(filepath.Join(b.upper, "swap"), []byte("plain"), 0o644)
+		}
+	}()
+	for range 40 {
+		b.importNow()
+	}
+	close(stop)
+	<-done
+	if out := b.show("log", "-p", "--all", "--text"); strings.Contains(out, "the secret") {
+		t.Fatal("the secret is in a commit")
+	}
+	b.show("fsck", "--full", "--strict")
+	write(t, b.upper, "grow", "quiet")
+	b.importNow()
+	if b.show("show", "fix:grow") != "quiet" || b.show("show", "fix:swap") != "plain" {
+		t.Fatal("the last state is missing")
 	}
 }
 

@@ -186,6 +186,8 @@ func newBox(t testing.TB, dir, name string) *box {
 			t.Fatal(err)
 		}
 	}
+	// overlayfs leaves a directory there that an ordinary user cannot enter.
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(b.work, "work"), 0o700) })
 	ctx := t.Context()
 	tree, err := b.cache.Tree(ctx, r, r.HeadTree, branch.Owner{}, nil)
 	if err != nil {

@@ -72,14 +72,13 @@ func (c call) interactive(ctx context.Context, s Streams) (int, error) {
 
 // Diff is `git diff` between two commits, with the user's flags, pager and
 // colours, but no program that attributes or configuration choose for content
-// (diff.external, textconv). It returns git's exit code.
-func (r *Repository) Diff(ctx context.Context, from, to string, args []string, s Streams) (int, error) {
+// (diff.external, textconv). dir is where the user stands, so that relative
+// pathspecs mean what they say. It returns git's exit code.
+func (r *Repository) Diff(ctx context.Context, dir, from, to string, args []string, s Streams) (int, error) {
 	if !isOid(from) || !isOid(to) {
 		return 0, fault.New(fault.Invalid, "cannot compare %q with %q: not object ids", from, to)
 	}
-	c := r.checkout("diff", "--no-ext-diff", "--no-textconv")
-	c.plain = true
-	c.env = append(c.env, "GIT_DIR="+r.GitDir)
+	c := call{dir: dir, plain: true, args: []string{"diff", "--no-ext-diff", "--no-textconv"}}
 	at := slices.Index(args, "--")
 	if at < 0 {
 		at = len(args)

@@ -168,7 +168,7 @@ func TestDiffPutsTheUsersArgumentsInPlace(t *testing.T) {
 	run := func(args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
-		code, err := b.r.Diff(t.Context(), b.base, tip, args, branch.Streams{Stdout: &out, Stderr: &out})
+		code, err := b.r.Diff(t.Context(), b.r.Top, b.base, tip, args, branch.Streams{Stdout: &out, Stderr: &out})
 		if err != nil || code > 1 {
 			t.Fatalf("%q: %d, %v\n%s", args, code, err, out.String())
 		}
@@ -183,7 +183,7 @@ func TestDiffPutsTheUsersArgumentsInPlace(t *testing.T) {
 			t.Errorf("%q: %s", args, diff)
 		}
 	}
-	_, err := b.r.Diff(t.Context(), b.base, tip, []string{"--ext-diff"}, branch.Streams{})
+	_, err := b.r.Diff(t.Context(), b.r.Top, b.base, tip, []string{"--ext-diff"}, branch.Streams{})
 	kind(t, err, fault.Denied, false)
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -149,4 +151,22 @@ func (r *Repository) checkedOut(ctx context.Context, branch string) (string, err
 		}
 	}
 	return "", nil
+}
+
+// checkedOutAt is checkedOut without a process, for the path where time counts:
+// it reads HEAD of every work tree. It may miss one (another ref storage), so
+// nothing that must be safe depends on it.
+func (r *Repository) checkedOutAt(branch string) string {
+	names, _ := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*", "HEAD")) // only a bad pattern fails
+	for _, name := range append(names, filepath.Join(r.CommonDir, "HEAD")) {
+		head, err := os.ReadFile(name)
+		if err != nil || strings.TrimSpace(string(head)) != "ref: "+heads+branch {
+			continue
+		}
+		if where, err := os.ReadFile(filepath.Join(filepath.Dir(name), "gitdir")); err == nil {
+			return filepath.Dir(strings.TrimSpace(string(where)))
+		}
+		return filepath.Dir(r.CommonDir)
+	}
+	return ""
 }

@@ -22,6 +22,7 @@ type Config struct {
 	Container  Container
 	Git        Git
 	Mounts     Mounts
+	Network    Network
 	Security   Security
 	Durability Durability // empty when not set: [Normal]
 
@@ -50,6 +51,14 @@ type Mounts struct {
 	ReadOnly []string // clean absolute paths, or "~/" and a clean path
 }
 
+// Network is the section about what may leave a sandbox. The rules are in the
+// canonical text of egress.Rule, each of them once.
+type Network struct {
+	Default string // egress.Deny or egress.Allow; empty when not set: deny
+	Allow   []string
+	Deny    []string
+}
+
 // Security is the section about weaker isolation.
 type Security struct {
 	Nested bool // inner user namespaces
@@ -65,20 +74,23 @@ const (
 )
 
 // Merge puts the repository's values above the user's defaults: environment
-// variables one by one, read-only mounts in addition, everything else as a
-// whole. Keys that need trust count from the repository only when it is
-// trusted; withheld names those that it sets and that were left out.
+// variables one by one, read-only mounts and network rules in addition,
+// everything else as a whole. Keys that need trust count from the repository
+// only when it is trusted; withheld names those that it sets and that were left
+// out.
 func Merge(user, repo Config, trusted bool) (merged Config, withheld []string) {
 	merged = user
 	merged.File, merged.Hash = repo.File, repo.Hash
 	merged.Container.SetupCommand = slices.Clone(user.Container.SetupCommand)
 	merged.Container.Env = maps.Clone(user.Container.Env)
 	merged.Mounts.ReadOnly = slices.Clone(user.Mounts.ReadOnly)
+	merged.Network.Allow = slices.Clone(user.Network.Allow)
+	merged.Network.Deny = slices.Clone(user.Network.Deny)
 	merged.Set = slices.Clone(user.Set)
 	for _, key := range schema() {
 		switch {
 		case !slices.Contains(repo.Set, key.Name):
-		case key.NeedsTrust && !trusted:
+		case !trusted && key.withheld(repo):
 			withheld = append(withheld, key.Name)
 		default:
 			key.merge(&merged, repo)

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/egress"
 )
 
 // Key describes one key, for the reference documentation.
@@ -12,6 +14,8 @@ type Key struct {
 	Type       string
 	Meaning    string
 	NeedsTrust bool // from a repository it counts only after `litterbox trust`
+	// TrustFor is the one value that needs trust; empty means every value.
+	TrustFor string
 }
 
 // Keys lists every key in the order of the documentation.
@@ -31,6 +35,14 @@ type key struct {
 	read func(*Config, value) []problem
 	// merge puts the value that over sets above the one in base.
 	merge func(base *Config, over Config)
+	// harmless tells, for a key with TrustFor, whether the file sets another
+	// value than that one.
+	harmless func(Config) bool
+}
+
+// withheld tells whether the key's value in an untrusted file does not count.
+func (k key) withheld(c Config) bool {
+	return k.NeedsTrust && (k.harmless == nil || !k.harmless(c))
 }
 
 // schema is every key that acts.
@@ -99,11 +111,50 @@ func schema() []key {
 				return problems
 			},
 			merge: func(base *Config, over Config) {
-				for _, path := range over.Mounts.ReadOnly {
-					if !slices.Contains(base.Mounts.ReadOnly, path) {
-						base.Mounts.ReadOnly = append(base.Mounts.ReadOnly, path)
-					}
-				}
+				base.Mounts.ReadOnly = union(base.Mounts.ReadOnly, over.Mounts.ReadOnly)
+			},
+		},
+		{
+			Key: Key{
+				Name: "network.default", Type: `"deny" or "allow"`, NeedsTrust: true, TrustFor: egress.Allow,
+				Meaning: `What happens to a destination that no rule names: "deny", unless set. With "allow" everything on the public internet can be reached that network.deny does not name, which is shown in listings.`,
+			},
+			shape: text,
+			read: func(c *Config, v value) []problem {
+				c.Network.Default = v.text
+				return checkDefault(v)
+			},
+			merge:    func(base *Config, over Config) { base.Network.Default = over.Network.Default },
+			harmless: func(c Config) bool { return c.Network.Default == egress.Deny },
+		},
+		{
+			Key: Key{
+				Name: "network.allow", Type: "list of strings", NeedsTrust: true,
+				Meaning: `Rules for what may be reached, for example ["api.example.com", "*.example.org:443", "github.com:22", "10.1.2.3:5432", "preset:npm"]. A host without a port means 443 and 80. Rules of the repository and of the user are joined.`,
+			},
+			shape: list,
+			read: func(c *Config, v value) []problem {
+				var problems []problem
+				c.Network.Allow, problems = readRules(v)
+				return problems
+			},
+			merge: func(base *Config, over Config) {
+				base.Network.Allow = union(base.Network.Allow, over.Network.Allow)
+			},
+		},
+		{
+			Key: Key{
+				Name: "network.deny", Type: "list of strings",
+				Meaning: `Rules for what may not be reached, whatever network.allow says, for example ["telemetry.example.com"]. A host without a port means every port. Rules of the repository and of the user are joined.`,
+			},
+			shape: list,
+			read: func(c *Config, v value) []problem {
+				var problems []problem
+				c.Network.Deny, problems = readRules(v)
+				return problems
+			},
+			merge: func(base *Config, over Config) {
+				base.Network.Deny = union(base.Network.Deny, over.Network.Deny)
 			},
 		},
 		{
@@ -135,11 +186,11 @@ func schema() []key {
 
 // planned are keys and sections of the design that no version acts on yet.
 // They are named apart from unknown ones, and refused all the same: a
-// [network] section that does nothing would be believed.
+// [limits] section that does nothing would be believed.
 func planned() [][]string {
 	names := []string{
 		"agents", "claude", "container.base-image", "container.ports", "container.services", "hooks", "limits",
-		"network", "project", "retention", "secrets", "sync", "tools", "vm", "watch",
+		"project", "retention", "secrets", "sync", "tools", "vm", "watch",
 	}
 	var paths [][]string
 	for _, name := range names {
@@ -151,4 +202,19 @@ func planned() [][]string {
 // isSection tells whether some key lies below name.
 func isSection(name string) bool {
 	return slices.ContainsFunc(schema(), func(k key) bool { return strings.HasPrefix(k.Name, name+".") })
+}
+
+// union is a with what b has beyond it.
+func union(a, b []string) []string {
+	known := make(map[string]bool, len(a))
+	for _, item := range a {
+		known[item] = true
+	}
+	for _, item := range b {
+		if !known[item] {
+			known[item] = true
+			a = append(a, item)
+		}
+	}
+	return a
 }

@@ -65,19 +65,28 @@ func read(file string, flags int) (Config, error) {
 		return Config{}, fault.New(fault.Unavailable, "cannot read %s: %v", display(file), cause(err))
 	}
 	defer f.Close() // read only: nothing can be lost
+	content, err := contentOf(f, file)
+	if err != nil {
+		return Config{}, err
+	}
+	return Parse(file, content)
+}
+
+// contentOf reads an open file, unless it is something else than a file.
+func contentOf(f *os.File, file string) ([]byte, error) {
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return Config{}, fault.New(fault.Unavailable, "cannot read %s: %v", display(file), cause(err))
+		return nil, fault.New(fault.Unavailable, "cannot read %s: %v", display(file), cause(err))
 	case !info.Mode().IsRegular():
-		return Config{}, fault.New(fault.Denied, "cannot read %s: it is not a regular file", display(file))
+		return nil, fault.New(fault.Denied, "cannot read %s: it is not a regular file", display(file))
 	}
 	// One byte more than allowed, because the size may change while reading.
 	content, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
-		return Config{}, fault.New(fault.Unavailable, "cannot read %s: %v", display(file), cause(err))
+		return nil, fault.New(fault.Unavailable, "cannot read %s: %v", display(file), cause(err))
 	}
-	return Parse(file, content)
+	return content, nil
 }
 
 // cause drops the path that a PathError repeats.

@@ -108,7 +108,7 @@ func (t Trust) change(repository string, apply func(known map[string]string, key
 	if err != nil {
 		return failed(err)
 	}
-	if err := replace(t.File, append(content, '\n')); err != nil {
+	if err := replace(t.File, append(content, '\n'), nil); err != nil {
 		return failed(err)
 	}
 	return nil
@@ -139,9 +139,10 @@ func (t Trust) load() (trustRecord, error) {
 }
 
 // replace writes a file so that every reader, also after a crash, finds the
-// old content or the new one.
-func replace(file string, content []byte) (err error) {
-	temporary, err := os.CreateTemp(filepath.Dir(file), ".trust-*") // mode 0600
+// old content or the new one. The new file has mode 0600 unless prepare, which
+// may be nil, changes that.
+func replace(file string, content []byte, prepare func(*os.File) error) (err error) {
+	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
 	if err != nil {
 		return err
 	}
@@ -151,6 +152,9 @@ func replace(file string, content []byte) (err error) {
 		}
 	}()
 	_, err = temporary.Write(content)
+	if err == nil && prepare != nil {
+		err = prepare(temporary)
+	}
 	if err == nil {
 		// Before the rename, or a power loss can leave an empty file.
 		err = temporary.Sync()

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -113,7 +114,7 @@ func (p *Proxy) dialProxy(ctx context.Context, proxy *url.URL, t Target, tunnell
 	}
 	isHTTP := proxy.Scheme == "http" || proxy.Scheme == "https"
 	if isHTTP && t.Protocol == HTTP && !tunnelled {
-		return link{conn: conn, forward: &forward{authorization: authorization(proxy)}}, nil
+		return link{conn: conn, forward: &forward{strings.TrimSuffix(t.authority(), ":80"), authorization(proxy)}}, nil
 	}
 	deadline, _ := ctx.Deadline()
 	if err := tunnel(ctx, conn, proxy, t, deadline); err != nil {
@@ -148,7 +149,7 @@ func (p *Proxy) race(ctx context.Context, addrs []netip.Addr, port uint16) (net.
 	next := time.NewTimer(0)
 	defer next.Stop()
 	started, ended := 0, 0
-	var failures []error
+	var failures []string
 	for ended < len(addrs) {
 		select {
 		case <-next.C:
@@ -171,14 +172,14 @@ func (p *Proxy) race(ctx context.Context, addrs []netip.Addr, port uint16) (net.
 			if one.err == nil {
 				return one.conn, one.addr, nil
 			}
-			failures = append(failures, one.err)
+			failures = append(failures, one.err.Error())
 			ended++
 			next.Reset(0)
 		case <-ctx.Done():
-			return nil, netip.Addr{}, errors.Join(append(failures, context.Cause(ctx))...)
+			return nil, netip.Addr{}, fmt.Errorf("%s%w", strings.Join(append(failures, ""), "; "), context.Cause(ctx))
 		}
 	}
-	return nil, netip.Addr{}, errors.Join(failures...)
+	return nil, netip.Addr{}, errors.New(strings.Join(failures, "; "))
 }
 
 // takeTurns orders addresses so that the families alternate, beginning with

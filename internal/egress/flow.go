@@ -18,7 +18,6 @@ type flow struct {
 	t         Target   // what it wants, as far as it is known
 	client    net.Conn // what the client's bytes are read from: the socket, or TLS on it
 	clientTCP *net.TCPConn
-	cancel    context.CancelFunc
 	up, down  *stream // once dialled
 	forward   *forward
 	verdict   Decision // once admitted
@@ -32,15 +31,11 @@ type flow struct {
 // serve decides how much has to be looked at, looks, and carries.
 func (f *flow) serve(ctx context.Context) {
 	policy := f.p.o.Policy()
-	if f.p.o.Names.Contains(f.t.Addr) {
-		host, ok := f.p.o.Names.Host(f.t.Addr)
-		if !ok {
+	if f.t.Host == "" {
+		if f.p.o.Names.Contains(f.t.Addr) {
 			f.refuse(TCP, Decision{Why: "the address stands for no name"})
 			return
 		}
-		f.t.Host, f.t.Addr = host, f.t.Addr.Unmap()
-		f.t.Addr = noAddr()
-	} else {
 		f.t.Own = f.p.own(f.t.Addr)
 	}
 	first := policy.Decide(f.t)
@@ -165,7 +160,6 @@ func (f *flow) terminate(ctx context.Context, in *intake) {
 		f.refuse(HTTPS, Decision{Why: "its requests have to be looked at, and TLS with it failed: " + err.Error()})
 		return
 	}
-	in.release()
 	f.client = secure
 	f.http(ctx, &intake{src: secure, budget: &f.p.heads})
 }

@@ -35,7 +35,7 @@ func (f *flow) http(ctx context.Context, in *intake) {
 		if !more {
 			break
 		}
-		if first && string(in.buf[:n]) == preface[:n] {
+		if first && bytes.HasPrefix([]byte(preface), in.buf[:n]) {
 			f.http2(ctx, in)
 			return
 		}

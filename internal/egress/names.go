@@ -129,7 +129,9 @@ func (n *Names) takeBack(wrote int64) error {
 }
 
 // Contains tells whether addr is one that only names can stand behind.
-func (n *Names) Contains(addr netip.Addr) bool {
+func (n *Names) Contains(addr netip.Addr) bool { return reserved(addr) }
+
+func reserved(addr netip.Addr) bool {
 	v4, v6 := ranges()
 	addr = addr.Unmap()
 	return v4.Contains(addr) || v6.Contains(addr)

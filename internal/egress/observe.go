@@ -63,7 +63,11 @@ type row struct {
 }
 
 func (o *Observation) row() row {
-	return row{o.Host, o.Protocol, o.Process, o.Verdict, o.Rule, o.Addr, o.Port}
+	r := row{o.Host, o.Protocol, o.Process, o.Verdict, o.Rule, o.Addr, o.Port}
+	if o.Host != "" {
+		r.addr = netip.Addr{} // large sites answer with other addresses every time
+	}
+	return r
 }
 
 // Observations is a bounded table of what a sandbox tried. When it is full the
@@ -109,6 +113,9 @@ func (o *Observations) Add(report Observation) {
 		o.rows[key] = have
 	} else {
 		have.Why = report.Why
+		if report.Addr.IsValid() {
+			have.Addr = report.Addr
+		}
 		have.BytesIn += report.BytesIn
 		have.BytesOut += report.BytesOut
 		have.Count += report.Count

@@ -84,14 +84,22 @@ func (p *Policy) Expand(expand func(name string) ([]string, error)) (*Policy, er
 // not of the public internet needs a rule for itself even where the name that
 // led to it is allowed, and whatever Default says.
 func (p *Policy) Decide(t Target) Decision {
+	if p == nil {
+		return Decision{Why: "there is no policy"}
+	}
 	t, cause := t.canonical()
 	if cause != "" {
 		return Decision{Why: cause}
 	}
 	for _, rule := range p.Deny {
-		if rule.denies(t) {
-			return Decision{Rule: rule.named(), Why: "denied by the rule " + rule.named()}
+		if !rule.denies(t) {
+			continue
 		}
+		why := "denied by the rule " + rule.named()
+		if rule.constrained() && (t.Protocol == TCP || t.Method == "") {
+			why += ", which looks at requests that cannot be seen here"
+		}
+		return Decision{Rule: rule.named(), Why: why}
 	}
 	if t.Host == "" {
 		return p.decideAddr(t)
@@ -109,6 +117,9 @@ func (p *Policy) Decide(t Target) Decision {
 // DecideName tells whether a name may be resolved at all: whether some port of
 // it could be reached over some protocol.
 func (p *Policy) DecideName(host string) Decision {
+	if p == nil {
+		return Decision{Why: "there is no policy"}
+	}
 	name, cause := canonicalHost(host)
 	if cause != "" {
 		return Decision{Why: "not a host name: " + cause}

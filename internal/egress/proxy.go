@@ -125,15 +125,15 @@ func interfaceAddrs() []netip.Addr {
 func (p *Proxy) Handle(ctx context.Context, conn *net.TCPConn, dst netip.AddrPort, who string) {
 	f := &flow{p: p, client: conn, clientTCP: conn, who: who}
 	f.t = Target{Port: dst.Port(), Addr: dst.Addr().Unmap()}
+	if host, ok := p.o.Names.Host(f.t.Addr); ok {
+		f.t.Host, f.t.Addr = host, netip.Addr{}
+	}
 	defer f.end()
 	if p.count.Add(1) > int64(p.o.MaxConns) {
 		f.refuse(TCP, Decision{Why: "the sandbox has too many connections open"})
 		return
 	}
-	// Without this, a client that goes away while we dial would keep its place.
 	defer context.AfterFunc(ctx, f.abort)()
-	ctx, f.cancel = context.WithCancel(ctx)
-	defer f.cancel()
 	f.serve(ctx)
 }
 

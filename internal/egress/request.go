@@ -161,11 +161,8 @@ func (r *request) readFields(lines [][]byte) string {
 func (r *request) head(withoutUpgrade bool, proxy *forward) []byte {
 	var b bytes.Buffer
 	target := r.target
-	if proxy != nil && r.scheme == "" {
-		target = "http://" + r.host + r.path
-		if r.path == "*" {
-			target = "http://" + r.host
-		}
+	if proxy != nil {
+		target = "http://" + proxy.authority + strings.TrimPrefix(r.path, "*")
 	}
 	b.WriteString(r.method + " " + target + " " + r.version + "\r\n")
 	for _, f := range r.fields {

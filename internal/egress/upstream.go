@@ -78,7 +78,7 @@ func proxyURL(text string) (*url.URL, error) {
 }
 
 // forward is a request's way through an HTTP proxy without a tunnel.
-type forward struct{ authorization string }
+type forward struct{ authority, authorization string }
 
 // proxyFor gives the proxy for a target, or nil.
 func (u *Upstream) proxyFor(t Target) (*url.URL, error) {

@@ -24,9 +24,7 @@ func (e *Engine) Diff(ctx context.Context, request DiffRequest) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// From where the user stands, so that relative pathspecs mean what they say.
-	p.repo.Top = request.Dir
-	return p.repo.Diff(ctx, p.record.Base, present, request.Args, branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr})
+	return p.repo.Diff(ctx, request.Dir, p.record.Base, present, request.Args, branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr})
 }
 
 // present is a commit of the sandbox's present state: the branch's tip when

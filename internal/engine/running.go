@@ -160,6 +160,9 @@ func (e *Engine) launch(ctx context.Context, p *place, order []byte) ([]byte, er
 	cannot := func(err error) error {
 		return fault.Wrap(fault.Unavailable, err, "cannot start the keeper of sandbox %q", p.record.Name)
 	}
+	if err := process.CloseOnExec(); err != nil {
+		return nil, cannot(err)
+	}
 	program, err := e.Program()
 	if err != nil {
 		return nil, cannot(err)

@@ -14,6 +14,13 @@ import (
 	"os"
 )
 
+// The guest's two ports inside, where the sandbox's own packet filter leads
+// every outgoing connection and every DNS query.
+const (
+	ConnectionPort = 64999
+	ResolverPort   = 64953
+)
+
 // Config is what the guest needs to know.
 type Config struct {
 	Listener   net.Listener // inherited; every connection is one keeper
@@ -23,6 +30,7 @@ type Config struct {
 	Workspace  string       // absolute path of the project inside
 	Home       string       // absolute path of the inner user's home
 	Env        []string     // K=V, for every command
+	Network    bool         // outgoing connections are led to ConnectionPort and ResolverPort
 
 	// Notify, when not nil, is called once on the thread that makes every
 	// child, before the first one. It installs a seccomp filter with

@@ -40,6 +40,7 @@ func TestExec(t *testing.T) {
 		{"workspace is the directory", wire.Exec{Argv: argv("pwd")}, "", outcome{0, "", b.workspace + "\n", ""}},
 		{"relative directory", wire.Exec{Argv: argv("sh", "-c", "echo $PWD"), Dir: []byte("sub")}, "", outcome{0, "", sub + "\n", ""}},
 		{"environment", wire.Exec{Argv: argv("sh", "-c", "echo $LANG $NEW $PWD"), Env: []string{"LANG=x", "NEW=a b"}}, "", outcome{0, "", "x a b " + b.workspace + "\n", ""}},
+		{"no other descriptor", wire.Exec{Argv: argv("sh", "-c", "echo /proc/self/fd/*")}, "", outcome{0, "", "/proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 /proc/self/fd/3\n", ""}},
 		{"relative command", wire.Exec{Argv: argv("./plain.sh", "arg"), Dir: []byte("sub")}, "", outcome{0, "", "plain arg\n", ""}},
 		{"PATH of the request", wire.Exec{Argv: argv("plain.sh"), Env: []string{"PATH=/bin:" + sub}}, "", outcome{0, "", "plain\n", ""}},
 		{"bytes", wire.Exec{Argv: argv("printf", "%s", "\xff\xfe -- \n")}, "", outcome{0, "", "\xff\xfe -- \n", ""}},
@@ -256,6 +257,28 @@ func TestBrokenStreamEndsTheGroup(t *testing.T) {
 	eventually(t, "the group is gone", func() bool {
 		_, got := b.run(wire.Exec{Argv: argv("sh", "-c", "kill -0 -- -"+pid)}, nil)
 		return got.Code != 0
+	})
+}
+
+// A keeper that dies takes its commands along, and the next one finds the
+// guest as it was.
+func TestNextKeeper(t *testing.T) {
+	b := newBox(t)
+	first := b.link
+	dead := make(chan error, 1)
+	stdout := &watcher{want: "ready", found: func() { first.Close() }}
+	s := b.open()
+	go func() {
+		_, err := wire.Run(limit(t), s, wire.Exec{Argv: argv("sh", "-c", "echo ready; exec sleep 1000"), Grace: 1}, wire.Streams{Stdout: stdout})
+		dead <- err
+	}()
+	if err := <-dead; fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("the first keeper's command: %v", err)
+	}
+	b.link = b.connect()
+	eventually(t, "the first keeper's command is gone", func() bool {
+		_, got := b.run(wire.Exec{Argv: argv("pgrep", "-x", "sleep")}, nil)
+		return got.Code == 1
 	})
 }
 

@@ -19,23 +19,26 @@ const maxDepth = 256
 // Failures leave everything as it was; a crash is put right by
 // recoverRenames. In both cases a directory below may keep write permission
 // for its owner that it did not have.
-func makePlain(workspace, path string) {
+func (r *renamer) makePlain(path string) {
 	above, name := splitPath(path)
 	parent, err := openPath(above)
 	if err != nil {
 		return
 	}
 	defer unix.Close(parent)
+	if r.isPlain(parent, name) {
+		return
+	}
 	// The journal needs a name that still holds when this caller is gone.
 	where, err := location(parent)
-	if err != nil || where != workspace && !strings.HasPrefix(where, workspace+"/") {
+	if err != nil || where != r.workspace && !strings.HasPrefix(where, r.workspace+"/") {
 		return
 	}
 	var old unix.Stat_t
 	if unix.Fstatat(parent, name, &old, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return
 	}
-	s, err := newScratch(workspace, &old)
+	s, err := newScratch(r.workspace, &old)
 	if err != nil {
 		return
 	}
@@ -49,6 +52,35 @@ func makePlain(workspace, path string) {
 	if s.replace(parent, name, &old) != nil {
 		_ = s.putBack(parent, name)
 	}
+}
+
+// isPlain is the quick way for what was made in the sandbox itself (package
+// managers rename such directories by the thousand): a probe that stays in
+// .git. When it has no answer, nothing is lost.
+func (r *renamer) isPlain(parent int, name string) bool {
+	if r.probe == nil {
+		s, err := newScratch(r.workspace, nil)
+		if err != nil || !s.hidden {
+			if err == nil {
+				s.close()
+			}
+			return false
+		}
+		r.probe = s
+	}
+	switch err := unix.Renameat(parent, name, r.probe.dir, probeName); err {
+	case unix.ENOTEMPTY:
+		return true
+	case nil:
+		// Somebody has emptied the probe; it was a rename indeed.
+		_ = unix.Renameat(r.probe.dir, probeName, parent, name)
+	case unix.ENOENT:
+	default:
+		return false
+	}
+	r.probe.close()
+	r.probe = nil
+	return false
 }
 
 // replace moves the content of a directory into the scratch tree and puts

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
@@ -33,7 +34,9 @@ func (g *guest) processes() (wire.ProcessList, error) {
 func (g *guest) leftBy(c *child) ([]wire.Process, error) {
 	sessions := g.children.sessions()
 	return list(func(p process) bool {
-		return p.session == c.pid || p.ticks >= c.ticks && !sessions[p.session]
+		// A tick is 10 ms long; within one, numbers count up.
+		since := p.ticks > c.ticks || p.ticks == c.ticks && p.PID > c.pid
+		return p.session == c.pid || since && !sessions[p.session]
 	})
 }
 
@@ -58,7 +61,8 @@ func list(wanted func(process) bool) ([]wire.Process, error) {
 }
 
 func readNames(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+	// O_DIRECTORY: what lies there may be a pipe, whose opening never returns.
+	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

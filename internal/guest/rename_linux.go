@@ -27,6 +27,7 @@ type renamer struct {
 	device    uint64 // of the workspace's overlay
 	overlay   bool   // false: another file system, where there is nothing to do
 	root      unix.Stat_t
+	probe     *scratch // tells at once which directories are plain; nil until one is needed
 }
 
 func newRenamer(listener int, workspace string) (*renamer, error) {
@@ -150,10 +151,10 @@ func (r *renamer) help(n *notification) {
 		return
 	}
 	if fromHere {
-		makePlain(r.workspace, from)
+		r.makePlain(from)
 	}
 	if exchange && r.isDirectory(to) {
-		makePlain(r.workspace, to)
+		r.makePlain(to)
 	}
 }
 

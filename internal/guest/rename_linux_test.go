@@ -122,7 +122,7 @@ func TestRenameInGit(t *testing.T) {
 		git(t, nil, "-C", lower, "add", ".")
 		git(t, nil, "-C", lower, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "one")
 	})
-	if got := b.sh("git status --short; git mv dir new; git mv new/sub new/bus; git status --short | sort; ls -A .git | grep litterbox || true"); got != strings.Join([]string{
+	if got := b.sh("git status --short; git mv dir new; git mv new/sub new/bus; git status --short | sort; find .git -path '*litterbox*/tree*'"); got != strings.Join([]string{
 		"R  dir/closed/file -> new/closed/file", "R  dir/file -> new/file", "R  dir/link -> new/link", "R  dir/run -> new/run",
 		"R  dir/sub/deep/er/file -> new/bus/deep/er/file",
 	}, "\n") {
@@ -135,6 +135,28 @@ func TestRenameInGit(t *testing.T) {
 	}
 	if got := b.sh("ls -A; git status --short | wc -l; git fsck"); got != ".git\nnew\nother\n5" {
 		t.Error(got)
+	}
+}
+
+// Somebody who empties or removes the probe gains nothing and breaks nothing.
+func TestRenameProbeIsAttacked(t *testing.T) {
+	b := newBox(t, lowerTree(t))
+	b.sh("mkdir .git plain; echo x >plain/file; mv plain moved")
+	for _, attack := range []string{"rmdir .git/litterbox-*/probe/full", "rm -rf .git/litterbox-*", "rm -rf .git", "mkdir .git; mkdir plain; mv plain plainer"} {
+		b.sh(attack)
+		b.sh("touch -r moved keep")
+		want := b.listing("moved")
+		for _, names := range [][2]string{{"moved", "again"}, {"again", "moved"}} {
+			if diff := cmp.Diff(outcome{}, b.rename(names[0], names[1])); diff != "" {
+				t.Errorf("%s: %s", attack, diff)
+			}
+		}
+		if diff := cmp.Diff(want, b.listing("moved")); diff != "" {
+			t.Errorf("%s: %s", attack, diff)
+		}
+	}
+	if diff := cmp.Diff(outcome{}, b.rename("dir", "new")); diff != "" {
+		t.Error(diff)
 	}
 }
 

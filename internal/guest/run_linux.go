@@ -2,6 +2,7 @@ package guest
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -19,10 +20,12 @@ const maxConnections = 64
 
 // guest is the state of the one guest in this process.
 type guest struct {
+	egress *egress // nil without a network
 	Config
 	started  time.Time
 	children *children
 	spawner  *spawner
+	idle     idle
 
 	stopOnce sync.Once
 	stop     chan struct{} // closed when the guest shall end
@@ -60,6 +63,11 @@ func Run(config Config) error {
 		}
 		go r.serve()
 	}
+	if config.Network {
+		if g.egress, err = startEgress(); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "cannot serve the sandbox's connections")
+		}
+	}
 	if config.Ready != nil {
 		_, err := config.Ready.Write([]byte{1})
 		if err := errors.Join(err, config.Ready.Close()); err != nil {
@@ -84,6 +92,9 @@ func (g *guest) accept() error {
 			places <- struct{}{}
 			serving.Go(func() {
 				defer func() { <-places }()
+				if g.egress != nil && g.isEgress(conn) {
+					return
+				}
 				// What goes wrong on a connection is its keeper's to report.
 				_ = wire.Serve(conn, g.PrivateKey, g.HostKey, g.handle)
 			})
@@ -98,6 +109,40 @@ func (g *guest) accept() error {
 		}
 		return fault.Wrap(fault.Unavailable, err, "cannot accept a connection")
 	}
+}
+
+// isEgress serves conn when it begins with the hello of an egress connection
+// instead of SSH's, and reports whether it did.
+func (g *guest) isEgress(conn net.Conn) bool {
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		return false
+	}
+	if first, err := peek(unixConn, len(wire.EgressHello)); err != nil || first != wire.EgressHello {
+		return false
+	}
+	hello := make([]byte, len(wire.EgressHello))
+	if _, err := io.ReadFull(unixConn, hello); err != nil {
+		return true
+	}
+	g.egress.attach(unixConn)
+	return true
+}
+
+// peek reads the first n bytes and leaves them where they are.
+func peek(conn *net.UnixConn, n int) (string, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	buffer := make([]byte, n)
+	var got int
+	var peekErr error
+	err = raw.Read(func(fd uintptr) bool {
+		got, _, peekErr = unix.Recvfrom(int(fd), buffer, unix.MSG_PEEK)
+		return !errors.Is(peekErr, unix.EAGAIN) && (got == 0 || got == n || peekErr != nil || buffer[0] != wire.EgressHello[0])
+	})
+	return string(buffer[:max(got, 0)]), errors.Join(err, peekErr)
 }
 
 func (g *guest) end() { g.stopOnce.Do(func() { close(g.stop) }) }

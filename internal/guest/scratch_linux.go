@@ -23,27 +23,29 @@ const (
 // scratch is a hidden directory on the workspace's overlay where a directory
 // is rebuilt.
 type scratch struct {
-	base int // the directory it stands in
-	name string
-	dir  int
+	base   int // the directory it stands in
+	name   string
+	dir    int
+	hidden bool // it stands in .git
 }
 
 // newScratch makes one in .git, where no commit looks; in the workspace
-// itself where there is no .git or where that is what shall move.
+// itself where there is no .git or where that is what shall move (nil: nothing).
 func newScratch(workspace string, moving *unix.Stat_t) (*scratch, error) {
 	base, err := openPath(filepath.Join(workspace, ".git"))
 	var git, root unix.Stat_t
 	if err == nil && (unix.Fstat(base, &git) != nil || unix.Stat(workspace, &root) != nil ||
-		git.Dev != root.Dev || git.Dev == moving.Dev && git.Ino == moving.Ino) {
+		git.Dev != root.Dev || moving != nil && git.Dev == moving.Dev && git.Ino == moving.Ino) {
 		unix.Close(base)
 		err = unix.EXDEV
 	}
-	if err != nil {
+	hidden := err == nil
+	if !hidden {
 		if base, err = openPath(workspace); err != nil {
 			return nil, err
 		}
 	}
-	s := &scratch{base: base, name: scratchPrefix + rand.Text(), dir: -1}
+	s := &scratch{base: base, name: scratchPrefix + rand.Text(), dir: -1, hidden: hidden}
 	if s.dir, err = makeDirectory(base, s.name); err != nil {
 		unix.Close(base)
 		return nil, err

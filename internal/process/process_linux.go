@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -67,4 +70,11 @@ func ShortPath(dir string, use func(short string) error) error {
 		return err
 	}
 	return errors.Join(use(fmt.Sprintf("/proc/self/fd/%d", file.Fd())), file.Close())
+}
+
+// CloseOnExec marks every descriptor but the standard ones as close-on-exec.
+// Go does that for those it opened; others come from whoever started us and
+// would live on in children that outlast the command.
+func CloseOnExec() error {
+	return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 }

@@ -131,9 +131,9 @@ func retry(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // pty INPUT CMD... runs CMD on a terminal of 91 columns and 37 rows, types the
-// file INPUT and keeps what the terminal shows as stdout. Lines of INPUT are
-// typed one by one: before each, the terminal must have shown what stands
-// before the line's first ">>>" marker.
+// file INPUT and keeps what the terminal shows as stdout. A line of INPUT is
+// WANT>>>TYPED: once the terminal has shown WANT, TYPED is typed with Return,
+// or a key alone: \x03 for Ctrl-C, \x1a for Ctrl-Z; nothing when it is empty.
 func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: [!] pty INPUT CMD...")
@@ -186,7 +186,7 @@ func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Fatalf("the terminal never showed %q, but:\n%s", want, screen.String())
 			}
 		}
-		_, err := io.WriteString(terminal, strings.NewReplacer(`\x03`, "\x03", `\x04`, "\x04", `\x1a`, "\x1a").Replace(typed))
+		_, err := io.WriteString(terminal, keys(typed))
 		ts.Check(err)
 	}
 	for open := true; open; {
@@ -205,6 +205,18 @@ func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	if (err != nil) != neg {
 		ts.Fatalf("the command ended with %v; it showed:\n%s", err, screen.String())
 	}
+}
+
+func keys(typed string) string {
+	switch strings.TrimSuffix(typed, "\n") {
+	case "":
+		return ""
+	case `\x03`:
+		return "\x03"
+	case `\x1a`:
+		return "\x1a"
+	}
+	return typed
 }
 
 func environment(ts *testscript.TestScript) []string {

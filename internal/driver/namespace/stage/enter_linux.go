@@ -18,7 +18,7 @@ func enter(config Config, data []byte) error {
 		do   func() error
 	}{
 		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
-		{"bring up the loopback interface", loopbackUp},
+		{"set up the network", network},
 		{"set the host name", func() error { return unix.Sethostname([]byte(config.Hostname)) }},
 		{"unlock the root", func() error { return unlock(config) }},
 		// A new proc needs a fully visible proc in the same mount namespace
@@ -119,19 +119,4 @@ func mountProc(at string) error {
 		}
 	}
 	return nil
-}
-
-// loopbackUp makes 127.0.0.1 and ::1 work between processes inside.
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	request, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }

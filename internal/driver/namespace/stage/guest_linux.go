@@ -31,6 +31,7 @@ func becomeGuest(config Config, status *os.File) error {
 		Workspace:  config.Workspace.Path,
 		Home:       config.Home,
 		Env:        config.Env,
+		Network:    true,
 		Notify:     seccomp.InstallNotify,
 	})
 }

@@ -2,8 +2,8 @@ package stage
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -32,7 +32,7 @@ func run(verb string, status *os.File) error {
 	case VerbNothing:
 		return nil
 	}
-	data, err := io.ReadAll(os.NewFile(configFD, "config"))
+	data, err := readConfig(verb == VerbGuest)
 	if err != nil {
 		return fmt.Errorf("cannot read the configuration: %w", err)
 	}
@@ -55,6 +55,30 @@ func run(verb string, status *os.File) error {
 			return err
 		}
 		return enter(config, data)
+	}
+}
+
+// readConfig reads the configuration to its end. The guest closes it, because
+// it holds a key and what is open is inherited; the stages keep the number
+// taken, so that nothing else gets it before they hand on the next one.
+func readConfig(last bool) ([]byte, error) {
+	var data []byte
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := unix.Read(configFD, buffer)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, err
+		case n > 0:
+			data = append(data, buffer[:n]...)
+			continue
+		case last:
+			return data, unix.Close(configFD)
+		}
+		unix.CloseOnExec(configFD)
+		return data, nil
 	}
 }
 

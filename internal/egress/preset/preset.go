@@ -1,0 +1,121 @@
+// Package preset turns "preset:npm" into network rules.
+//
+// A preset of a package manager is read from the tool's own configuration on
+// the host, so that a mirror or a company's registry is what gets allowed, and
+// nothing else; presets of model providers and code hosts are a table. The
+// package reads files and variables, runs no program and never shows the
+// passwords that registry URLs may hold. Start reading at [Expand].
+package preset
+
+import (
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Environment is where the tools' configuration is found.
+type Environment struct {
+	Getenv func(string) string
+	Home   string
+	Root   string // what / is; for tests
+	// Project is the human's own checkout, once trusted; empty otherwise. A
+	// registry that a cloned repository names would be a hole of its making.
+	Project string
+	// Lookup resolves a registry's name; may be nil. A registry in the
+	// human's own network also needs its private addresses allowed.
+	Lookup func(host string) []netip.Addr
+}
+
+// Host is the environment of this process.
+func Host() Environment {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // a machine's services have none; only system files count then
+	}
+	return Environment{Getenv: os.Getenv, Home: home, Root: "/"}
+}
+
+// Preset is what one name means here.
+type Preset struct {
+	Name    string   `json:"name"`
+	Meaning string   `json:"meaning"`
+	Rules   []string `json:"rules"`
+	From    []string `json:"from,omitempty"` // files and variables that decided, and "the tool's default"
+	Warning string   `json:"warning,omitempty"`
+	Problem string   `json:"problem,omitempty"` // what will not work, and why
+}
+
+// tool is a preset that is read from a package manager's configuration.
+//
+// To add one: a line in tools, a file with its reader, a test.
+type tool struct {
+	name, meaning string
+	read          func(*reader)
+}
+
+func tools() []tool {
+	return []tool{
+		{"apt", "Debian and Ubuntu packages, from the sources of apt", readApt},
+		{"cargo", "Rust crates, from cargo's registries", readCargo},
+		{"go", "Go modules, from GOPROXY and GOSUMDB", readGo},
+		{"npm", "npm packages, from the registries in .npmrc", readNpm},
+		{"pip", "Python packages, from pip's indexes", readPip},
+	}
+}
+
+// Expand gives the rules that a preset stands for. It fails with fault.NotFound
+// for an unknown name and fault.Unsupported when the tool's configuration names
+// nothing that could be allowed.
+func Expand(name string, env Environment) ([]string, error) {
+	for _, one := range List(env) {
+		if one.Name != name {
+			continue
+		}
+		if len(one.Rules) == 0 {
+			cause := one.Problem
+			if cause == "" {
+				cause = "the tool is not configured here"
+			}
+			return nil, fault.New(fault.Unsupported, "cannot use preset:%s: %s", name, cause).
+				WithHint("write the hosts themselves into the allow-list")
+		}
+		return one.Rules, nil
+	}
+	return nil, fault.New(fault.NotFound, "cannot find the network preset %q", name).
+		WithHint("litterbox network presets")
+}
+
+// List gives every preset with what it means in env, sorted by name.
+func List(env Environment) []Preset {
+	if env.Getenv == nil {
+		env.Getenv = func(string) string { return "" }
+	}
+	var all []Preset
+	for _, t := range tools() {
+		r := &reader{env: env, preset: Preset{Name: t.name, Meaning: t.meaning}}
+		t.read(r)
+		slices.Sort(r.preset.Rules)
+		r.preset.Rules = slices.Compact(r.preset.Rules)
+		all = append(all, r.preset)
+	}
+	for _, s := range services() {
+		all = append(all, Preset{Name: s.name, Meaning: s.meaning, Rules: strings.Fields(s.rules), Warning: s.warning})
+	}
+	slices.SortFunc(all, func(a, b Preset) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// authority joins a host and an optional port as rules have them.
+func authority(host, port string) string {
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if number, err := strconv.ParseUint(port, 10, 16); err == nil && number > 0 {
+		return host + ":" + port
+	}
+	return host
+}

@@ -1,0 +1,67 @@
+package preset
+
+import "strings"
+
+// service is a preset that is the same everywhere.
+type service struct {
+	name, meaning, rules, warning string
+}
+
+// The warnings of services where strangers have accounts: whoever can write
+// there can take data out.
+const (
+	sharedCode   = "anybody can have a repository there, so what reads it can also send data out; limit it to what is needed"
+	sharedModel  = "what is sent in prompts leaves this machine"
+	sharedModels = "anybody can publish there, so what reads it can also send data out"
+)
+
+// services is the table of model providers and code hosts.
+//
+// To add one: a line here, with hosts from the provider's own documentation.
+func services() []service {
+	return []service{
+		{"anthropic", "the Claude API", "api.anthropic.com", sharedModel},
+		{"claude-login", "signing in to Claude Code with an account", "claude.ai platform.claude.com console.anthropic.com", sharedModel},
+		{"openai", "the OpenAI API", "api.openai.com", sharedModel},
+		{"openai-login", "signing in to Codex with an account", "auth.openai.com chatgpt.com", sharedModel},
+		{"google", "the Gemini API", "generativelanguage.googleapis.com", sharedModel},
+		{"google-login", "signing in to Gemini with an account", "accounts.google.com oauth2.googleapis.com cloudcode-pa.googleapis.com", sharedModel},
+		{"mistral", "the Mistral API", "api.mistral.ai", sharedModel},
+		{"deepseek", "the DeepSeek API", "api.deepseek.com", sharedModel},
+		{"groq", "the Groq API", "api.groq.com", sharedModel},
+		{"xai", "the xAI API", "api.x.ai", sharedModel},
+		{"cohere", "the Cohere API", "api.cohere.com", sharedModel},
+		{"openrouter", "the OpenRouter API", "openrouter.ai", sharedModel},
+		{"huggingface", "models and data sets of Hugging Face", "huggingface.co *.huggingface.co *.hf.co", sharedModels},
+		{"github", "GitHub: git over https and ssh, the API, releases and raw files",
+			"github.com github.com:22 api.github.com codeload.github.com raw.githubusercontent.com objects.githubusercontent.com release-assets.githubusercontent.com github-cloud.githubusercontent.com tcp://ssh.github.com:443", sharedCode},
+		{"gitlab", "gitlab.com: git over https and ssh, and the API", "gitlab.com gitlab.com:22 registry.gitlab.com", sharedCode},
+		{"bitbucket", "Bitbucket Cloud: git over https and ssh, and the API", "bitbucket.org bitbucket.org:22 api.bitbucket.org", sharedCode},
+		{"codeberg", "Codeberg: git over https and ssh", "codeberg.org codeberg.org:22", sharedCode},
+		{"sourcehut", "sourcehut: git over https and ssh", "git.sr.ht git.sr.ht:22", sharedCode},
+		{"azure-repos", "Azure Repos: git over https and ssh", "dev.azure.com ssh.dev.azure.com:22", sharedCode},
+	}
+}
+
+// exits are domains that hold the places of many strangers: allowing one of
+// their names allows sending data to all of them.
+func exits() []string {
+	return strings.Fields(`github.com githubusercontent.com github.io gitlab.com gitlab.io bitbucket.org codeberg.org sr.ht
+		dev.azure.com huggingface.co hf.co amazonaws.com cloudfront.net googleapis.com googleusercontent.com appspot.com
+		run.app firebaseio.com web.app azurewebsites.net windows.net azureedge.net cloudflare.com workers.dev pages.dev
+		r2.dev fastly.net akamaihd.net vercel.app netlify.app herokuapp.com fly.dev onrender.com ngrok.io ngrok-free.app
+		trycloudflare.com pastebin.com gist.github.com discord.com slack.com telegram.org dropbox.com notion.so
+		digitaloceanspaces.com backblazeb2.com supabase.co`)
+}
+
+// Warning says that a host, or what a wildcard below it covers, belongs to many
+// strangers; empty when nothing is known against it.
+func Warning(host string) string {
+	host = strings.TrimPrefix(strings.ToLower(strings.TrimSuffix(host, ".")), "*.")
+	for _, exit := range exits() {
+		if host == exit || strings.HasSuffix(host, "."+exit) {
+			return "strangers have accounts at " + exit + ", so data can leave through it"
+		}
+	}
+	return ""
+}
