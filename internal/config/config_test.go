@@ -24,6 +24,9 @@ git.branch-prefix = "me/"
 container.setup-command = ["true"]
 container.env = { EDITOR = "vi", A = "user" }
 mounts.read-only = ["~/.gitignore", "/opt/shared"]
+network.default = "deny"
+network.allow = ["preset:go", "example.com"]
+network.deny = ["ads.example.com"]
 `
 
 const repositoryFile = `durability = "normal"
@@ -31,6 +34,9 @@ git.branch-prefix = ""
 container.setup-command = ["make", "setup"]
 container.env = { A = "repo", B = "repo" }
 mounts.read-only = ["/opt/shared", "/opt/sdk"]
+network.default = "allow"
+network.allow = ["EXAMPLE.com", "github.com:22"]
+network.deny = ["telemetry.example.com", "ads.example.com"]
 security.nested = true
 `
 
@@ -42,14 +48,23 @@ func TestMerge(t *testing.T) {
 			SetupCommand: []string{"make", "setup"},
 			Env:          map[string]string{"EDITOR": "vi", "A": "repo", "B": "repo"},
 		},
-		Mounts:     config.Mounts{ReadOnly: []string{"~/.gitignore", "/opt/shared"}},
+		Mounts: config.Mounts{ReadOnly: []string{"~/.gitignore", "/opt/shared"}},
+		Network: config.Network{
+			Default: "deny", Allow: []string{"preset:go", "example.com"},
+			Deny: []string{"ads.example.com", "telemetry.example.com"},
+		},
 		Durability: config.Normal,
-		Set:        []string{"container.env", "container.setup-command", "durability", "git.branch-prefix", "mounts.read-only"},
-		File:       "repo", Hash: repo.Hash,
+		Set: []string{
+			"container.env", "container.setup-command", "durability", "git.branch-prefix", "mounts.read-only",
+			"network.allow", "network.default", "network.deny",
+		},
+		File: "repo", Hash: repo.Hash,
 	}
 	trusted := untrusted
 	trusted.Mounts.ReadOnly = []string{"~/.gitignore", "/opt/shared", "/opt/sdk"}
 	trusted.Security.Nested = true
+	trusted.Network.Default = "allow"
+	trusted.Network.Allow = []string{"preset:go", "example.com", "github.com:22"}
 	trusted.Set = append(slices.Clone(untrusted.Set), "security.nested")
 
 	defaults := user
@@ -60,13 +75,25 @@ func TestMerge(t *testing.T) {
 		want       config.Config
 		withheld   []string
 	}{
-		"not trusted":            {user, repo, false, untrusted, []string{"mounts.read-only", "security.nested"}},
+		"not trusted":            {user, repo, false, untrusted, []string{"mounts.read-only", "network.default", "network.allow", "security.nested"}},
 		"trusted":                {user, repo, true, trusted, nil},
 		"no repository file":     {user, config.Config{}, false, defaults, nil},
 		"no user file":           {config.Config{}, repo, true, repo, nil},
 		"neither":                {config.Config{}, config.Config{}, true, config.Config{}, nil},
 		"nothing to trust":       {user, parse(t, "r", ""), false, withFile(user, parse(t, "r", "")), nil},
 		"the user may do it all": {parse(t, "u", "security.nested = true"), config.Config{}, false, config.Config{Security: config.Security{Nested: true}, Set: []string{"security.nested"}}, nil},
+		"an untrusted repository narrows": {
+			parse(t, "u", "network.default = 'allow'"), parse(t, "r", "network.default = 'deny'\nnetwork.deny = ['a.example']"), false,
+			withFile(
+				config.Config{Network: config.Network{Default: "deny", Deny: []string{"a.example"}}, Set: []string{"network.default", "network.deny"}},
+				parse(t, "r", "network.default = 'deny'\nnetwork.deny = ['a.example']"),
+			), nil,
+		},
+		"an untrusted repository does not widen": {
+			config.Config{}, parse(t, "r", "network.default = 'allow'\nnetwork.allow = ['a.example']"), false,
+			withFile(config.Config{}, parse(t, "r", "network.default = 'allow'\nnetwork.allow = ['a.example']")),
+			[]string{"network.default", "network.allow"},
+		},
 		"a trusted false wins": {
 			parse(t, "u", "security.nested = true"), parse(t, "r", "security.nested = false"), true,
 			withFile(config.Config{Set: []string{"security.nested"}}, parse(t, "r", "security.nested = false")), nil,
@@ -110,7 +137,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is not documented", key.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"mounts.read-only", "security.nested"}, trusted); diff != "" {
+	if diff := cmp.Diff([]string{"mounts.read-only", "network.default", "network.allow", "security.nested"}, trusted); diff != "" {
 		t.Errorf("keys that need trust (- want, + got):\n%s", diff)
 	}
 	slices.Sort(names)

@@ -62,7 +62,21 @@ func rejected() []refusal {
 		{name: "a mount twice", content: "mounts.read-only = ['/a', '/b', '/a/']", text: `line 1, column 33: cannot mount "/a/": it is there twice`},
 		{name: "a mount with a newline", content: `mounts.read-only = ["/a\nb"]`, text: `line 1, column 21: cannot mount "/a\nb": it holds a control character`},
 
-		{name: "a planned section", content: "[network]\nallow = ['*']\n[network.dns]", kind: fault.Unsupported, text: `line 1, column 2: "network" is not supported by this version yet`, hint: `delete "network": it would have no effect`},
+		{name: "an unknown default", content: "[network]\ndefault = 'ask'", text: `line 2, column 11: network.default must be "deny" or "allow", not "ask"`, hint: `default = "deny"`},
+		{name: "a rule as a string", content: "[network]\nallow = 'example.com'", text: "line 2, column 9: network.allow must be a list of strings, not a string", hint: `allow = ["example.com"]`},
+		{name: "a rule that allows everything", content: "[network]\nallow = [\n  'example.com', # fine\n  '*',\n]", text: `line 4, column 3: cannot use the network rule "*": it would match everything`, hint: `to allow everything, set default = "allow"`},
+		{name: "a bad rule inline", content: "network = { deny = ['a.example', 'b.example:0'] }", text: `line 1, column 34: cannot use the network rule "b.example:0": it has the bad port "0"`, hint: "write a number from 1 to 65535, or * for every port"},
+		{name: "a rule with an escape sequence", content: `network.allow = ["ex\u001b[2Jample/x"]`, text: `line 1, column 18: cannot use the network rule "ex\x1b[2Jample/x": a path needs http:// or https://`},
+		{name: "an empty rule", content: `network.deny = [""]`, text: `line 1, column 17: cannot use the network rule "": it is empty`, hint: "write a host, such as api.example.com"},
+		{name: "a section of the network", content: "[network.dns]", text: `line 1, column 2: unknown key "network.dns"`, hint: `did you mean "network.deny"?`},
+		{
+			name: "two bad rules", content: "[network]\nallow = ['udp://a.example']\ndeny = ['a b']",
+			text: `2 problems
+  line 2, column 10: cannot use the network rule "udp://a.example": udp needs a port (write udp://a.example:123)
+  line 3, column 9: cannot use the network rule "a b": methods need http:// or https:// (write GET https://b)`,
+		},
+
+		{name: "a planned section", content: "[limits]\nmemory = '1G'\n[limits.more]", kind: fault.Unsupported, text: `line 1, column 2: "limits" is not supported by this version yet`, hint: `delete "limits": it would have no effect`},
 		{name: "a planned section with a name", content: "[agents.claude]\ncommand = 'x'", kind: fault.Unsupported, text: `line 1, column 2: "agents" is not supported by this version yet`, hint: `delete "agents": it would have no effect`},
 		{name: "a planned key", content: "[container]\nbase-image = 'debian'", kind: fault.Unsupported, text: `line 2, column 1: "container.base-image" is not supported by this version yet`, hint: `delete "container.base-image": it would have no effect`},
 		{name: "a planned key inline", content: "container = { ports = { web = 80 } }", kind: fault.Unsupported, text: `line 1, column 15: "container.ports" is not supported by this version yet`, hint: `delete "container.ports": it would have no effect`},

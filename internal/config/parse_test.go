@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
@@ -27,6 +29,16 @@ read-only = [
   "~/.cache/../.m2",
 ]
 
+[network]
+default = "deny"
+allow = [
+  "API.example.com.", # canonical: api.example.com
+  "*.example.org:443", "10.1.2.3:5432",
+  "preset:npm",
+  "head,get https://example.com/a/",
+]
+deny = ['telemetry.example.com']
+
 [security]
 nested = true
 `
@@ -34,12 +46,20 @@ nested = true
 func TestParse(t *testing.T) {
 	t.Parallel()
 	everything := config.Config{
-		Container:  config.Container{SetupCommand: []string{"npm", "ci"}, Env: map[string]string{"NODE_ENV": "development", "EMPTY": ""}},
-		Git:        config.Git{BranchPrefix: "agent/"},
-		Mounts:     config.Mounts{ReadOnly: []string{"/opt/sdk", "~/.m2"}},
+		Container: config.Container{SetupCommand: []string{"npm", "ci"}, Env: map[string]string{"NODE_ENV": "development", "EMPTY": ""}},
+		Git:       config.Git{BranchPrefix: "agent/"},
+		Mounts:    config.Mounts{ReadOnly: []string{"/opt/sdk", "~/.m2"}},
+		Network: config.Network{
+			Default: "deny",
+			Allow:   []string{"api.example.com", "*.example.org:443", "10.1.2.3:5432", "preset:npm", "GET,HEAD https://example.com/a/"},
+			Deny:    []string{"telemetry.example.com"},
+		},
 		Security:   config.Security{Nested: true},
 		Durability: config.Strict,
-		Set:        []string{"container.env", "container.setup-command", "durability", "git.branch-prefix", "mounts.read-only", "security.nested"},
+		Set: []string{
+			"container.env", "container.setup-command", "durability", "git.branch-prefix", "mounts.read-only",
+			"network.allow", "network.default", "network.deny", "security.nested",
+		},
 	}
 	environment := config.Config{
 		Container: config.Container{Env: map[string]string{"A": "1", "B_2": "2"}},
@@ -49,20 +69,22 @@ func TestParse(t *testing.T) {
 		content string
 		want    config.Config
 	}{
-		"nothing":            {"", config.Config{}},
-		"comments":           {"# nothing\n\n", config.Config{}},
-		"empty sections":     {"[container]\n[git]\n[mounts]\n[security]\n", config.Config{}},
-		"everything":         {strings.Replace(complete, "~/.cache/../.m2", "~/.m2", 1), everything},
-		"table header":       {"[container.env]\nA = \"1\"\nB_2 = '2'\n", environment},
-		"dotted keys":        {"container.env.A = \"1\"\ncontainer.env.B_2 = \"2\"\n", environment},
-		"inline tables":      {"container = { env = { A = \"1\", B_2 = \"2\" } }", environment},
-		"dotted in a table":  {"[container]\nenv.A = \"1\"\nenv.\"B_2\" = \"2\"\n", environment},
-		"carriage returns":   {"[container.env]\r\nA = \"1\"\r\nB_2 = \"2\"\r\n", environment},
-		"an empty table":     {"[container.env]\n", config.Config{Container: config.Container{Env: map[string]string{}}, Set: []string{"container.env"}}},
-		"an empty command":   {"container.setup-command = []", config.Config{Container: config.Container{SetupCommand: []string{}}, Set: []string{"container.setup-command"}}},
-		"a false boolean":    {"security.nested = false", config.Config{Set: []string{"security.nested"}}},
-		"an empty prefix":    {"git.branch-prefix = ''", config.Config{Set: []string{"git.branch-prefix"}}},
-		"a multi-line array": {"[mounts]\nread-only = [\n\"/a\",\n\n\"/b\"]\n", config.Config{Mounts: config.Mounts{ReadOnly: []string{"/a", "/b"}}, Set: []string{"mounts.read-only"}}},
+		"nothing":             {"", config.Config{}},
+		"comments":            {"# nothing\n\n", config.Config{}},
+		"empty sections":      {"[container]\n[git]\n[mounts]\n[network]\n[security]\n", config.Config{}},
+		"everything":          {strings.Replace(complete, "~/.cache/../.m2", "~/.m2", 1), everything},
+		"table header":        {"[container.env]\nA = \"1\"\nB_2 = '2'\n", environment},
+		"dotted keys":         {"container.env.A = \"1\"\ncontainer.env.B_2 = \"2\"\n", environment},
+		"inline tables":       {"container = { env = { A = \"1\", B_2 = \"2\" } }", environment},
+		"dotted in a table":   {"[container]\nenv.A = \"1\"\nenv.\"B_2\" = \"2\"\n", environment},
+		"carriage returns":    {"[container.env]\r\nA = \"1\"\r\nB_2 = \"2\"\r\n", environment},
+		"an empty table":      {"[container.env]\n", config.Config{Container: config.Container{Env: map[string]string{}}, Set: []string{"container.env"}}},
+		"an empty command":    {"container.setup-command = []", config.Config{Container: config.Container{SetupCommand: []string{}}, Set: []string{"container.setup-command"}}},
+		"a false boolean":     {"security.nested = false", config.Config{Set: []string{"security.nested"}}},
+		"an empty prefix":     {"git.branch-prefix = ''", config.Config{Set: []string{"git.branch-prefix"}}},
+		"an empty allow-list": {"network.allow = []", config.Config{Set: []string{"network.allow"}}},
+		"a rule twice":        {"network.deny = ['a.example', 'A.example.', 'b.example']", config.Config{Network: config.Network{Deny: []string{"a.example", "b.example"}}, Set: []string{"network.deny"}}},
+		"a multi-line array":  {"[mounts]\nread-only = [\n\"/a\",\n\n\"/b\"]\n", config.Config{Mounts: config.Mounts{ReadOnly: []string{"/a", "/b"}}, Set: []string{"mounts.read-only"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,6 +140,14 @@ func FuzzParse(f *testing.F) {
 		}
 		if strings.ContainsAny(got.Git.BranchPrefix, " ~^:?*[\\\x7f\n") || strings.HasPrefix(got.Git.BranchPrefix, "-") {
 			t.Errorf("accepted the prefix %q", got.Git.BranchPrefix)
+		}
+		if d := got.Network.Default; d != "" && d != egress.Deny && d != egress.Allow {
+			t.Errorf("accepted the default %q", d)
+		}
+		for _, rule := range slices.Concat(got.Network.Allow, got.Network.Deny) {
+			if parsed, err := egress.ParseRule(rule); err != nil || parsed.String() != rule {
+				t.Errorf("accepted the rule %q, which reads as %q, %v", rule, parsed.String(), err)
+			}
 		}
 		again, err := config.Parse("f.toml", content)
 		if diff := cmp.Diff(got, again); err != nil || diff != "" {

@@ -91,6 +91,11 @@ func parseRule(text string) (r Rule, cause, hint string) {
 			return r, "it names the unknown protocol " + strconv.Quote(shorten(protocol)), "use tcp://, udp://, http:// or https://, or no protocol at all"
 		}
 	}
+	authority, _, _ := strings.Cut(text, "/")
+	if _, after, ok := strings.Cut(authority, "@"); ok {
+		host, _, _ := strings.Cut(after, ":")
+		return r, "it holds a user name", "write the host alone, with the port that is meant, as in " + host + ":22"
+	}
 	if text, cause, hint = r.cutPath(text); cause != "" {
 		return r, cause, hint
 	}
@@ -132,7 +137,7 @@ func (r *Rule) cutPath(text string) (rest, cause, hint string) {
 		return "", "a rule looks at the path only, not at a query", "leave out what follows the ?"
 	}
 	if strings.HasSuffix(path, "*") {
-		return "", "a path is a prefix and needs no *", "write " + strings.TrimRight(text, "*")
+		return "", "a path is a prefix and needs no *", "write " + r.protocol + "://" + strings.TrimRight(text, "*")
 	}
 	clean, ok := cleanPath(path)
 	if !ok {
@@ -236,7 +241,7 @@ func (r *Rule) parseNetwork(text, length string) (cause, hint string) {
 	raw, err := netip.ParseAddr(text)
 	bits, err2 := strconv.ParseUint(length, 10, 8)
 	if err != nil || err2 != nil || raw.Zone() != "" || int(bits) > raw.BitLen() || strconv.FormatUint(bits, 10) != length {
-		return "it is no valid network", "write 10.0.0.0/8 or 2001:db8::/32"
+		return "it is no valid network", "write 10.0.0.0/8, 2001:db8::/32, or with a port [2001:db8::/32]:443"
 	}
 	if raw.Is4In6() {
 		if bits < 96 {

@@ -19,7 +19,7 @@ type Info struct {
 	State      sandbox.State     `json:"state"`
 	Driver     string            `json:"driver"`
 	Isolation  sandbox.Isolation `json:"isolation"`
-	Network    string            `json:"network"` // "none" until a policy opens it
+	Network    string            `json:"network"` // "none", "3 rules" or "open"
 	Repository string            `json:"repository"`
 	CreatedAt  time.Time         `json:"created_at"`
 	ID         string            `json:"id"`

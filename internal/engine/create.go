@@ -57,11 +57,15 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 		record.BaseRef = request.Base
 	}
 	record.Milestone = record.Base
+	policy, err := e.policyOf(merged)
+	if err != nil {
+		return Creation{}, err
+	}
 	if err := e.claim(ctx, record); err != nil {
 		return Creation{}, err
 	}
 	p := &place{record: record, repo: repo, driver: d, config: merged, dir: e.Store.SandboxDir(record.ID), notes: notes}
-	if err := e.build(ctx, p, request); err != nil {
+	if err := errors.Join(p.savePolicy(policy), e.build(ctx, p, request)); err != nil {
 		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
 	}
 	if len(merged.Container.SetupCommand) > 0 {

@@ -12,13 +12,14 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// NoNetwork is what listings say while no policy can open the network.
-const NoNetwork = "none"
-
 func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State) Info {
+	network := "unknown" // a policy that cannot be read; the keeper refuses it too
+	if policy, err := (&place{record: record, dir: e.Store.SandboxDir(record.ID)}).policy(); err == nil {
+		network = summary(policy)
+	}
 	return Info{
 		Name: record.Name, Branch: record.Branch, Base: record.Base, Head: head, State: state, Driver: record.Driver,
-		Isolation: record.Isolation, Network: NoNetwork, Repository: record.Repository, CreatedAt: record.CreatedAt,
+		Isolation: record.Isolation, Network: network, Repository: record.Repository, CreatedAt: record.CreatedAt,
 		ID: record.ID, Iterations: record.Iterations, Problem: record.Problem,
 	}
 }

@@ -44,6 +44,7 @@ func Run(config Config) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot adopt orphans")
 	}
+	keepDescriptors()
 	outlive()
 	g := &guest{Config: config, started: time.Now(), children: newChildren(), stop: make(chan struct{})}
 	go g.children.reapForever()
@@ -75,6 +76,18 @@ func Run(config Config) error {
 		}
 	}
 	return g.accept()
+}
+
+// keepDescriptors keeps what the guest inherited from its children: Go marks
+// only the descriptors that it opens itself.
+func keepDescriptors() {
+	const first = 3
+	if unix.CloseRange(first, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil { // Linux 5.11
+		return
+	}
+	for fd := first; fd < 1024; fd++ {
+		unix.CloseOnExec(fd)
+	}
 }
 
 // accept serves every connection until the guest stops.

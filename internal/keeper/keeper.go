@@ -62,6 +62,7 @@ type keeper struct {
 	driver driver.Driver
 	store  *store.Store
 	link   *wire.Link
+	net    *network
 
 	mu    sync.Mutex // guards lease
 	lease *sandbox.Lease
@@ -128,6 +129,9 @@ func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
 		return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot talk to the guest"), conn.Close())
 	}
 	dir := k.order.Spec.StateDir
+	if k.net, err = openNetwork(dir); err != nil {
+		return nil, errors.Join(err, k.link.Close())
+	}
 	path := filepath.Join(dir, Socket)
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fault.Wrap(fault.Unavailable, err, "cannot replace the keeper's socket")
@@ -178,6 +182,12 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 		_ = k.link.Wait() // how the guest went does not matter, only that it did
 		close(gone)
 	}()
+	networkCtx, stopNetwork := context.WithCancel(ctx)
+	defer stopNetwork()
+	go func() {
+		// It ends with the guest; nothing gets out without it.
+		_ = k.net.serve(networkCtx, k.driver, k.driverLease())
+	}()
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -189,9 +199,14 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 	}()
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
+	saver := time.NewTicker(saveEvery)
+	defer saver.Stop()
 	var problem error
 	for {
 		select {
+		case <-saver.C:
+			problem = k.net.save() // likewise tried again
+			continue
 		case <-ticker.C:
 			// A full disk must not end a sandbox; the next beat tries again.
 			problem = k.renew(sandbox.LeaseActive)
@@ -210,7 +225,7 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 		}
 		break
 	}
-	return errors.Join(problem, listener.Close(), k.link.Close())
+	return errors.Join(problem, k.net.save(), listener.Close(), k.link.Close())
 }
 
 func (k *keeper) released() bool {
@@ -253,13 +268,24 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	_, _ = io.Copy(conn, stream) // either end closing is an ordinary end
 }
 
+// own answers an operation of the keeper itself.
 func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
-	if request.Op != OpStop {
-		_ = wire.Fail(conn, fault.New(fault.Unsupported, "this keeper does not know %q", request.Op))
+	var err error
+	switch request.Op {
+	case OpStop:
+		defer k.once.Do(func() { close(k.ended) })
+		err = k.stop(context.WithoutCancel(ctx), request.Grace)
+	case OpPolicy:
+		err = k.net.reload()
+	case OpNetwork:
+		err = k.net.save()
+	case OpFollow:
+		k.net.follow(conn)
 		return
+	default:
+		err = fault.New(fault.Unsupported, "this keeper does not know %q", request.Op)
 	}
-	defer k.once.Do(func() { close(k.ended) })
-	if err := k.stop(context.WithoutCancel(ctx), request.Grace); err != nil {
+	if err != nil {
 		_ = wire.Fail(conn, err)
 		return
 	}

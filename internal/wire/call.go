@@ -204,3 +204,8 @@ func cleanProcesses(list []Process) []Process {
 	}
 	return list
 }
+
+// Ask carries out an operation that takes and gives nothing.
+func Ask(ctx context.Context, s Stream, request Request) error {
+	return call(ctx, s, request, nil, nil, &Empty{})
+}

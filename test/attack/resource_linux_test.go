@@ -8,13 +8,17 @@ import (
 // resourceAttacks use more than their share.
 func resourceAttacks() []attack {
 	const storm = "for i in $(seq 300); do sleep 301 & done 2>/dev/null; "
+	// until waits inside for processes to have become what they shall be.
+	until := func(many string) string {
+		return "; until test $(cat /proc/[0-9]*/comm 2>/dev/null | grep -cx sleep) -ge " + many + "; do :; done"
+	}
 	return []attack{
 		{
 			Name:   "outlive a timeout by forking",
 			Threat: "a fork storm that nobody can end",
 			Control: func(w *world) {
 				w.sandbox()
-				w.Inside(box, "/bin/sh", "-c", storm)
+				w.Inside(box, "/bin/sh", "-c", storm+"true"+until("300"))
 				if got := w.sleepers(); got != 300 {
 					w.Errorf("%d processes of the storm run, want 300", got)
 				}
@@ -35,7 +39,7 @@ func resourceAttacks() []attack {
 			Threat: "processes of sessions of their own that go on after stop, on the host's time",
 			Control: func(w *world) {
 				w.sandbox()
-				w.Inside(box, "/bin/sh", "-c", "for i in $(seq 50); do setsid sleep 301 & done")
+				w.Inside(box, "/bin/sh", "-c", "for i in $(seq 50); do setsid sleep 301 & done"+until("50"))
 				if got := w.sleepers(); got != 50 {
 					w.Errorf("%d processes run, want 50", got)
 				}
@@ -43,7 +47,7 @@ func resourceAttacks() []attack {
 			Run: func(w *world) {
 				w.sandbox()
 				marker := "301." + strconv.Itoa(len(w.Secret)) + "7"
-				w.Inside(box, "/bin/sh", "-c", "for i in $(seq 50); do setsid sleep "+marker+" & done")
+				w.Inside(box, "/bin/sh", "-c", "for i in $(seq 50); do setsid sleep "+marker+" & done"+until("50"))
 				count := "pgrep -fxc 'sleep " + marker + "'"
 				if got := strings.TrimSpace(w.Shell(count).Stdout); got != "50" {
 					w.Fatalf("the host sees %s of the processes, so nothing can be proved", got)

@@ -113,10 +113,12 @@ func writeEtc(dir string, spec driver.Spec) error {
 	files := map[string]string{
 		"passwd": fmt.Sprintf("root:x:0:0:root:/root:/usr/sbin/nologin\n%s:x:%d:%d:litterbox:%s:%s\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
 			spec.User.Name, spec.User.UID, spec.User.GID, spec.Home, shell),
-		"group":       fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", spec.User.Name, spec.User.GID),
-		"hosts":       fmt.Sprintf("127.0.0.1 localhost\n::1 localhost\n127.0.1.1 %s\n", spec.Name),
-		"hostname":    spec.Name + "\n",
-		"resolv.conf": "# This sandbox has no network.\n",
+		"group":    fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", spec.User.Name, spec.User.GID),
+		"hosts":    fmt.Sprintf("127.0.0.1 localhost\n::1 localhost\n127.0.1.1 %s\n", spec.Name),
+		"hostname": spec.Name + "\n",
+		// Whatever server is asked, the guest answers; this one is the sandbox's own address.
+		"resolv.conf":   "nameserver 100.64.0.1\noptions timeout:5 attempts:2\n",
+		"nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n",
 	}
 	for name, content := range files {
 		path := filepath.Join(dir, name)

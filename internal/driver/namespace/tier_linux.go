@@ -112,7 +112,7 @@ func (Driver) Probe(stateDir string) []Finding {
 	}
 	if found := obstacles(); len(found) > 0 {
 		namespaces.OK, namespaces.Found, namespaces.Mend = false, found[0].missing, found[0].mend
-	} else if err := tryNamespaces(); err != nil {
+	} else if err := try(stage.VerbNothing); err != nil {
 		namespaces.OK, namespaces.Found = false, err.Error()
 		namespaces.Mend = "run litterbox outside of the container, or start that with --security-opt seccomp=unconfined"
 	}
@@ -125,6 +125,14 @@ func (Driver) Probe(stateDir string) []Finding {
 		landlock.Found = fmt.Sprintf("ABI %d", abi)
 	}
 	findings = append(findings, landlock)
+
+	filter := Finding{Name: "nftables", OK: true, Found: "network policies can be enforced"}
+	if namespaces.OK {
+		if err := try(stage.VerbNetwork); err != nil {
+			filter.OK, filter.Found, filter.Mend = false, "sandboxes have no network at all: "+err.Error(), "sudo modprobe nf_tables nft_redir nf_nat"
+		}
+		findings = append(findings, filter)
+	}
 
 	state := Finding{Name: "state directory", Needed: true, OK: true, Found: stateDir}
 	var fs unix.Statfs_t
@@ -139,19 +147,22 @@ func (Driver) Probe(stateDir string) []Finding {
 	return append(findings, state)
 }
 
-// tryNamespaces starts a child with everything a stage starts with; the child
-// ends at once.
-func tryNamespaces() error {
-	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+// try starts a child with the namespaces of a sandbox; it does what verb says
+// and ends.
+func try(verb string) error {
+	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET}
 	if !realRoot() {
-		attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+		attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
-	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", stage.VerbNothing}, &os.ProcAttr{Env: []string{}, Sys: attr})
+	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", verb}, &os.ProcAttr{Env: []string{}, Sys: attr})
 	if err != nil {
 		return err
 	}
-	_, err = child.Wait()
+	state, err := child.Wait()
+	if err == nil && !state.Success() {
+		err = fmt.Errorf("%s", state)
+	}
 	return err
 }

@@ -35,6 +35,7 @@ const (
 	VerbEnter    = "enter"
 	VerbGuest    = "guest"
 	VerbNothing  = "nothing" // ends at once: the namespaces could be made
+	VerbNetwork  = "network" // sets up a network and ends: nftables is there
 	VerbWait     = "wait"    // holds a user namespace until its standard input ends
 )
 

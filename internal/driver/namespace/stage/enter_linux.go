@@ -18,7 +18,7 @@ func enter(config Config, data []byte) error {
 		do   func() error
 	}{
 		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
-		{"set up the network", network},
+		{"set up the network", isolate},
 		{"set the host name", func() error { return unix.Sethostname([]byte(config.Hostname)) }},
 		{"unlock the root", func() error { return unlock(config) }},
 		// A new proc needs a fully visible proc in the same mount namespace

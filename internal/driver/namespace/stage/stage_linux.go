@@ -31,6 +31,8 @@ func run(verb string, status *os.File) error {
 		return wait()
 	case VerbNothing:
 		return nil
+	case VerbNetwork:
+		return network()
 	}
 	data, err := readConfig(verb == VerbGuest)
 	if err != nil {

@@ -1,0 +1,273 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/egress/preset"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// Network is a sandbox's policy revision in force and what was tried.
+type Network struct {
+	Revision int                  `json:"revision"`
+	Default  string               `json:"default"`
+	Allow    []egress.Rule        `json:"allow"`
+	Deny     []egress.Rule        `json:"deny"`
+	Seen     []egress.Observation `json:"seen"`
+}
+
+// PolicyRequest adds rules to a sandbox's policy.
+type PolicyRequest struct {
+	Dir   string
+	Name  string
+	Rules []string
+	Deny  bool // add to the deny list instead
+	Save  bool // also to .litterbox.toml, for sandboxes to come
+}
+
+// policyOf makes the first revision from the configuration. Presets are
+// expanded on the host, where the tools' own configuration lies.
+func (e *Engine) policyOf(c config.Config) (*egress.Policy, error) {
+	policy := &egress.Policy{Default: c.Network.Default, Revision: 1}
+	var err error
+	if policy.Allow, err = parseRules(c.Network.Allow); err != nil {
+		return nil, err
+	}
+	if policy.Deny, err = parseRules(c.Network.Deny); err != nil {
+		return nil, err
+	}
+	return expand(policy)
+}
+
+func expand(policy *egress.Policy) (*egress.Policy, error) {
+	environment := preset.Host()
+	return policy.Expand(func(name string) ([]string, error) { return preset.Expand(name, environment) })
+}
+
+func parseRules(texts []string) ([]egress.Rule, error) {
+	var rules []egress.Rule
+	for _, text := range texts {
+		rule, err := egress.ParseRule(text)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+// policy reads the revision in force; without a file it denies everything.
+func (p *place) policy() (*egress.Policy, error) {
+	policy := &egress.Policy{}
+	data, err := os.ReadFile(p.path(keeper.PolicyFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return policy, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, policy)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "cannot read the network policy of sandbox %q", p.record.Name)
+	}
+	return policy, nil
+}
+
+// savePolicy replaces the revision on disk in one step.
+func (p *place) savePolicy(policy *egress.Policy) error {
+	data, err := json.MarshalIndent(policy, "", "  ")
+	temp := p.path("." + keeper.PolicyFile)
+	if err == nil {
+		err = os.WriteFile(temp, append(data, '\n'), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(temp, p.path(keeper.PolicyFile))
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot write the network policy of sandbox %q", p.record.Name)
+	}
+	return nil
+}
+
+// tellKeeper asks a running keeper for one of its own operations. When none
+// runs there is nobody to tell, and the next one reads what is on disk.
+func (p *place) tellKeeper(ctx context.Context, op wire.Op) error {
+	stream, err := p.dial(ctx)
+	if err != nil {
+		return nil
+	}
+	defer stream.Close()
+	return wire.Ask(ctx, stream, wire.Request{Op: op})
+}
+
+// Network shows the policy of a sandbox and what programs in it have tried.
+func (e *Engine) Network(ctx context.Context, dir, name string) (Network, error) {
+	p, err := e.find(ctx, dir, name)
+	if err != nil {
+		return Network{}, err
+	}
+	return p.network(ctx)
+}
+
+func (p *place) network(ctx context.Context) (Network, error) {
+	policy, err := p.policy()
+	if err != nil {
+		return Network{}, err
+	}
+	if err := p.tellKeeper(ctx, keeper.OpNetwork); err != nil {
+		return Network{}, err
+	}
+	seen, err := egress.ReadObservations(p.path(keeper.SeenFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Network{}, err
+	}
+	view := Network{Revision: policy.Revision, Default: policy.Default, Allow: policy.Allow, Deny: policy.Deny, Seen: seen}
+	if view.Default == "" {
+		view.Default = "deny"
+	}
+	if view.Seen == nil {
+		view.Seen = []egress.Observation{}
+	}
+	return view, nil
+}
+
+// FollowNetwork calls report for everything that is tried from now on, until
+// ctx ends or the sandbox stops.
+func (e *Engine) FollowNetwork(ctx context.Context, dir, name string, report func(egress.Observation)) error {
+	p, err := e.find(ctx, dir, name)
+	if err != nil {
+		return err
+	}
+	stream, err := e.running(ctx, p, false)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	defer context.AfterFunc(ctx, func() { stream.Close() })()
+	if err := wire.WriteJSON(stream, wire.KindRequest, wire.Request{Version: wire.Version, Op: keeper.OpFollow}); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot follow the network of sandbox %q", p.record.Name)
+	}
+	for frames := wire.NewReader(stream); ; {
+		_, payload, err := frames.Next()
+		if err != nil {
+			return nil // the sandbox stopped, or the user has seen enough
+		}
+		var observation egress.Observation
+		if err := json.Unmarshal(payload, &observation); err != nil {
+			return fault.Wrap(fault.Internal, err, "cannot understand the keeper")
+		}
+		report(observation)
+	}
+}
+
+// ChangePolicy makes a new revision with more rules, in force at once for new
+// and for living connections, without restarting anything.
+func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (Network, error) {
+	rules, err := parseRules(request.Rules)
+	if err != nil {
+		return Network{}, err
+	}
+	p, err := e.find(ctx, request.Dir, request.Name)
+	if err != nil {
+		return Network{}, err
+	}
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "policy")
+	if err != nil {
+		return Network{}, err
+	}
+	defer unlock()
+	policy, err := p.policy()
+	if err != nil {
+		return Network{}, err
+	}
+	list := &policy.Allow
+	if request.Deny {
+		list = &policy.Deny
+	}
+	for _, rule := range rules {
+		if !slices.ContainsFunc(*list, func(r egress.Rule) bool { return r.String() == rule.String() }) {
+			*list = append(*list, rule)
+		}
+	}
+	policy.Revision++
+	if policy, err = expand(policy); err != nil {
+		return Network{}, err
+	}
+	if err := p.savePolicy(policy); err != nil {
+		return Network{}, err
+	}
+	if err := p.tellKeeper(ctx, keeper.OpPolicy); err != nil {
+		return Network{}, err
+	}
+	if request.Save {
+		key := "allow"
+		if request.Deny {
+			key = "deny"
+		}
+		for _, rule := range request.Rules {
+			if err := config.SaveRule(filepath.Join(p.record.Repository, config.RepositoryFile), key, rule); err != nil {
+				return Network{}, err
+			}
+		}
+	}
+	return p.network(ctx)
+}
+
+// ExplainNetwork tells what the policy says of a destination, without dialling.
+func (e *Engine) ExplainNetwork(ctx context.Context, dir, name, destination string) (egress.Explanation, error) {
+	host, port, err := egress.ParseDestination(destination)
+	if err != nil {
+		return egress.Explanation{}, err
+	}
+	p, err := e.find(ctx, dir, name)
+	if err != nil {
+		return egress.Explanation{}, err
+	}
+	policy, err := p.policy()
+	if err != nil {
+		return egress.Explanation{}, err
+	}
+	return egress.Explain(policy, host, port), nil
+}
+
+// SuggestNetwork proposes the smallest allow-list for what was denied so far.
+func (e *Engine) SuggestNetwork(ctx context.Context, dir, name string) ([]egress.Suggestion, error) {
+	p, err := e.find(ctx, dir, name)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := p.policy()
+	if err != nil {
+		return nil, err
+	}
+	view, err := p.network(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return egress.Suggest(policy, view.Seen), nil
+}
+
+// Presets lists the named rule sets and what each means on this machine.
+func (e *Engine) Presets() []preset.Preset { return preset.List(preset.Host()) }
+
+// summary is the network as listings show it.
+func summary(policy *egress.Policy) string {
+	switch {
+	case policy.Default == "allow":
+		return "open"
+	case len(policy.Allow) == 0:
+		return "none"
+	case len(policy.Allow) == 1:
+		return "1 rule"
+	}
+	return fmt.Sprintf("%d rules", len(policy.Allow))
+}

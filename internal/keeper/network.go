@@ -1,0 +1,155 @@
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// The files of a sandbox's network, in its directory.
+const (
+	PolicyFile = "policy.json"   // the revision in force, written by the engine
+	SeenFile   = "network.jsonl" // what was tried, written by the keeper
+	namesFile  = "names.json"    // which own address stands for which name
+)
+
+// The keeper's own operations on the network.
+const (
+	OpPolicy  wire.Op = "keeper.policy"  // read PolicyFile again → Empty
+	OpNetwork wire.Op = "keeper.network" // → SeenFile is up to date; Empty
+	OpFollow  wire.Op = "keeper.follow"  // observations as KindStdout frames, one JSON each, until the client goes
+)
+
+// saveEvery is how often observations go to the disk while there are new ones.
+const saveEvery = 5 * time.Second
+
+// network is the only way out of the sandbox: it answers names, decides, dials
+// and copies, by the policy in force.
+type network struct {
+	dir      string
+	policy   atomic.Pointer[egress.Policy]
+	proxy    *egress.Proxy
+	resolver *egress.Resolver
+	seen     *egress.Observations
+	changed  atomic.Bool
+}
+
+// openNetwork prepares the network of the sandbox in dir. Without a policy
+// file nothing is allowed.
+func openNetwork(dir string) (*network, error) {
+	n := &network{dir: dir, seen: egress.NewObservations(0)}
+	if err := n.reload(); err != nil {
+		return nil, err
+	}
+	names, err := egress.NewNames(filepath.Join(dir, namesFile))
+	if err != nil {
+		return nil, err
+	}
+	if err := n.seen.Load(filepath.Join(dir, SeenFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	upstream, err := egress.UpstreamFromEnv(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	observe := func(o egress.Observation) {
+		n.changed.Store(true)
+		n.seen.Add(o)
+	}
+	n.resolver = &egress.Resolver{Policy: n.policy.Load, Names: names, Observe: observe}
+	n.proxy = egress.New(egress.Options{Policy: n.policy.Load, Names: names, Upstream: upstream, Observe: observe})
+	return n, nil
+}
+
+// reload puts the revision on disk in force, also for connections that live.
+func (n *network) reload() error {
+	policy := &egress.Policy{}
+	data, err := os.ReadFile(filepath.Join(n.dir, PolicyFile))
+	if err == nil {
+		err = json.Unmarshal(data, policy)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.Wrap(fault.Unavailable, err, "cannot read the network policy")
+	}
+	n.policy.Store(policy)
+	if n.proxy != nil {
+		n.proxy.Recheck()
+	}
+	return nil
+}
+
+// serve takes what the guest hands over until the connection ends.
+func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease) error {
+	conn, err := d.Dial(ctx, lease)
+	if err != nil {
+		return err
+	}
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		return errors.Join(fault.New(fault.Unsupported, "cannot pass descriptors over this driver's wire"), conn.Close())
+	}
+	if _, err := unixConn.Write([]byte(wire.EgressHello)); err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	link := wire.NewEgress(unixConn)
+	stop := context.AfterFunc(ctx, func() { link.Close() })
+	defer stop()
+	defer link.Close()
+	for {
+		received, err := link.Receive()
+		if err != nil {
+			return err
+		}
+		switch received.Kind {
+		case wire.KindConnection:
+			go n.proxy.Handle(ctx, received.Conn, received.Connection.Destination, received.Connection.Process)
+		case wire.KindQuery:
+			// Answering is a look into tables: nothing is asked outside.
+			answer := n.resolver.Answer(received.Query.Message, received.Query.TCP)
+			if err := link.SendAnswer(received.Query.ID, answer); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// save writes what was seen when there is something new.
+func (n *network) save() error {
+	if !n.changed.Swap(false) {
+		return nil
+	}
+	return n.seen.Save(filepath.Join(n.dir, SeenFile))
+}
+
+// follow streams observations to a client until it goes away.
+func (n *network) follow(conn net.Conn) {
+	updates, cancel := n.seen.Subscribe(256)
+	defer cancel()
+	gone := make(chan struct{})
+	go func() {
+		// The client says nothing more; its end is all there is to read.
+		_, _ = conn.Read(make([]byte, 1))
+		close(gone)
+	}()
+	for {
+		select {
+		case <-gone:
+			return
+		case observation, ok := <-updates:
+			if !ok || wire.WriteJSON(conn, wire.KindStdout, observation) != nil {
+				return
+			}
+		}
+	}
+}
