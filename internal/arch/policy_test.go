@@ -32,10 +32,6 @@ branch/ignore: branch/wildmatch fault
 branch/attribute: branch/wildmatch fault
 branch: branch/attribute branch/ignore branch/wildmatch fault sandbox process
 
-# What may leave a sandbox: decided without knowing where the sandbox runs.
-egress: fault
-egress/preset: fault
-
 # Inside the sandbox. The guest is small and decides nothing.
 guest: fault wire
 

@@ -183,8 +183,18 @@ func TestDiffPutsTheUsersArgumentsInPlace(t *testing.T) {
 			t.Errorf("%q: %s", args, diff)
 		}
 	}
+	canary := filepath.Join(t.TempDir(), "canary")
+	b.show("config", "diff.external", "touch "+canary+";:")
+	if run("--ext-dif", "--stat"); exists(canary) {
+		t.Fatal("diff.external ran")
+	}
 	_, err := b.r.Diff(t.Context(), b.r.Top, b.base, tip, []string{"--ext-diff"}, branch.Streams{})
 	kind(t, err, fault.Denied, false)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func TestMilestoneKeepsWhatItSquashes(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
@@ -130,7 +131,13 @@ func (e *Engine) tell(p *place) {
 	p.notes = nil
 }
 
-func (p *place) note(notes ...string) { p.notes = append(p.notes, notes...) }
+func (p *place) note(notes ...string) {
+	for _, note := range notes {
+		if !slices.Contains(p.notes, note) {
+			p.notes = append(p.notes, note)
+		}
+	}
+}
 
 func (p *place) path(parts ...string) string {
 	return filepath.Join(append([]string{p.dir}, parts...)...)

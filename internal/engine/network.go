@@ -271,3 +271,15 @@ func summary(policy *egress.Policy) string {
 	}
 	return fmt.Sprintf("%d rules", len(policy.Allow))
 }
+
+// The network's own words, for frontends, which know no egress.
+type (
+	// Observation is one destination that was tried, with verdict and counts.
+	Observation = egress.Observation
+	// Explanation is the verdict on one destination and its reason.
+	Explanation = egress.Explanation
+	// Suggestion is a rule that would have allowed what was denied.
+	Suggestion = egress.Suggestion
+	// Preset is a named set of rules and what it means on this machine.
+	Preset = preset.Preset
+)

@@ -60,8 +60,8 @@ func TestScripts(t *testing.T) {
 		// Its removal fails the test when a sandbox left something that the
 		// user cannot remove.
 		WorkdirRoot: t.TempDir(),
-		Setup:               setup,
-		Cmds:                commands(),
+		Setup:       setup,
+		Cmds:        commands(),
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "sandbox":

@@ -71,6 +71,12 @@ type useCases interface {
 	Start(ctx context.Context, dir, name string, allowDegraded bool) (notes []string, err error)
 	Trust(ctx context.Context, dir string) (engine.TrustResult, error)
 	Doctor(ctx context.Context) (engine.Report, error)
+	Network(ctx context.Context, dir, name string) (engine.Network, error)
+	FollowNetwork(ctx context.Context, dir, name string, report func(engine.Observation)) error
+	SuggestNetwork(ctx context.Context, dir, name string) ([]engine.Suggestion, error)
+	ExplainNetwork(ctx context.Context, dir, name, destination string) (engine.Explanation, error)
+	ChangePolicy(context.Context, engine.PolicyRequest) (engine.Network, error)
+	Presets() []engine.Preset
 }
 
 // session is one invocation of the program: what its commands share.

@@ -91,10 +91,10 @@ func (c *console) notes(texts []string) {
 	}
 }
 
-// noteNoNetwork reminds a person, not a script, of what is missing inside.
-func (c *console) noteNoNetwork() {
+// noteNoNetwork tells a person, not a script, how to open the network.
+func (c *console) noteNoNetwork(name string) {
 	if _, ok := terminal(c.stderr); ok {
-		c.note("no network in this version")
+		c.note("nothing gets out of it until you say so: litterbox allow %s HOST", name)
 	}
 }
 

@@ -58,6 +58,8 @@ func runCreate(ctx context.Context, o *createOptions) error {
 		return err
 	}
 	o.console.notes(made.Notes)
-	o.console.noteNoNetwork()
+	if made.Network == "none" {
+		o.console.noteNoNetwork(made.Name)
+	}
 	return nil
 }

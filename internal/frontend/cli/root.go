@@ -8,10 +8,11 @@ import (
 
 // The groups of the first help page.
 const (
-	groupWork   = "work"
-	groupSee    = "see"
-	groupBring  = "bring"
-	groupSystem = "system"
+	groupWork    = "work"
+	groupSee     = "see"
+	groupNetwork = "network"
+	groupBring   = "bring"
+	groupSystem  = "system"
 )
 
 // newRoot builds the command tree.
@@ -49,6 +50,7 @@ its results come back as commits that you review and merge.`,
 	root.AddGroup(
 		&cobra.Group{ID: groupWork, Title: "Work in a sandbox"},
 		&cobra.Group{ID: groupSee, Title: "See what happened"},
+		&cobra.Group{ID: groupNetwork, Title: "What it may reach"},
 		&cobra.Group{ID: groupBring, Title: "Bring it home, or not"},
 		&cobra.Group{ID: groupSystem, Title: "This machine"},
 	)
@@ -57,9 +59,10 @@ its results come back as commits that you review and merge.`,
 			newCreate(s), newExec(s), newShell(s), newRun(s), newRead(s), newWrite(s), newCp(s),
 			newMilestone(s), newStop(s), newStart(s),
 		},
-		groupSee:    {newList(s), newStatus(s), newLog(s), newDiff(s)},
-		groupBring:  {newApply(s), newMerge(s), newDelete(s)},
-		groupSystem: {newTrust(s), newDoctor(s), newDemo(s), newCompletion(s), newVersion(s)},
+		groupSee:     {newList(s), newStatus(s), newLog(s), newDiff(s)},
+		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s)},
+		groupBring:   {newApply(s), newMerge(s), newDelete(s)},
+		groupSystem:  {newTrust(s), newDoctor(s), newDemo(s), newCompletion(s), newVersion(s)},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

@@ -95,7 +95,6 @@ func (o *runOptions) createMissing(ctx context.Context) error {
 		return err
 	}
 	o.console.notes(made.Notes)
-	o.console.noteNoNetwork()
 	return nil
 }
 

@@ -43,7 +43,6 @@ commit when the shell ends.`,
 }
 
 func runShell(ctx context.Context, o *execOptions) error {
-	o.console.noteNoNetwork()
 	if len(o.argv) == 0 {
 		shell, err := chooseShell(ctx, o)
 		if err != nil {

@@ -306,7 +306,7 @@ func TestNetworkNoteForPeopleOnly(t *testing.T) {
 	e := &fake{create: func(context.Context, engine.CreateRequest) (engine.Creation, error) {
 		return engine.Creation{Info: info("fix")}, nil
 	}}
-	const note = "note: no network in this version"
+	const note = "note: nothing gets out of it until you say so: litterbox allow fix HOST"
 	if got := lb(t, e, "", "create", "fix"); strings.Contains(got.Stderr, note) {
 		t.Errorf("a script is told: %q", got.Stderr)
 	}
