@@ -22,7 +22,7 @@ process: fault sandbox
 
 # Records and settings on disk.
 store: fault sandbox process
-config: fault
+config: egress fault
 payload: fault
 
 # Git. The inner packages are readers of git's own formats and know no
@@ -37,6 +37,7 @@ guest: fault wire
 
 # What may leave a sandbox: decisions, and who carries them out on the host.
 egress: fault
+egress/preset: fault
 
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
@@ -49,7 +50,7 @@ driver/drivertest: driver fault sandbox wire
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them.
 keeper: driver egress fault process sandbox store wire
-engine: branch config driver egress fault keeper process sandbox store wire
+engine: branch config driver egress egress/preset fault keeper process sandbox store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.
