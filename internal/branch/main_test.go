@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -70,8 +69,7 @@ func (s inside) run(t testing.TB) string {
 	cmd.Env = append(os.Environ(), childVariable+"="+string(encoded))
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
-	isolate(cmd, syscall.SysProcIDMap{ContainerID: 0, HostID: os.Getuid(), Size: 1},
-		syscall.SysProcIDMap{ContainerID: 0, HostID: os.Getgid(), Size: 1})
+	isolate(cmd)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("inside: %v\n%s%s", err, stderr.String(), out.String())
 	}

@@ -84,8 +84,7 @@ func (r *Repository) Diff(ctx context.Context, dir, from, to string, args []stri
 		at = len(args)
 	}
 	c.args = append(c.args, args[:at]...)
-	// Once more: the last one counts, and git takes abbreviations of the others.
-	c.args = append(c.args, "--no-ext-diff", "--no-textconv", from, to)
+	c.args = append(c.args, from, to)
 	c.args = append(c.args, args[at:]...)
 	if at == len(args) {
 		c.args = append(c.args, "--") // a file may be called like an object id

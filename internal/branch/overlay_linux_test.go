@@ -1,6 +1,7 @@
 package branch_test
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 
@@ -11,9 +12,11 @@ func mountOverlay(target, options string) error {
 	return unix.Mount("overlay", target, "overlay", 0, options)
 }
 
-func isolate(cmd *exec.Cmd, uid, gid syscall.SysProcIDMap) {
+// isolate runs cmd as root of a user namespace that knows only this user.
+func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{uid}, GidMappings: []syscall.SysProcIDMap{gid},
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 	}
 }

@@ -68,9 +68,26 @@ func (e *Engine) Trust(ctx context.Context, dir string) (TrustResult, error) {
 	if repoConfig.Hash == "" {
 		return TrustResult{}, fault.New(fault.NotFound, "cannot trust the configuration of %q: there is no %s", repo.Top, config.RepositoryFile)
 	}
-	_, grants := config.Merge(config.Config{}, repoConfig, false)
+	_, withheld := config.Merge(config.Config{}, repoConfig, false)
+	var grants []string
+	for _, key := range withheld {
+		grants = append(grants, grant(key, repoConfig))
+	}
 	if err := (config.Trust{File: e.Store.TrustFile()}).Grant(repo.CommonDir, repoConfig.Hash); err != nil {
 		return TrustResult{}, err
 	}
 	return TrustResult{Path: repo.Top + "/" + config.RepositoryFile, Hash: repoConfig.Hash, Grants: grants}, nil
+}
+
+// grant says what a key that needs trust asks for.
+func grant(key string, c config.Config) string {
+	switch key {
+	case "mounts.read-only":
+		return key + ": " + strings.Join(c.Mounts.ReadOnly, " ")
+	case "network.allow":
+		return key + ": " + strings.Join(c.Network.Allow, " ")
+	case "network.default":
+		return key + ": " + c.Network.Default
+	}
+	return key
 }

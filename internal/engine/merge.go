@@ -24,7 +24,13 @@ func (e *Engine) Diff(ctx context.Context, request DiffRequest) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p.repo.Diff(ctx, request.Dir, p.record.Base, present, request.Args, branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr})
+	exit, err := p.repo.Diff(ctx, request.Dir, p.record.Base, present, request.Args, branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr})
+	if err != nil {
+		return exit, err
+	}
+	changes, err := p.repo.ChangedAgainst(ctx, p.record.Base, present)
+	e.warn(branch.Risky(changes))
+	return exit, err
 }
 
 // present is a commit of the sandbox's present state: the branch's tip when
@@ -131,7 +137,7 @@ func (e *Engine) mergeTip(ctx context.Context, p *place, repo *branch.Repository
 	if err != nil {
 		return result, err
 	}
-	if err := approve(branch.Risky(changes), request, p.record.Name); err != nil {
+	if err := e.approve(branch.Risky(changes), request, p.record.Name); err != nil {
 		return result, err
 	}
 	if !request.RunHooks {
@@ -148,9 +154,22 @@ func (e *Engine) mergeTip(ctx context.Context, p *place, repo *branch.Repository
 	return result, err
 }
 
+// warn names changed files that could run code on the host.
+func (e *Engine) warn(risks []branch.Risk) {
+	for _, risk := range risks {
+		if e.Note != nil {
+			e.Note(fmt.Sprintf("%q can run code on this machine: %s", risk.Path, risk.Why))
+		}
+	}
+}
+
 // approve names the files that could run code on the host, and asks.
-func approve(risks []branch.Risk, request MergeRequest, name string) error {
-	if len(risks) == 0 || request.Yes {
+func (e *Engine) approve(risks []branch.Risk, request MergeRequest, name string) error {
+	if len(risks) == 0 {
+		return nil
+	}
+	if request.Yes {
+		e.warn(risks)
 		return nil
 	}
 	shown := make([]Risk, len(risks))

@@ -31,8 +31,25 @@ func (p *place) dial(ctx context.Context) (*net.UnixConn, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A keeper that is just dying still has connections in its queue; only
+	// one that lives, with a guest that answers, says so.
+	welcome := make([]byte, 1)
+	err = conn.SetReadDeadline(time.Now().Add(welcomePatience))
+	if err == nil {
+		_, err = conn.Read(welcome)
+	}
+	if err == nil {
+		err = conn.SetReadDeadline(time.Time{})
+	}
+	if err != nil || welcome[0] != keeper.Welcome {
+		return nil, errors.Join(fault.Wrap("", driver.ErrUnreachable, "cannot reach the keeper"), conn.Close())
+	}
 	return conn.(*net.UnixConn), nil
 }
+
+// welcomePatience is how long a keeper may take for its first byte. It answers
+// at once unless the machine is out of breath.
+const welcomePatience = 5 * time.Second
 
 // running makes sure that the sandbox runs and has a keeper, and returns a
 // stream for one request. Whatever it had to repair becomes a note.

@@ -35,9 +35,10 @@ type execution struct {
 	stdio *stdio
 	grace time.Duration
 
-	ended   atomic.Bool // the command's process is over: its number is not to be signalled
-	endOnce sync.Once
-	ending  chan struct{} // closed when the groups were told to end; the rest is set then
+	interrupted atomic.Int64 // when the client last sent INT or QUIT, in Unix nanoseconds
+	ended       atomic.Bool  // the command's process is over: its number is not to be signalled
+	endOnce     sync.Once
+	ending      chan struct{} // closed when the groups were told to end; the rest is set then
 
 	foreground int // the terminal's, at that time
 	deadline   time.Time
@@ -172,6 +173,7 @@ func (e *execution) run(x *exchange, r *wire.Exec) (wire.Exit, error) {
 		}
 		break
 	}
+	e.endInterrupted()
 	e.ended.Store(true)
 	in.close()
 	e.endGroups()
@@ -225,6 +227,9 @@ func (e *execution) obey(name string) {
 	case 0:
 	case unix.SIGTERM, unix.SIGHUP:
 		e.end(sig)
+	case unix.SIGINT, unix.SIGQUIT:
+		e.interrupted.Store(time.Now().UnixNano())
+		e.signal(sig)
 	default:
 		e.signal(sig)
 	}
@@ -257,6 +262,21 @@ func (e *execution) end(signals ...unix.Signal) {
 		e.killer = time.AfterFunc(e.grace, func() { e.signal(unix.SIGKILL) })
 		close(e.ending)
 	})
+}
+
+// endInterrupted ends what is left of the groups of a command that an
+// interrupt has just ended. A shell without job control makes its background
+// children ignore INT and QUIT (POSIX, Asynchronous Lists); whoever typed
+// Ctrl-C meant them too.
+func (e *execution) endInterrupted() {
+	at := e.interrupted.Load()
+	if at == 0 || time.Since(time.Unix(0, at)) > e.grace {
+		return
+	}
+	e.end()
+	for group := range e.living() {
+		_ = unix.Kill(-group, unix.SIGTERM)
+	}
 }
 
 // endGroups waits, when the groups were told to end, for the rest of them,

@@ -234,9 +234,25 @@ func (k *keeper) released() bool {
 	return k.lease.State == sandbox.LeaseReleased
 }
 
+// Welcome is the byte that a keeper sends to a client before anything else:
+// the guest has just answered. A client that is cut off before it knows that
+// nothing of its request was carried out, and may start the sandbox again.
+const Welcome = '+'
+
 // client serves one connection: one request.
 func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
+	if k.released() {
+		return // the sandbox is ending
+	}
+	stream, err := k.link.Open()
+	if err != nil {
+		return
+	}
+	defer stream.Close()
+	if _, err := conn.Write([]byte{Welcome}); err != nil {
+		return
+	}
 	reader := wire.NewReader(conn)
 	kind, payload, err := reader.Next()
 	if err != nil || kind != wire.KindRequest {
@@ -250,12 +266,6 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 		k.own(ctx, conn, request)
 		return
 	}
-	stream, err := k.link.Open()
-	if err != nil {
-		_ = wire.Fail(conn, fault.Wrap("", driver.ErrUnreachable, "cannot reach the guest"))
-		return
-	}
-	defer stream.Close()
 	if wire.WriteFrame(stream, kind, payload) != nil {
 		return
 	}

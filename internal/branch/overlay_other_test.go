@@ -1,0 +1,13 @@
+//go:build !linux
+
+package branch_test
+
+import (
+	"errors"
+	"os/exec"
+)
+
+// overlayfs is Linux; elsewhere the tests only have to compile.
+func mountOverlay(string, string) error { return errors.ErrUnsupported }
+
+func isolate(*exec.Cmd) {}

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/egress"
+)
+
+// Document is the reference page of the configuration, in Markdown:
+// docs/reference/configuration.md. It is made from the schema, so that it
+// cannot name a key that does nothing, or leave one out.
+func Document() string {
+	var b strings.Builder
+	b.WriteString(`# Configuration
+
+<!-- Made by: go test ./internal/config -run Document -update -->
+
+Two files are read, both in [TOML](https://toml.io):
+
+- ` + "`" + RepositoryFile + "`" + ` at the top of the repository, in your own checkout; never the one in a sandbox. It came with a clone, so what reaches the host or opens the network counts only after ` + "`litterbox trust`" + `, which holds for exactly that content.
+- ` + "`$XDG_CONFIG_HOME/litterbox/config.toml`" + `, or ` + "`~/.config/litterbox/config.toml`" + `: your own, always trusted. Every key is possible there too; the repository's value goes above it.
+
+A key that is unknown, of the wrong type or not acted upon yet is an error with line and column, not a line that does nothing. A symbolic link in the place of the repository's file is refused, and so is a file above ` + fmt.Sprintf("%d KiB", MaxSize>>10) + `.
+
+` + "```toml" + `
+durability = "strict"
+
+[container]
+setup-command = ["npm", "ci"]
+env = { NODE_ENV = "development" }
+
+[network]
+allow = ["api.example.com", "github.com:22", "preset:npm"]
+` + "```" + `
+
+## Keys
+
+| key | type | from a repository |
+|---|---|---|
+`)
+	for _, key := range schema() {
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", key.Name, anchor(key.Name), key.Type, key.trust())
+	}
+	for _, key := range schema() {
+		fmt.Fprintf(&b, "\n### `%s`\n\n%s\n", key.Name, key.Meaning)
+	}
+
+	b.WriteString("\n## Network rules\n\nA rule in `network.allow` or `network.deny` is one of these. Deny wins, whatever the order.\n\n| rule | what it names |\n|---|---|\n")
+	for _, row := range ruleRows() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", row.rule, row.names)
+	}
+	b.WriteString(`
+In a deny list a missing port means every port, and a missing protocol every protocol. A name that resolves to a private, loopback, link-local or metadata address is refused unless that address has a rule of its own.
+
+## Not yet
+
+These names are part of the design and refused until a version acts on them:
+
+`)
+	for _, path := range planned() {
+		fmt.Fprintf(&b, "- `%s`\n", dotted(path))
+	}
+	return b.String()
+}
+
+// trust says what a key is worth in a repository's file.
+func (k key) trust() string {
+	switch {
+	case !k.NeedsTrust:
+		return "counts"
+	case k.TrustFor != "":
+		return fmt.Sprintf("`%q` after `litterbox trust`", k.TrustFor)
+	}
+	return "after `litterbox trust`"
+}
+
+// anchor is the name that Markdown viewers give to a heading of code.
+func anchor(heading string) string {
+	return strings.ReplaceAll(strings.ToLower(heading), ".", "")
+}
+
+type ruleRow struct{ rule, names string }
+
+// ruleRows explains the syntax that egress.ParseRule reads.
+func ruleRows() []ruleRow {
+	return []ruleRow{
+		{"api.example.com", "that host, ports 443 and 80; TLS and HTTP must be meant for it"},
+		{"*.example.org:443", "every name below it, one or more labels; not `example.org` itself"},
+		{"github.com:22", "any protocol over TCP on that port"},
+		{"example.com:*", "every port"},
+		{"10.1.2.3:5432", "an address"},
+		{"10.0.0.0/8", "a network; `[2001:db8::/32]:443` with a port"},
+		{egress.TCP + "://ssh.example.com:443", "TCP that nobody looks into"},
+		{egress.UDP + "://time.example.com:123", "UDP, which needs a port"},
+		{egress.HTTPS + "://example.com/public/", "only requests below that path"},
+		{"GET,HEAD " + egress.HTTPS + "://api.example.com/repos/me/", "only those methods there"},
+		{"preset:npm", "the registries of a package manager, from its own configuration; `litterbox network presets` lists them"},
+	}
+}
