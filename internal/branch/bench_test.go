@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
 )
 
 // Commit of ten changed files must cost the same in a small and a large
@@ -62,4 +64,30 @@ func benchBox(b *testing.B, files int) *box {
 		}
 	}
 	return x
+}
+
+// The first checkout of a tree, beside git's own.
+func BenchmarkCheckout(b *testing.B) {
+	dir := repository(b)
+	for i := range 15_000 {
+		write(b, dir, fmt.Sprintf("d%d/f%d", i%200, i), fmt.Sprintln(i))
+	}
+	sh(b, dir, "git add -A; git -c gc.auto=0 commit -qm many; git repack -adq")
+	r := open(b, dir)
+	place, n := b.TempDir(), 0
+	b.Run("Tree", func(b *testing.B) {
+		for b.Loop() {
+			n++
+			cache := branch.Cache{Dir: filepath.Join(place, fmt.Sprint(n))}
+			if _, err := cache.Tree(b.Context(), r, r.HeadTree, branch.Owner{}, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("git-worktree-add", func(b *testing.B) {
+		for b.Loop() {
+			n++
+			git(b, dir, "worktree", "add", "-q", "--detach", filepath.Join(place, fmt.Sprint(n)))
+		}
+	})
 }

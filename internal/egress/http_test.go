@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +32,7 @@ func hello(rw http.ResponseWriter, r *http.Request) {
 // web places an HTTP server; its certificate is for example.com.
 func (w *world) web(addr string, secure bool, handler http.HandlerFunc) *httptest.Server {
 	s := httptest.NewUnstartedServer(handler)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // many handshakes here are meant to break
 	if secure {
 		s.EnableHTTP2 = true
 		s.StartTLS()

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/net/publicsuffix"
 )
 
 // siblings is how many names below one domain make a wildcard worth offering.
@@ -25,9 +23,9 @@ type Suggestion struct {
 // would have allowed what seen says was denied. It leaves out what a deny rule
 // stands against, what the policy allows by now, and what no rule helps
 // (a server name that did not agree, the metadata services of clouds). Three or
-// more names directly below one domain become one wildcard, unless anybody can
-// get a name there.
-func Suggest(p *Policy, seen []Observation) []Suggestion {
+// more names directly below one domain become one wildcard, unless shared says
+// that strangers have names there too, as below github.io.
+func Suggest(p *Policy, seen []Observation, shared func(domain string) bool) []Suggestion {
 	found := map[string]*Suggestion{}
 	for _, o := range seen {
 		if o.Verdict != Denied {
@@ -44,7 +42,7 @@ func Suggest(p *Policy, seen []Observation) []Suggestion {
 			found[rule].Covers = append(found[rule].Covers, what)
 		}
 	}
-	group(found)
+	group(found, shared)
 	var list []Suggestion
 	for _, rule := range slices.Sorted(maps.Keys(found)) {
 		slices.Sort(found[rule].Covers)
@@ -88,7 +86,7 @@ func (p *Policy) suggestOne(o Observation) (rule, what, warning string) {
 }
 
 // group replaces rules for siblings by a wildcard, and drops what it covers.
-func group(found map[string]*Suggestion) {
+func group(found map[string]*Suggestion, shared func(domain string) bool) {
 	below := map[string][]string{} // wildcard rule to the rules it replaces
 	for text := range found {
 		rule, err := ParseRule(text)
@@ -96,11 +94,8 @@ func group(found map[string]*Suggestion) {
 			continue
 		}
 		_, parent, ok := strings.Cut(rule.host, ".")
-		if !ok || !strings.Contains(parent, ".") {
+		if !ok || !strings.Contains(parent, ".") || shared(parent) {
 			continue
-		}
-		if suffix, _ := publicsuffix.PublicSuffix(parent); suffix == parent {
-			continue // anybody can have a name there, as below github.io
 		}
 		rule.host, rule.wildcard = parent, true
 		below[rule.String()] = append(below[rule.String()], text)

@@ -253,7 +253,8 @@ func (e *Engine) SuggestNetwork(ctx context.Context, dir, name string) ([]egress
 	if err != nil {
 		return nil, err
 	}
-	return egress.Suggest(policy, view.Seen), nil
+	anybodys := func(domain string) bool { return preset.Warning(domain) != "" }
+	return egress.Suggest(policy, view.Seen, anybodys), nil
 }
 
 // Presets lists the named rule sets and what each means on this machine.

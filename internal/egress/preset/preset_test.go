@@ -165,6 +165,14 @@ func TestList(t *testing.T) {
 	}
 }
 
+func TestShared(t *testing.T) {
+	for domain, want := range map[string]bool{"com": true, "co.uk": true, "github.io": true, "s3.amazonaws.com": true, "github.com": true, "example.com": false, "cdn.example.com": false} {
+		if got := preset.Shared(domain); got != want {
+			t.Errorf("%s is shared: %v, want %v", domain, got, want)
+		}
+	}
+}
+
 func TestWarning(t *testing.T) {
 	for host, want := range map[string]bool{"github.com": true, "API.GitHub.com.": true, "*.amazonaws.com": true, "b.s3.amazonaws.com": true, "example.com": false, "notgithub.com": false} {
 		if got := preset.Warning(host); (got != "") != want {

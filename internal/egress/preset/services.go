@@ -1,6 +1,10 @@
 package preset
 
-import "strings"
+import (
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+)
 
 // service is a preset that is the same everywhere.
 type service struct {
@@ -64,4 +68,14 @@ func Warning(host string) string {
 		}
 	}
 	return ""
+}
+
+// Shared tells whether strangers can have names directly below domain: whether
+// it is a public suffix (publicsuffix.org), as com and github.io are, or one of
+// the exits. No wildcard should be proposed there. It stands here because the
+// list's package brings net/http with it, which the process that carries
+// connections does without.
+func Shared(domain string) bool {
+	suffix, _ := publicsuffix.PublicSuffix(domain)
+	return suffix == domain || Warning(domain) != ""
 }

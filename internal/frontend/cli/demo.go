@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -184,10 +185,26 @@ func (d *demo) attack(ctx context.Context) error {
 	if err != nil {
 		home = "/root"
 	}
+	// A server of our own on this machine: reaching it would be enough, and
+	// trying harms nobody.
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot open a server to be reached or not")
+	}
+	defer server.Close()
+	go func() {
+		for {
+			conn, err := server.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
 	for _, command := range [][]string{
 		{"ls", filepath.Join(home, ".ssh")},
 		{"touch", "/etc/litterbox-demo"},
-		{"git", "ls-remote", "git://1.1.1.1/"},
+		{"git", "ls-remote", "git://" + server.Addr().String() + "/"}, // this machine's loopback
 		{"cat", "names"}, // made by greet a moment ago
 	} {
 		args := append([]string{"exec", "tidy", "--"}, command...)

@@ -1,0 +1,7 @@
+package payload
+
+// Functions that are tested directly.
+var (
+	Executable = executable
+	Unpack     = unpack
+)
