@@ -50,7 +50,7 @@ func BenchmarkImportNothing(b *testing.B) {
 	}
 }
 
-func benchBox(b *testing.B, files int) *box {
+func benchBox(b testing.TB, files int) *box {
 	b.Helper()
 	dir := repository(b)
 	for i := range files {

@@ -398,7 +398,7 @@ func TestLargeFileStorageKeepsTheContent(t *testing.T) {
 // Many commits leave few packs, and every object stays.
 func TestConsolidate(t *testing.T) {
 	b := newBox(t, repository(t), "fix")
-	for i := range 45 {
+	for i := range 170 {
 		write(t, b.upper, "counter", strings.Repeat("x", i))
 		if result := b.importNow(); result.Consolidate {
 			if err := b.r.Consolidate(t.Context(), b.state); err != nil {
@@ -407,11 +407,11 @@ func TestConsolidate(t *testing.T) {
 		}
 	}
 	packs, err := filepath.Glob(filepath.Join(b.r.CommonDir, "objects/pack/*.pack"))
-	if err != nil || len(packs) > 20 {
+	if err != nil || len(packs) > 12 {
 		t.Fatalf("%d packs, %v", len(packs), err)
 	}
 	b.show("fsck", "--full", "--strict")
-	if n := b.show("rev-list", "--count", "fix", "^main"); n != "45" {
+	if n := b.show("rev-list", "--count", "fix", "^main"); n != "170" {
 		t.Fatalf("%s commits", n)
 	}
 	b.show("gc", "-q") // the user's own

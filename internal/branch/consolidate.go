@@ -1,49 +1,62 @@
 package branch
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
 // packsSuffix is the file beside the delta in which git notes each pack it
-// wrote for the sandbox, one line each (fast-import --export-pack-edges).
+// wrote for the sandbox, one line each (fast-import --export-pack-edges):
+// "<path>.pack: <commits>". Packs that were joined are noted as "<path>.pack: joined".
 const packsSuffix = ".packs"
 
 const (
-	// ownPacks is how many packs one sandbox may leave before they are joined.
-	ownPacks = 20
-	// allPacks is how many packs a repository may have before that; the user's
-	// gc.autoPackLimit is 50.
+	// freshPacks is how many packs of single commits one sandbox may leave
+	// before they are joined, and joinedPacks how many of those.
+	freshPacks  = 20
+	joinedPacks = 8
+	// allPacks is how many packs a repository may have before fewer suffice; the
+	// user's gc.autoPackLimit is 50.
 	allPacks = 40
-	// settledPack is the size in bytes from which a joined pack is left alone.
+	// settledPack is the size in bytes from which a joined pack is left alone,
+	// hugePack that from which any is.
 	settledPack = 16 << 20
-	// hugePack is the size in bytes from which a pack is not touched at all.
-	hugePack = 256 << 20
+	hugePack    = 256 << 20
 )
 
-// ownedPacks lists the packs in the note that still exist. The user's own git
-// may have packed them elsewhere.
-func (r *Repository) ownedPacks(state string) []string {
+// owned are the packs that imports left for one sandbox.
+type owned struct{ fresh, joined []string }
+
+// ownedPacks reads the note and lists what still exists: the user's own git
+// may have packed it elsewhere.
+func (r *Repository) ownedPacks(state string) owned {
+	var packs owned
 	note, err := os.ReadFile(state + packsSuffix)
 	if err != nil {
-		return nil
+		return packs
 	}
-	var packs []string
 	seen := map[string]bool{}
 	for line := range strings.Lines(string(note)) {
-		path, _, ok := strings.Cut(line, ".pack:")
+		path, rest, ok := strings.Cut(line, ".pack:")
 		name := filepath.Base(path)
 		if !ok || seen[name] || !strings.HasPrefix(name, "pack-") || !isOid(name[len("pack-"):]) {
 			continue
 		}
 		seen[name] = true
-		if info, err := os.Stat(r.packPath(name, ".pack")); err == nil && info.Size() < hugePack {
-			packs = append(packs, name)
+		info, err := os.Stat(r.packPath(name, ".pack"))
+		switch {
+		case err != nil || info.Size() >= hugePack:
+		case strings.TrimSpace(rest) != "joined":
+			packs.fresh = append(packs.fresh, name)
+		case info.Size() < settledPack:
+			packs.joined = append(packs.joined, name)
 		}
 	}
 	return packs
@@ -56,17 +69,20 @@ func (r *Repository) packPath(name, extension string) string {
 // written looks after the pack that an import left, and tells whether it is
 // time to join packs.
 func (r *Repository) written(state string) bool {
-	packs := r.ownedPacks(state)
+	packs := r.ownedPacks(state).fresh
 	if len(packs) > 0 {
 		last := packs[len(packs)-1]
 		startWriteback(r.packPath(last, ".pack"))
 		startWriteback(r.packPath(last, ".idx"))
 	}
-	if len(packs) >= ownPacks {
+	if len(packs) >= freshPacks {
 		return true
 	}
+	if len(packs) < freshPacks/4 {
+		return false
+	}
 	all, err := os.ReadDir(filepath.Join(r.CommonDir, "objects", "pack"))
-	if err != nil || len(packs) < ownPacks/4 {
+	if err != nil {
 		return false
 	}
 	count := 0
@@ -81,34 +97,62 @@ func (r *Repository) written(state string) bool {
 // Consolidate joins the small packs that imports left for one sandbox, so that
 // they neither slow git down nor trip the user's gc.auto. Objects are never
 // lost: the old packs go only after the new one stands. The caller holds the
-// sandbox's lock.
+// sandbox's lock. It takes about 50 ms in a large repository.
 func (r *Repository) Consolidate(ctx context.Context, state string) error {
 	packs := r.ownedPacks(state)
-	if len(packs) < 2 {
+	if len(packs.fresh) < 2 {
 		return nil
 	}
-	c := r.git("pack-objects", "--stdin-packs", "--delta-base-offset", "--no-reuse-object", "-q",
-		filepath.Join(r.CommonDir, "objects", "pack", "pack"))
-	c.stdin = strings.NewReader(strings.Join(packs, ".pack\n") + ".pack\n")
-	out, err := c.output(ctx)
+	// What imports wrote is not compressed yet.
+	name, err := r.join(ctx, packs.fresh, "--no-reuse-object")
 	if err != nil {
-		return fault.Wrap("", err, "cannot join the packs of the sandbox")
+		return err
 	}
-	joined := "pack-" + string(bytes.TrimSpace(out))
-	info, err := os.Stat(r.packPath(joined, ".idx"))
-	if err != nil || !isOid(strings.TrimPrefix(joined, "pack-")) {
-		return fault.Wrap(fault.Internal, err, "cannot find the joined pack")
+	joined := append(packs.joined, name)
+	if err := r.replace(state, joined, packs.fresh); err != nil || len(joined) < joinedPacks {
+		return err
 	}
+	if name, err = r.join(ctx, joined); err != nil {
+		return err
+	}
+	return r.replace(state, []string{name}, joined)
+}
+
+// join makes one pack of several and gives its name.
+func (r *Repository) join(ctx context.Context, packs []string, flags ...string) (string, error) {
+	objects, err := r.objectsOf(packs)
+	if err != nil {
+		return "", err
+	}
+	// A plain list: --stdin-packs (git 2.32) would walk the whole tree of every
+	// commit, 110 ms at 100,000 files.
+	c := r.git(append([]string{"pack-objects", "--delta-base-offset", "-q"}, flags...)...)
+	c.args = append(c.args, filepath.Join(r.CommonDir, "objects", "pack", "pack"))
+	c.stdin = strings.NewReader(objects)
+	out, err := c.line(ctx)
+	if err != nil {
+		return "", fault.Wrap("", err, "cannot join the packs of the sandbox")
+	}
+	name := "pack-" + out
+	if _, err := os.Stat(r.packPath(name, ".idx")); err != nil || !isOid(out) {
+		return "", fault.Wrap(fault.Internal, err, "cannot find the joined pack")
+	}
+	return name, nil
+}
+
+// replace notes the packs that stay and removes the ones they were made of. The
+// note comes first: a crash after it leaves packs that nobody needs, which is
+// harmless.
+func (r *Repository) replace(state string, joined, old []string) error {
 	note := ""
-	if info, err = os.Stat(r.packPath(joined, ".pack")); err == nil && info.Size() < settledPack {
-		note = r.packPath(joined, ".pack") + ": \n"
+	for _, name := range joined {
+		note += r.packPath(name, ".pack") + ": joined\n"
 	}
-	// The note first: a crash after it leaves the old packs, which is harmless.
 	if err := os.WriteFile(state+packsSuffix, []byte(note), 0o600); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot write %q", state+packsSuffix)
 	}
-	for _, name := range packs {
-		if name == joined {
+	for _, name := range old {
+		if slices.Contains(joined, name) {
 			continue
 		}
 		// The index first, as git does: a pack without one is not used, an
@@ -120,4 +164,31 @@ func (r *Repository) Consolidate(ctx context.Context, state string) error {
 		}
 	}
 	return nil
+}
+
+// objectsOf lists the objects of packs from their indexes, one on each line:
+// gitformat-pack(5), version 2.
+func (r *Repository) objectsOf(packs []string) (string, error) {
+	const header, fanout = 8, 256 * 4
+	var list strings.Builder
+	for _, name := range packs {
+		index, err := os.ReadFile(r.packPath(name, ".idx"))
+		if err != nil {
+			return "", fault.Wrap(fault.Unavailable, err, "cannot read the index of a pack")
+		}
+		if len(index) < header+fanout || string(index[:header]) != "\xfftOc\x00\x00\x00\x02" {
+			return "", fault.New(fault.Unsupported, "cannot read the index of the pack %q: unknown version", name)
+		}
+		count := int(binary.BigEndian.Uint32(index[header+fanout-4:]))
+		names, size := index[header+fanout:], r.hexLen()/2
+		if count > len(names)/size {
+			return "", fault.New(fault.Internal, "cannot read the index of the pack %q: it is too short", name)
+		}
+		for ; count > 0; count-- {
+			list.WriteString(hex.EncodeToString(names[:size]))
+			list.WriteByte('\n')
+			names = names[size:]
+		}
+	}
+	return list.String(), nil
 }

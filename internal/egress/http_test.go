@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -329,4 +330,37 @@ func TestRequestsInsideTLS(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answers (-want +got):\n%s", diff)
 	}
+}
+
+// The limit on heads ends with the head: what was admitted may be silent for
+// longer. Time has to pass for that.
+func TestSilenceAfterTheHead(t *testing.T) {
+	const limit = 200 * time.Millisecond
+	w := newWorld(t, egress.Options{HeadTimeout: limit}, "example.com")
+	w.host("example.com", internet)
+	s := w.web(internet+":443", true, hello)
+	w.serve(internet+":80", switching(t))
+
+	secure := tls.Client(w.openName("example.com", 443), &tls.Config{InsecureSkipVerify: true, ServerName: s.Certificate().DNSNames[0]})
+	if err := secure.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	upgraded := w.openName("example.com", 80)
+	write(t, upgraded, "GET /chat"+websocket)
+	readUntil(t, upgraded, "first")
+	kept := w.openName("example.com", 80)
+	write(t, kept, "GET /a HTTP/1.1\r\nHost: example.com\r\n\r\n")
+	readUntil(t, kept, "plain")
+	uploading := w.openName("example.com", 80)
+	write(t, uploading, "POST /a HTTP/1.1\r\nHost: example.com\r\nContent-Length: 4\r\n\r\nab")
+
+	<-time.After(3 * limit)
+	write(t, secure, "GET /a HTTP/1.1\r\nHost: example.com\r\n\r\n")
+	readUntil(t, secure, "/a ")
+	write(t, upgraded, "x")
+	readUntil(t, upgraded, "x")
+	write(t, kept, "GET /a HTTP/1.1\r\nHost: example.com\r\n\r\n")
+	readUntil(t, kept, "plain")
+	write(t, uploading, "cd")
+	readUntil(t, uploading, "plain")
 }

@@ -86,6 +86,56 @@ func TestServerName(t *testing.T) {
 	}
 }
 
+// extended adds an extension to the end of a ClientHello in one record.
+func extended(hello []byte, extension ...byte) []byte {
+	h := append([]byte(nil), hello...)
+	grow := func(at, width int) {
+		n := 0
+		for i := range width {
+			n = n<<8 | int(h[at+i])
+		}
+		n += len(extension)
+		for i := range width {
+			h[at+i] = byte(n >> (8 * (width - 1 - i)))
+		}
+	}
+	grow(3, 2) // the record
+	grow(6, 3) // the message
+	at := 5 + 4 + 34
+	at += 1 + int(h[at])                   // session
+	at += 2 + int(h[at])<<8 + int(h[at+1]) // suites
+	at += 1 + int(h[at])                   // compression
+	grow(at, 2)
+	return append(h, extension...)
+}
+
+func TestServerNameRefuses(t *testing.T) {
+	plain := hellos()["a.example"]
+	grease := extended(plain, 0xfe, 0x0d, 0, 3, 0, 1, 2)
+	if name, complete, cause := egress.ServerName(grease); name != "a.example" || !complete {
+		t.Errorf("with an encrypted ClientHello: %q, %v, %s", name, complete, cause)
+	}
+	for what, hello := range map[string][]byte{
+		"a second name":         extended(plain, 0, 0, 0, 6, 0, 4, 0, 0, 1, 'b'),
+		"an extension twice":    extended(grease, 0xfe, 0x0d, 0, 0),
+		"two names in one":      extended(hellos()[""], 0, 0, 0, 10, 0, 8, 0, 0, 1, 'a', 0, 0, 1, 'b'),
+		"an empty name":         extended(hellos()[""], 0, 0, 0, 5, 0, 3, 0, 0, 0),
+		"a name of other type":  extended(hellos()[""], 0, 0, 0, 6, 0, 4, 1, 0, 1, 'a'),
+		"a name and a rest":     extended(hellos()[""], 0, 0, 0, 7, 0, 4, 0, 0, 1, 'a', 9),
+		"half an extension":     extended(plain, 0xfe),
+		"an endless extension":  extended(plain, 0xfe, 0x0d, 0xff, 0xff),
+		"two messages":          resplit(append(append([]byte(nil), plain...), plain[5:]...), 1<<14),
+		"another message":       {22, 3, 1, 0, 4, 2, 0, 0, 0},
+		"an empty record":       {22, 3, 1, 0, 0},
+		"a message without end": {22, 3, 1, 0, 4, 1, 0xff, 0xff, 0xff},
+		"an old version":        {22, 2, 0, 0, 4},
+	} {
+		if name, complete, cause := egress.ServerName(hello); complete || cause == "" {
+			t.Errorf("%s: read as %q", what, name)
+		}
+	}
+}
+
 // Where crypto/tls finds a server name, we find the same or refuse.
 func FuzzServerName(f *testing.F) {
 	for _, hello := range hellos() {

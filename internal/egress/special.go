@@ -7,7 +7,7 @@ import "net/netip"
 // address: otherwise an allowed name whose owner points it at 127.0.0.1 would
 // open this machine and its network.
 type special struct {
-	prefix string
+	prefix netip.Prefix
 	what   string
 	single bool // only a rule for the single address opens it, no range does
 }
@@ -19,63 +19,70 @@ type special struct {
 // To add one: a line here; a rule that allows it needs nothing else.
 func specials() []special {
 	return []special{
-		{"169.254.169.254/32", "the metadata service of a cloud machine", true},
-		{"169.254.170.2/32", "the credentials service of a container", true},
-		{"169.254.170.23/32", "the credentials service of a container", true},
-		{"100.100.100.200/32", "the metadata service of a cloud machine", true},
-		{"192.0.0.192/32", "the metadata service of a cloud machine", true},
-		{"168.63.129.16/32", "the host agent of a cloud machine", true},
-		{"fd00:ec2::254/128", "the metadata service of a cloud machine", true},
-		{"fd00:ec2::23/128", "the credentials service of a container", true},
-		{"fd20:ce::254/128", "the metadata service of a cloud machine", true},
-		{"0.0.0.0/8", "this machine", true},
-		{"127.0.0.0/8", "loopback", false},
-		{"10.0.0.0/8", "a private network", false},
-		{"172.16.0.0/12", "a private network", false},
-		{"192.168.0.0/16", "a private network", false},
-		{"100.64.0.0/10", "a carrier's or overlay network", false},
-		{"169.254.0.0/16", "link-local", false},
-		{"192.0.0.0/24", "reserved for protocols", false},
-		{"192.88.99.0/24", "a tunnel relay", false},
-		{"198.18.0.0/15", "reserved for benchmarks, and for the names of sandboxes", false},
-		{"224.0.0.0/4", "multicast", false},
-		{"240.0.0.0/4", "reserved or broadcast", false},
-		{"::/128", "this machine", true},
-		{"::1/128", "loopback", false},
-		{"::/96", "an IPv4 address in an old spelling", false},
-		{"64:ff9b:1::/48", "a local translation network", false},
-		{"100::/64", "discarded by routers", false},
-		{"2001::/23", "a tunnel or reserved for protocols", false},
-		{"2002::/16", "a tunnel", false},
-		{"5f00::/16", "reserved for segment routing", false},
-		{"fc00::/7", "a private network", false},
-		{"fe80::/10", "link-local", false},
-		{"fec0::/10", "a private network", false},
-		{"ff00::/8", "multicast", false},
+		{v4(32, 169, 254, 169, 254), "the metadata service of a cloud machine", true},
+		{v4(32, 169, 254, 170, 2), "the credentials service of a container", true},
+		{v4(32, 169, 254, 170, 23), "the credentials service of a container", true},
+		{v4(32, 100, 100, 100, 200), "the metadata service of a cloud machine", true},
+		{v4(32, 192, 0, 0, 192), "the metadata service of a cloud machine", true},
+		{v4(32, 168, 63, 129, 16), "the host agent of a cloud machine", true},
+		{v6(128, 0xfd00, 0xec2, 0x0, 0x0, 0x0, 0x0, 0x0, 0x254), "the metadata service of a cloud machine", true},
+		{v6(128, 0xfd00, 0xec2, 0x0, 0x0, 0x0, 0x0, 0x0, 0x23), "the credentials service of a container", true},
+		{v6(128, 0xfd20, 0xce, 0x0, 0x0, 0x0, 0x0, 0x0, 0x254), "the metadata service of a cloud machine", true},
+		{v4(8, 0, 0, 0, 0), "this machine", true},
+		{v4(8, 127, 0, 0, 0), "loopback", false},
+		{v4(8, 10, 0, 0, 0), "a private network", false},
+		{v4(12, 172, 16, 0, 0), "a private network", false},
+		{v4(16, 192, 168, 0, 0), "a private network", false},
+		{v4(10, 100, 64, 0, 0), "a carrier's or overlay network", false},
+		{v4(16, 169, 254, 0, 0), "link-local", false},
+		{v4(24, 192, 0, 0, 0), "reserved for protocols", false},
+		{v4(24, 192, 88, 99, 0), "a tunnel relay", false},
+		{v4(15, 198, 18, 0, 0), "reserved for benchmarks, and for the names of sandboxes", false},
+		{v4(4, 224, 0, 0, 0), "multicast", false},
+		{v4(4, 240, 0, 0, 0), "reserved or broadcast", false},
+		{v6(128), "this machine", true},
+		{v6(128, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x1), "loopback", false},
+		{v6(96), "an IPv4 address in an old spelling", false},
+		{v6(48, 0x64, 0xff9b, 0x1), "a local translation network", false},
+		{v6(64, 0x100), "discarded by routers", false},
+		{v6(23, 0x2001), "a tunnel or reserved for protocols", false},
+		{v6(16, 0x2002), "a tunnel", false},
+		{v6(16, 0x5f00), "reserved for segment routing", false},
+		{v6(7, 0xfc00), "a private network", false},
+		{v6(10, 0xfe80), "link-local", false},
+		{v6(10, 0xfec0), "a private network", false},
+		{v6(8, 0xff00), "multicast", false},
 	}
 }
 
-// zone is a special range as it is compared.
-type zone struct {
-	prefix netip.Prefix
-	what   string
-	single bool
+// v4 and v6 write a range without parsing text: the table is made for every
+// verdict on an address.
+func v4(bits int, a, b, c, d byte) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{a, b, c, d}), bits)
+}
+
+func v6(bits int, groups ...uint16) netip.Prefix {
+	var addr [16]byte
+	for i, group := range groups {
+		addr[2*i], addr[2*i+1] = byte(group>>8), byte(group)
+	}
+	return netip.PrefixFrom(netip.AddrFrom16(addr), bits)
 }
 
 // zoneOf finds what special range addr lies in. An address that a NAT64 gateway
 // translates (RFC 6052) is as special as the IPv4 address inside.
-func zoneOf(addr netip.Addr) (zone, bool) {
+func zoneOf(addr netip.Addr) (special, bool) {
 	addr = addr.Unmap()
 	if inner, ok := translated(addr); ok {
-		found, special := zoneOf(inner)
-		return zone{netip.PrefixFrom(addr, 128), found.what, true}, special
+		found, ok := zoneOf(inner)
+		return special{netip.PrefixFrom(addr, 128), found.what, true}, ok
 	}
 	for _, s := range specials() {
-		if prefix := netip.MustParsePrefix(s.prefix); prefix.Contains(addr) {
-			return zone{prefix, s.what, s.single}, true
+		if s.prefix.Contains(addr) {
+			return s, true
 		}
 	}
-	return zone{}, false
+	return special{}, false
 }
 
 // translated gives the IPv4 address inside 64:ff9b::/96.

@@ -267,7 +267,7 @@ func (e *Engine) clearClaim(gitDir, name, id string) (bool, error) {
 	if err := os.RemoveAll(e.Store.SandboxDir(id)); err != nil {
 		return false, fault.Wrap(fault.Unavailable, err, "cannot clear away a half-made sandbox")
 	}
-	return true, e.Store.Release(gitDir, name)
+	return true, e.Store.Release(gitDir, name, id)
 }
 
 // unfinished says what a half-made or half-deleted sandbox needs.

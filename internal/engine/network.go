@@ -209,17 +209,41 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (Netwo
 		return Network{}, err
 	}
 	if request.Save {
-		key := "allow"
-		if request.Deny {
-			key = "deny"
-		}
-		for _, rule := range request.Rules {
-			if err := config.SaveRule(filepath.Join(p.record.Repository, config.RepositoryFile), key, rule); err != nil {
-				return Network{}, err
-			}
+		if err := e.saveRules(p, request); err != nil {
+			return Network{}, err
 		}
 	}
 	return p.network(ctx)
+}
+
+// saveRules writes rules to the repository's configuration. A configuration
+// that was trusted before stays so: the human has just typed the difference.
+func (e *Engine) saveRules(p *place, request PolicyRequest) error {
+	trust := config.Trust{File: e.Store.TrustFile()}
+	before, err := config.Load(p.record.Repository)
+	if err != nil {
+		return err
+	}
+	trusted := before.Hash == ""
+	if !trusted {
+		if trusted, err = trust.Trusted(p.record.GitDir, before.Hash); err != nil {
+			return err
+		}
+	}
+	list := egress.Allow
+	if request.Deny {
+		list = egress.Deny
+	}
+	for _, rule := range request.Rules {
+		if err := config.SaveRule(filepath.Join(p.record.Repository, config.RepositoryFile), list, rule); err != nil {
+			return err
+		}
+	}
+	after, err := config.Load(p.record.Repository)
+	if err != nil || !trusted {
+		return err
+	}
+	return trust.Grant(p.record.GitDir, after.Hash)
 }
 
 // ExplainNetwork tells what the policy says of a destination, without dialling.

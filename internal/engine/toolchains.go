@@ -13,9 +13,8 @@ import (
 // secret; each is mounted read-only at its own path when $PATH leads into
 // the given directory below it.
 //
-// To add one: 1. a line here; 2. make sure that no credential lies below what
-// is mounted (cargo keeps credentials.toml beside its bin, so only bin is);
-// 3. a line in docs/reference/toolchains.md.
+// To add one: a line here, after making sure that no credential lies below what
+// is mounted (cargo keeps credentials.toml beside its bin, so only bin is).
 var toolchains = []struct {
 	name   string
 	lead   string   // a $PATH entry below HOME begins with this

@@ -98,15 +98,19 @@ func (s *Store) Claim(gitDir, name string) (id string, err error) {
 	random := make([]byte, 4)
 	_, _ = rand.Read(random) // never fails (crypto/rand, Go 1.24)
 	id = name + "-" + hex.EncodeToString(random)
+	// The directory first: whoever finds the name finds it too, and does not
+	// take the claim for that of a dead process.
+	if err := os.MkdirAll(s.SandboxDir(id), 0o700); err != nil {
+		return "", unavailable(err, "make the directory of sandbox %q", name)
+	}
 	// A hard link appears with its content or not at all, so nobody reads a
 	// name without an id.
 	temp := filepath.Join(dir, "."+id)
-	if err := os.WriteFile(temp, []byte(id), 0o600); err != nil {
-		return "", unavailable(err, "claim the name %q", name)
+	if err = os.WriteFile(temp, []byte(id), 0o600); err == nil {
+		err = errors.Join(os.Link(temp, filepath.Join(dir, name)), os.Remove(temp))
 	}
-	err = os.Link(temp, filepath.Join(dir, name))
-	if removeErr := os.Remove(temp); removeErr != nil && err == nil {
-		err = removeErr
+	if err != nil {
+		err = errors.Join(err, os.Remove(s.SandboxDir(id)))
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return "", fault.New(fault.AlreadyExists, "cannot create sandbox %q: a sandbox of that name exists", name).
@@ -115,19 +119,26 @@ func (s *Store) Claim(gitDir, name string) (id string, err error) {
 	if err != nil {
 		return "", unavailable(err, "claim the name %q", name)
 	}
-	if err := os.MkdirAll(s.SandboxDir(id), 0o700); err != nil {
-		return "", unavailable(err, "make the directory of sandbox %q", name)
-	}
 	return id, nil
 }
 
-// Release gives a name up, once its sandbox is gone.
-func (s *Store) Release(gitDir, name string) error {
-	err := os.Remove(filepath.Join(s.RepositoryDir(gitDir), "names", name))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// Release gives a name up that sandbox id holds, once its files are gone. A
+// name that another sandbox has claimed meanwhile stays.
+func (s *Store) Release(gitDir, name, id string) error {
+	names := filepath.Join(s.RepositoryDir(gitDir), "names")
+	// Moved to a name of our own first: of two who release, one gets it.
+	mine := filepath.Join(names, "."+id+"-released")
+	err := os.Rename(filepath.Join(names, name), mine)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
 		return unavailable(err, "release the name %q", name)
 	}
-	return nil
+	if holder, err := os.ReadFile(mine); err == nil && string(holder) != id {
+		return ignoreMissing(os.Rename(mine, filepath.Join(names, name)))
+	}
+	return ignoreMissing(os.Remove(mine))
 }
 
 // Claimed returns the id that holds name, or "" when nobody does.

@@ -220,10 +220,16 @@ func TestNamesArePerRepository(t *testing.T) {
 	if err != nil || other == first {
 		t.Errorf("in another repository: %q, %v", other, err)
 	}
-	if err := s.Release(gitDir, "fix"); err != nil {
+	if err := s.Release(gitDir, "fix", "fix-of-somebody-else"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Release(gitDir, "fix"); err != nil {
+	if id, err := s.Claimed(gitDir, "fix"); id != first || err != nil {
+		t.Errorf("released by another sandbox: %q, %v", id, err)
+	}
+	if err := s.Release(gitDir, "fix", first); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Release(gitDir, "fix", first); err != nil {
 		t.Errorf("released twice: %v", err)
 	}
 	if id, err := s.Claimed(gitDir, "fix"); id != "" || err != nil {

@@ -294,7 +294,7 @@ func runPolicy(ctx context.Context, o *policyOptions) error {
 	}
 	view.Seen = nil
 	if o.request.Save {
-		o.console.note("written to .litterbox.toml; new sandboxes heed it after: litterbox trust")
+		o.console.note("written to .litterbox.toml; if you had not trusted that file before: litterbox trust")
 	}
 	return o.console.printNetwork(view)
 }

@@ -1,10 +1,12 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -23,9 +25,13 @@ func becomeGuest(config Config, status *os.File) error {
 		return err
 	}
 	unix.CloseOnExec(statusFD)
+	ready, err := reportTo(status)
+	if err != nil {
+		return err
+	}
 	return guest.Run(guest.Config{
 		Listener:   listener,
-		Ready:      status,
+		Ready:      ready,
 		PrivateKey: config.GuestKey,
 		HostKey:    config.HostKey,
 		Workspace:  config.Workspace.Path,
@@ -34,6 +40,39 @@ func becomeGuest(config Config, status *os.File) error {
 		Network:    true,
 		Notify:     seccomp.InstallNotify,
 	})
+}
+
+// reportTo passes the guest's first byte on to the keeper. A keeper that dies
+// before that has recorded no lease, so nobody could ever find this guest: it
+// ends with it.
+func reportTo(status *os.File) (ready *os.File, err error) {
+	reader, ready, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a pipe: %w", err)
+	}
+	var served atomic.Bool
+	go func() {
+		// POLLERR: nobody reads any more (poll(2)).
+		for {
+			n, err := unix.Poll([]unix.PollFd{{Fd: statusFD}}, -1)
+			if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		if !served.Load() {
+			os.Exit(125)
+		}
+	}()
+	go func() {
+		first := make([]byte, 1)
+		if n, _ := reader.Read(first); n == 1 {
+			served.Store(true)
+			_, _ = status.Write([]byte{StatusReady})
+		}
+		reader.Close()
+		status.Close()
+	}()
+	return ready, nil
 }
 
 // wait holds a user namespace until whoever needs it closes our standard input.
