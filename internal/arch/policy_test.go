@@ -75,6 +75,7 @@ test/attack: test/program
 test/attack/probe:
 test/posture: test/program
 test/posture/probe:
+test/network: test/program
 test/script:
 test/bench:
 `

@@ -277,8 +277,7 @@ func (e *Engine) SuggestNetwork(ctx context.Context, dir, name string) ([]egress
 	if err != nil {
 		return nil, err
 	}
-	anybodys := func(domain string) bool { return preset.Warning(domain) != "" }
-	return egress.Suggest(policy, view.Seen, anybodys), nil
+	return egress.Suggest(policy, view.Seen, preset.Shared), nil
 }
 
 // Presets lists the named rule sets and what each means on this machine.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -59,7 +60,25 @@ func realRoot() bool {
 	if unix.Capget(&header, &data[0]) != nil {
 		return false
 	}
-	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0 && idsMapped()
+}
+
+// idsMapped tells whether the ids of sandboxes exist in our user namespace
+// (user_namespaces(7), /proc/pid/uid_map). Root of a container that maps fewer
+// ids cannot hand them out.
+func idsMapped() bool {
+	data, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		var inside, outside, count int64
+		if _, err := fmt.Sscan(line, &inside, &outside, &count); err == nil &&
+			inside <= shiftBase && inside+count >= shiftBase+shiftCount {
+			return true
+		}
+	}
+	return false
 }
 
 // prepare makes the directories that become /tmp, HOME and so on. They persist.
