@@ -66,7 +66,8 @@ func (s inside) run(t testing.TB) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
-	cmd.Env = append(os.Environ(), childVariable+"="+string(encoded))
+	// Otherwise a child built with -race sleeps for a second before it ends.
+	cmd.Env = append(os.Environ(), childVariable+"="+string(encoded), "GORACE=atexit_sleep_ms=0")
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	isolate(cmd)

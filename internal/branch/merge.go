@@ -25,6 +25,7 @@ type Streams struct {
 // MergeOptions is how the user's own git runs a merge.
 type MergeOptions struct {
 	HooksOff bool
+	NoEdit   bool // the prepared message is taken as it is; no editor opens
 	Streams
 }
 
@@ -39,6 +40,9 @@ func RunMerge(ctx context.Context, top string, args []string, branch string, o M
 	c := call{dir: top, plain: true, args: append([]string{"merge"}, args...)}
 	if o.HooksOff {
 		c.config = []string{"core.hooksPath=/dev/null"}
+	}
+	if o.NoEdit {
+		c.env = append(c.env, "GIT_EDITOR=:")
 	}
 	resumes := slices.ContainsFunc(args, func(a string) bool {
 		return a == "--abort" || a == "--continue" || a == "--quit"

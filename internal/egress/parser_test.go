@@ -80,7 +80,7 @@ func TestServerName(t *testing.T) {
 				t.Fatalf("%q was complete after %d of %d bytes", want, n, len(hello))
 			}
 		}
-		if _, _, cause := egress.ServerName(append(append([]byte(nil), hello[:len(hello)]...), 0)); cause != "" {
+		if _, _, cause := egress.ServerName(append(append([]byte(nil), hello[:]...), 0)); cause != "" {
 			t.Errorf("%q with the next record's first byte: %s", want, cause)
 		}
 	}

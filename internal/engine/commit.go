@@ -42,7 +42,7 @@ func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iterat
 	agent, notes := e.agentCommits(ctx, p)
 	request := e.importRequest(p)
 	request.Agent = agent
-	request.OnlyIfChanged = options.onlyIfChanged && agent == nil
+	request.OnlyIfChanged = options.onlyIfChanged && (agent == nil || len(agent.Commits) == 0)
 	request.Subject = firstLine(iteration.Message, iteration.Kind+": "+iteration.Command)
 	request.Body = body(iteration)
 	request.Trailers = trailers(p.record.Name, iteration)
@@ -112,9 +112,8 @@ func (e *Engine) agentCommits(ctx context.Context, p *place) (*branch.Received, 
 	if err != nil {
 		return nil, []string{"the agent's own commits were not taken over: " + err.Error()}
 	}
-	if len(received.Commits) == 0 {
-		return nil, received.Notes
-	}
+	// Passed on even without commits: where the agent's history stands is
+	// remembered then, and not fetched again.
 	return received, received.Notes
 }
 
@@ -124,12 +123,18 @@ func (e *Engine) receive(ctx context.Context, p *place, want, have string) (*bra
 		return nil, err
 	}
 	defer stream.Close()
+	// A program that calls itself git inside could hold its pipe for ever.
+	ctx, cancel := context.WithTimeout(ctx, exportPatience)
+	defer cancel()
 	pack, writer := io.Pipe()
 	go func() { writer.CloseWithError(wire.Export(ctx, stream, have, want, writer)) }()
 	defer pack.Close() // ends the export when the quarantine has seen enough
 	quarantine := branch.Quarantine{Dir: p.path("received"), GitLayer: p.record.Layers[len(p.record.Layers)-1], Base: p.record.Base, State: p.deltaFile()}
 	return p.repo.Receive(ctx, quarantine, pack, want, have)
 }
+
+// exportPatience bounds how long the sandbox may take to pack its own commits.
+const exportPatience = 2 * time.Minute
 
 // body is the part of a commit message below its first line.
 func body(iteration *sandbox.Iteration) string {

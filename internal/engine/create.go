@@ -110,9 +110,11 @@ func (e *Engine) build(ctx context.Context, p *place, request CreateRequest) err
 	}
 	record.Author = identity
 	dirty := make(chan bool, 1)
+	statusCtx, stopStatus := context.WithCancel(ctx)
+	defer stopStatus()
 	go func() {
 		// Only for a note: a status that fails here fails for the user too.
-		changed, err := p.repo.Dirty(ctx)
+		changed, err := p.repo.Dirty(statusCtx)
 		dirty <- changed && err == nil
 	}()
 	group, groupCtx := errgroup.WithContext(ctx)

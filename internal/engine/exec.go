@@ -64,6 +64,9 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 		command.Argv = append(command.Argv, []byte(argument))
 	}
 	started := time.Now()
+	if !request.NoCommit {
+		p.repo.Prefetch() // what the commit needs of git's configuration, while the command runs
+	}
 	exit, err := wire.Run(ctx, stream, command, wire.Streams{
 		Stdin: request.Streams.Stdin, Stdout: request.Streams.Stdout, Stderr: request.Streams.Stderr,
 		Resize: request.Streams.Resize, Signals: request.Streams.Signals,

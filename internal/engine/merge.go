@@ -92,7 +92,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (MergeResult, 
 	if err != nil {
 		return MergeResult{}, err
 	}
-	result, finished, err := e.resume(ctx, p, repo, tip, streams)
+	result, finished, err := e.resume(ctx, p, repo, tip, request, streams)
 	if err != nil {
 		return MergeResult{}, err
 	}
@@ -113,7 +113,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (MergeResult, 
 
 // resume finishes a merge of this tip that stopped at conflicts which the
 // user has resolved since.
-func (e *Engine) resume(ctx context.Context, p *place, repo *branch.Repository, tip string, streams branch.MergeOptions) (MergeResult, bool, error) {
+func (e *Engine) resume(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest, streams branch.MergeOptions) (MergeResult, bool, error) {
 	under, err := repo.MergeInProgress(ctx)
 	if err != nil || under.Head == "" {
 		return MergeResult{}, false, err
@@ -127,8 +127,32 @@ func (e *Engine) resume(ctx context.Context, p *place, repo *branch.Repository, 
 		return MergeResult{}, false, fault.New(fault.Conflict, "cannot merge %q: another merge is under way", p.record.Name).
 			WithHint("git merge --continue, or git merge --abort")
 	}
-	exit, err := branch.RunMerge(ctx, repo.Top, []string{"--continue"}, p.record.Branch, streams)
-	return MergeResult{ExitCode: exit}, err == nil && exit == 0, err
+	changes, err := repo.ChangedAgainst(ctx, repo.Head, tip)
+	if err != nil {
+		return MergeResult{}, false, err
+	}
+	result, err := e.keepHooksOff(ctx, repo, changes, request, &streams)
+	if err != nil {
+		return result, false, err
+	}
+	streams.NoEdit = true
+	result.ExitCode, err = branch.RunMerge(ctx, repo.Top, []string{"--continue"}, p.record.Branch, streams)
+	return result, err == nil && result.ExitCode == 0, err
+}
+
+// keepHooksOff has git run without hooks when the changes bring any, unless
+// the user asked for them by name.
+func (e *Engine) keepHooksOff(ctx context.Context, repo *branch.Repository, changes []branch.Change, request MergeRequest, streams *branch.MergeOptions) (MergeResult, error) {
+	var result MergeResult
+	if request.RunHooks {
+		return result, nil
+	}
+	atRisk, why, err := repo.HooksAtRisk(ctx, changes)
+	if err == nil && atRisk {
+		streams.HooksOff = true
+		result.Notes = append(result.Notes, "git runs with hooks off: "+why+" (--run-hooks lifts that)")
+	}
+	return result, err
 }
 
 func (e *Engine) mergeTip(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest, streams branch.MergeOptions) (MergeResult, error) {
@@ -140,15 +164,8 @@ func (e *Engine) mergeTip(ctx context.Context, p *place, repo *branch.Repository
 	if err := e.approve(branch.Risky(changes), request, p.record.Name); err != nil {
 		return result, err
 	}
-	if !request.RunHooks {
-		atRisk, why, err := repo.HooksAtRisk(ctx, changes)
-		if err != nil {
-			return result, err
-		}
-		if atRisk {
-			streams.HooksOff = true
-			result.Notes = append(result.Notes, "git runs with hooks off: "+why+" (--run-hooks lifts that)")
-		}
+	if result, err = e.keepHooksOff(ctx, repo, changes, request, &streams); err != nil {
+		return result, err
 	}
 	result.ExitCode, err = branch.RunMerge(ctx, repo.Top, request.Args, p.record.Branch, streams)
 	return result, err
