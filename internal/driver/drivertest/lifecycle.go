@@ -214,6 +214,16 @@ func destroysAfterAnOrderlyEnd(ctx context.Context, env *Env) error {
 		if err != nil {
 			return wrong("cannot shut the guest down: %v", err)
 		}
+		// The guest answers and then ends; what is checked is what follows.
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			err := p.driver.Attach(ctx, p.lease)
+			if errors.Is(err, driver.ErrMachineLost) {
+				break
+			}
+			if time.Now().After(deadline) {
+				return wrong("after its shutdown the guest can still be attached to: %v", err)
+			}
+		}
 		return p.destroy(ctx, false)
 	})
 }
