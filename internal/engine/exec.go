@@ -100,8 +100,12 @@ func (e *Engine) beginCycle(p *place, kind, command, message string) (*sandbox.C
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "cannot identify this process")
 	}
+	policy, err := p.policy()
+	if err != nil {
+		return nil, err
+	}
 	now := time.Now()
-	cycle := &sandbox.Cycle{LeaseID: p.record.ID, Kind: kind, Command: command, Message: message,
+	cycle := &sandbox.Cycle{LeaseID: p.record.ID, Policy: policy.Revision, Kind: kind, Command: command, Message: message,
 		State: sandbox.Executing, RequestedAt: now, StartedAt: now, Holder: holder}
 	return cycle, e.Store.BeginCycle(p.record.ID, cycle)
 }

@@ -126,7 +126,8 @@ type Cycle struct {
 	CompletedAt time.Time  `json:"completed_at"`
 	ExitCode    int        `json:"exit_code"`
 	TimedOut    bool       `json:"timed_out"`
-	Holder      Process    `json:"holder"` // the client that drives it
+	Policy      int        `json:"policy_revision"` // in force when it began
+	Holder      Process    `json:"holder"`          // the client that drives it
 }
 
 // Process identifies a host process beyond pid reuse.
