@@ -36,7 +36,11 @@ func executable(file *os.File) (*os.File, error) {
 		return file, nil
 	}
 	defer file.Close()
-	fd, err := unix.MemfdCreate("litterbox-guest", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("litterbox-guest", unix.MFD_CLOEXEC|unix.MFD_EXEC)
+	if errors.Is(err, unix.EINVAL) {
+		// Before kernel 6.3 every memory file could be executed.
+		fd, err = unix.MemfdCreate("litterbox-guest", unix.MFD_CLOEXEC)
+	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "cannot hold the guest program in memory")
 	}

@@ -230,6 +230,11 @@ func (s *Store) Lease(id string) (*sandbox.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
+	if lease.Version > sandbox.RecordVersion {
+		return nil, fault.New(fault.Unsupported,
+			"cannot use the lease of sandbox %q: its record is version %d and this program knows %d", id, lease.Version, sandbox.RecordVersion).
+			WithHint("install a newer litterbox")
+	}
 	return &lease, nil
 }
 

@@ -38,13 +38,21 @@ func writeHelp(cmd *cobra.Command, _ []string) {
 // useLine is the usage without cobra's own additions.
 func useLine(cmd *cobra.Command) string {
 	if cmd.HasParent() {
-		return cmd.Parent().Name() + " " + cmd.Use
+		return cmd.Parent().CommandPath() + " " + cmd.Use
 	}
 	return cmd.Use
 }
 
 func writeCommands(w io.Writer, cmd *cobra.Command) {
 	if cmd.HasParent() {
+		if cmd.HasAvailableSubCommands() {
+			fmt.Fprint(w, "\nCommands:\n")
+		}
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				fmt.Fprintf(w, "  %-11s %s\n", sub.Name(), sub.Short)
+			}
+		}
 		return
 	}
 	for _, group := range cmd.Groups() {
