@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
@@ -51,7 +54,24 @@ func (e *Engine) policyOf(c config.Config) (*egress.Policy, error) {
 
 func expand(policy *egress.Policy) (*egress.Policy, error) {
 	environment := preset.Host()
+	environment.Lookup = lookup
 	return policy.Expand(func(name string) ([]string, error) { return preset.Expand(name, environment) })
+}
+
+// lookupPatience bounds the question where a registry lies; without an answer
+// it counts as one of the public internet.
+const lookupPatience = 2 * time.Second
+
+// lookup resolves a registry's name on the host: one in the human's own network
+// needs its private addresses allowed too.
+func lookup(host string) []netip.Addr {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupPatience)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil
+	}
+	return addresses
 }
 
 func parseRules(texts []string) ([]egress.Rule, error) {
