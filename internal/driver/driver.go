@@ -8,7 +8,6 @@ package driver
 
 import (
 	"context"
-	"io"
 	"net"
 	"time"
 
@@ -84,7 +83,6 @@ type Capabilities struct {
 	Metrics        bool     `json:"metrics"`
 	SharedKernel   bool     `json:"shared_kernel"` // host and guest can pass descriptors
 	Isolation      []Tier   `json:"isolation"`     // what this machine can do, strongest first
-	_              struct{} `json:"-"`
 }
 
 // Tier is one level of isolation with what stands in its way here.
@@ -167,6 +165,3 @@ type Metrics struct {
 	Processes int           `json:"processes"`
 	Uptime    time.Duration `json:"uptime_ns"`
 }
-
-// Console is where a driver reports the progress of long work; it may be nil.
-type Console = io.Writer

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -65,7 +66,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 		return Creation{}, err
 	}
 	p := &place{record: record, repo: repo, driver: d, config: merged, dir: e.Store.SandboxDir(record.ID), notes: notes}
-	if err := errors.Join(p.savePolicy(policy), e.build(ctx, p, request)); err != nil {
+	if err := e.build(ctx, p, policy, request); err != nil {
 		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
 	}
 	if len(merged.Container.SetupCommand) > 0 {
@@ -102,7 +103,11 @@ func (e *Engine) claim(ctx context.Context, record *sandbox.Sandbox) error {
 
 // build makes branch and place. They do not depend on each other, so they are
 // made at the same time.
-func (e *Engine) build(ctx context.Context, p *place, request CreateRequest) error {
+func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, request CreateRequest) error {
+	// Before the keeper starts, which takes a missing policy for an empty one.
+	if err := p.savePolicy(policy); err != nil {
+		return err
+	}
 	record := p.record
 	identity, err := p.repo.Identity(ctx)
 	if err != nil {

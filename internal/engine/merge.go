@@ -10,6 +10,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // Diff prints the delta between the base and the sandbox's present state,
@@ -281,7 +282,7 @@ func (e *Engine) findToDelete(ctx context.Context, request DeleteRequest) (*plac
 	if dirErr != nil {
 		return nil, err
 	}
-	slug, slugErr := slugOf(request.Name)
+	slug, slugErr := sandbox.Slug(request.Name)
 	if slugErr != nil {
 		return nil, err
 	}

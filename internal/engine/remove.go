@@ -12,8 +12,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-func slugOf(typed string) (string, error) { return sandbox.Slug(typed) }
-
 func (e *Engine) markDeleting(ctx context.Context, p *place) error {
 	self, err := process.Identify(os.Getpid())
 	if err != nil {

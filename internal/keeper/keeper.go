@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -78,10 +79,8 @@ func Run(ctx context.Context, drivers map[string]driver.Driver, order Order, rep
 		failure := wire.Failure{Kind: string(fault.KindOf(err)), Text: err.Error(), Hint: fault.HintOf(err)}
 		return errors.Join(err, json.NewEncoder(report).Encode(Report{Failure: &failure}), report.Close())
 	}
-	if err := errors.Join(json.NewEncoder(report).Encode(Report{Lease: k.lease}), report.Close()); err != nil {
-		// Whoever asked has gone; the sandbox runs all the same.
-		_ = err
-	}
+	// That whoever asked has gone is no reason to end: the sandbox runs.
+	_ = errors.Join(json.NewEncoder(report).Encode(Report{Lease: k.lease}), report.Close())
 	// What starting needed is garbage now, and the keeper idles for hours.
 	debug.SetGCPercent(30)
 	debug.FreeOSMemory()
@@ -185,8 +184,11 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 	networkCtx, stopNetwork := context.WithCancel(ctx)
 	defer stopNetwork()
 	go func() {
-		// It ends with the guest; nothing gets out without it.
-		_ = k.net.serve(networkCtx, k.driver, k.driverLease())
+		// It ends with the guest. Without it nothing gets out, and the log in
+		// the sandbox's directory says why.
+		if err := k.net.serve(networkCtx, k.driver, k.driverLease()); networkCtx.Err() == nil {
+			fmt.Fprintln(os.Stderr, "keeper: the network ended:", err)
+		}
 	}()
 	go func() {
 		for {

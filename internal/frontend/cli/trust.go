@@ -21,8 +21,8 @@ func newTrust(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "Allow what this repository's .litterbox.toml asks for",
-		Long: `Allow what the .litterbox.toml of this checkout asks for: set-up commands, host
-directories. It holds for exactly this content; a changed file must be trusted
+		Long: `Allow what the .litterbox.toml of this checkout asks for: host directories,
+network, weaker isolation. It holds for exactly this content; a changed file must be trusted
 again.`,
 		Example:           "  litterbox trust",
 		Args:              wantArgs(0, 0),

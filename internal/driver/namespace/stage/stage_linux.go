@@ -103,7 +103,7 @@ func delegate(config Config, data []byte, status *os.File) error {
 			UidMappings:                []syscall.SysProcIDMap{{ContainerID: config.User.UID, HostID: config.Shift, Size: 1}},
 			GidMappings:                []syscall.SysProcIDMap{{ContainerID: config.User.GID, HostID: config.Shift, Size: 1}},
 			GidMappingsEnableSetgroups: true, // the supplementary groups of root must go
-			AmbientCaps:                allCapabilities(),
+			AmbientCaps:                AmbientCapabilities(),
 			Setsid:                     true,
 		},
 	})
@@ -130,9 +130,9 @@ func dataFile(name string, data []byte) (uintptr, error) {
 	return uintptr(fd), nil
 }
 
-// allCapabilities lists every capability the running kernel knows, so that
+// AmbientCapabilities lists every capability the running kernel knows, so that
 // they survive the exec of a process that is not uid 0 in its user namespace.
-func allCapabilities() []uintptr {
+func AmbientCapabilities() []uintptr {
 	var all []uintptr
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
 		if has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err == nil && has == 1 {
@@ -141,7 +141,3 @@ func allCapabilities() []uintptr {
 	}
 	return all
 }
-
-// AmbientCapabilities is what the keeper gives to the first stage when it
-// starts that in a new user namespace.
-func AmbientCapabilities() []uintptr { return allCapabilities() }
