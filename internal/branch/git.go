@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
@@ -101,6 +102,12 @@ func (c call) command(ctx context.Context) (*exec.Cmd, error) {
 	cmd.Env = c.environment()
 	cmd.Stdin, cmd.Stdout = c.stdin, c.stdout
 	cmd.ExtraFiles = c.files
+	if !c.plain {
+		// Ctrl-C on a terminal reaches everything in the foreground; whether git
+		// goes on is for the context to say, or an interrupted command would
+		// lose its commit.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	}
 	return cmd, nil
 }
 
