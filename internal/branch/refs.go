@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"regexp"
@@ -135,6 +136,53 @@ func (r *Repository) Dirty(ctx context.Context) (bool, error) {
 		return false, fault.Wrap("", err, "cannot see whether %q has uncommitted changes", r.Top)
 	}
 	return false, nil
+}
+
+// Uncommitted lists the tracked paths of the user's checkout that differ from
+// HEAD, staged or not: those to take over, and those that are gone. Submodules
+// and new files that were never added stay out.
+func (r *Repository) Uncommitted(ctx context.Context) (changed, gone []string, err error) {
+	out, err := r.checkout("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
+		"--ignore-submodules=all", "HEAD", "--").output(ctx)
+	if err != nil {
+		return nil, nil, fault.Wrap("", err, "cannot see the uncommitted changes of %q", r.Top)
+	}
+	for len(out) > 0 {
+		status, rest, ok := bytes.Cut(out, []byte{0})
+		path, rest, ok2 := bytes.Cut(rest, []byte{0})
+		if !ok || !ok2 {
+			return nil, nil, fault.New(fault.Internal, "cannot read what git diff printed")
+		}
+		switch out = rest; string(status) {
+		case "D":
+			gone = append(gone, string(path))
+		case "U":
+			return nil, nil, fault.New(fault.Conflict, "cannot take over the uncommitted changes: %q has unresolved conflicts", path).
+				WithHint("git status")
+		default:
+			changed = append(changed, string(path))
+		}
+	}
+	return changed, gone, nil
+}
+
+// Ignored picks those paths that git ignores in the user's checkout; what is
+// tracked is not ignored.
+func (r *Repository) Ignored(ctx context.Context, paths []string) (map[string]bool, error) {
+	ignored := map[string]bool{}
+	if len(paths) == 0 {
+		return ignored, nil
+	}
+	c := r.checkout("check-ignore", "-z", "--stdin")
+	c.stdin = strings.NewReader(strings.Join(paths, "\x00") + "\x00")
+	out, err := c.output(ctx)
+	if err != nil && exitCode(err) != 1 { // 1: none of them
+		return nil, fault.Wrap("", err, "cannot ask git what %q ignores", r.Top)
+	}
+	for path := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		ignored[path] = true
+	}
+	return ignored, nil
 }
 
 // firstByte ends its producer as soon as anything arrives.

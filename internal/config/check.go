@@ -143,6 +143,35 @@ func cleanPath(typed string) (clean, why string) {
 	return clean, ""
 }
 
+// readPatterns cleans the patterns of copy.
+func readPatterns(v value) ([]string, []problem) {
+	var patterns []string
+	var problems []problem
+	for _, item := range v.items {
+		clean := path.Clean(item.text)
+		_, malformed := path.Match(clean, "")
+		why := ""
+		switch {
+		case item.text == "" || clean == ".":
+			why = "it names the whole repository"
+		case path.IsAbs(clean), slices.Contains(strings.Split(item.text, "/"), ".."):
+			why = "it leaves the repository"
+		case slices.ContainsFunc(strings.Split(clean, "/"), func(part string) bool { return strings.EqualFold(part, ".git") }):
+			why = "it names git's own directory"
+		case strings.ContainsFunc(item.text, unicode.IsControl):
+			why = "it holds a control character"
+		case malformed != nil:
+			why = "its brackets or backslashes are incomplete"
+		}
+		if why != "" {
+			problems = append(problems, wrong(item, `copy = ["config/local.test"]`, "cannot copy %q: %s", item.text, why)...)
+			continue
+		}
+		patterns = append(patterns, clean)
+	}
+	return union(nil, patterns), problems
+}
+
 func checkDurability(v value) []problem {
 	if d := Durability(v.text); d == Normal || d == Strict {
 		return nil

@@ -24,6 +24,7 @@ type Config struct {
 	Mounts     Mounts
 	Network    Network
 	Security   Security
+	Copy       []string   // patterns of ignored files that a new sandbox gets
 	Durability Durability // empty when not set: [Normal]
 
 	// Set names the keys that the file sets, sorted: a boolean that is false
@@ -74,7 +75,7 @@ const (
 )
 
 // Merge puts the repository's values above the user's defaults: environment
-// variables one by one, read-only mounts and network rules in addition,
+// variables one by one, read-only mounts, network rules and copied files in addition,
 // everything else as a whole. Keys that need trust count from the repository
 // only when it is trusted; withheld names those that it sets and that were left
 // out.
@@ -86,6 +87,7 @@ func Merge(user, repo Config, trusted bool) (merged Config, withheld []string) {
 	merged.Mounts.ReadOnly = slices.Clone(user.Mounts.ReadOnly)
 	merged.Network.Allow = slices.Clone(user.Network.Allow)
 	merged.Network.Deny = slices.Clone(user.Network.Deny)
+	merged.Copy = slices.Clone(user.Copy)
 	merged.Set = slices.Clone(user.Set)
 	for _, key := range schema() {
 		switch {

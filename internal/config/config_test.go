@@ -27,6 +27,7 @@ mounts.read-only = ["~/.gitignore", "/opt/shared"]
 network.default = "deny"
 network.allow = ["preset:go", "example.com"]
 network.deny = ["ads.example.com"]
+copy = ["config/local.test"]
 `
 
 const repositoryFile = `durability = "normal"
@@ -38,6 +39,7 @@ network.default = "allow"
 network.allow = ["EXAMPLE.com", "github.com:22"]
 network.deny = ["telemetry.example.com", "ads.example.com"]
 security.nested = true
+copy = ["./*.db"]
 `
 
 func TestMerge(t *testing.T) {
@@ -54,8 +56,9 @@ func TestMerge(t *testing.T) {
 			Deny: []string{"ads.example.com", "telemetry.example.com"},
 		},
 		Durability: config.Normal,
+		Copy:       []string{"config/local.test"},
 		Set: []string{
-			"container.env", "container.setup-command", "durability", "git.branch-prefix", "mounts.read-only",
+			"container.env", "container.setup-command", "copy", "durability", "git.branch-prefix", "mounts.read-only",
 			"network.allow", "network.default", "network.deny",
 		},
 		File: "repo", Hash: repo.Hash,
@@ -65,6 +68,7 @@ func TestMerge(t *testing.T) {
 	trusted.Security.Nested = true
 	trusted.Network.Default = "allow"
 	trusted.Network.Allow = []string{"preset:go", "example.com", "github.com:22"}
+	trusted.Copy = []string{"config/local.test", "*.db"}
 	trusted.Set = append(slices.Clone(untrusted.Set), "security.nested")
 
 	defaults := user
@@ -75,7 +79,7 @@ func TestMerge(t *testing.T) {
 		want       config.Config
 		withheld   []string
 	}{
-		"not trusted":            {user, repo, false, untrusted, []string{"mounts.read-only", "network.default", "network.allow", "security.nested"}},
+		"not trusted":            {user, repo, false, untrusted, []string{"mounts.read-only", "network.default", "network.allow", "security.nested", "copy"}},
 		"trusted":                {user, repo, true, trusted, nil},
 		"no repository file":     {user, config.Config{}, false, defaults, nil},
 		"no user file":           {config.Config{}, repo, true, repo, nil},
@@ -137,7 +141,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is not documented", key.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"mounts.read-only", "network.default", "network.allow", "security.nested"}, trusted); diff != "" {
+	if diff := cmp.Diff([]string{"mounts.read-only", "network.default", "network.allow", "security.nested", "copy"}, trusted); diff != "" {
 		t.Errorf("keys that need trust (- want, + got):\n%s", diff)
 	}
 	slices.Sort(names)

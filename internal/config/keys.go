@@ -171,6 +171,19 @@ func schema() []key {
 		},
 		{
 			Key: Key{
+				Name: "copy", Type: "list of strings", NeedsTrust: true,
+				Meaning: `Ignored files and directories of your checkout that a new sandbox gets a copy of, without committing them, for example ["config/local.test", "fixtures/*.db"]. Relative to the top of the repository; * stands for any characters but a slash. What git does not ignore stays out. Those of the repository and of the user are joined.`,
+			},
+			shape: list,
+			read: func(c *Config, v value) []problem {
+				var problems []problem
+				c.Copy, problems = readPatterns(v)
+				return problems
+			},
+			merge: func(base *Config, over Config) { base.Copy = union(base.Copy, over.Copy) },
+		},
+		{
+			Key: Key{
 				Name: "durability", Type: `"normal" or "strict"`,
 				Meaning: `"strict" flushes every commit to the disk before the command returns; with "normal" a power loss may cost the last seconds, never consistency.`,
 			},

@@ -49,6 +49,7 @@ type CreateRequest struct {
 	Dir           string // any directory of the repository
 	Name          string // as typed; slugified
 	Base          string // ref or commit; empty means HEAD
+	Dirty         bool   // the checkout's uncommitted tracked changes become the first commit
 	AllowDegraded bool
 }
 

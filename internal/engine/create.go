@@ -57,6 +57,10 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 		}
 		record.BaseRef = request.Base
 	}
+	if request.Dirty && record.Base != repo.Head {
+		return Creation{}, fault.New(fault.Invalid, "cannot bring uncommitted changes to %s: they were made on HEAD", request.Base).
+			WithHint("litterbox create %s --dirty", name)
+	}
 	record.Milestone = record.Base
 	policy, err := e.policyOf(merged)
 	if err != nil {
@@ -69,12 +73,33 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 	if err := e.build(ctx, p, policy, request); err != nil {
 		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
 	}
-	if len(merged.Container.SetupCommand) > 0 {
-		if err := e.setUp(ctx, p); err != nil {
-			return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
+	if err := e.furnish(ctx, p, request); err != nil {
+		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
+	}
+	head := record.Base
+	if record.Last != "" {
+		head = record.Last
+	}
+	return Creation{Info: e.info(record, head, sandbox.Running), Notes: p.notes}, nil
+}
+
+// furnish brings what a new sandbox shall hold beside its base: copied files,
+// uncommitted changes, and what container.setup-command makes of them.
+func (e *Engine) furnish(ctx context.Context, p *place, request CreateRequest) error {
+	if len(p.config.Copy) > 0 {
+		if err := e.bringIgnored(ctx, p); err != nil {
+			return err
 		}
 	}
-	return Creation{Info: e.info(record, record.Base, sandbox.Running), Notes: p.notes}, nil
+	if request.Dirty {
+		if err := e.bringUncommitted(ctx, p); err != nil {
+			return err
+		}
+	}
+	if len(p.config.Container.SetupCommand) > 0 {
+		return e.setUp(ctx, p)
+	}
+	return nil
 }
 
 // claim takes the name. A claim whose creator died is cleared away first:
@@ -115,9 +140,15 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 	}
 	record.Author = identity
 	dirty := make(chan bool, 1)
+	if request.Dirty {
+		dirty <- false // they do not stay out
+	}
 	statusCtx, stopStatus := context.WithCancel(ctx)
 	defer stopStatus()
 	go func() {
+		if request.Dirty {
+			return
+		}
 		// Only for a note: a status that fails here fails for the user too.
 		changed, err := p.repo.Dirty(statusCtx)
 		dirty <- changed && err == nil

@@ -79,6 +79,8 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.pack(x)
 	case wire.OpUnpack:
 		return g.unpack(x)
+	case wire.OpRemove:
+		return g.remove(x.request.Paths)
 	case wire.OpProcesses:
 		return g.processes()
 	case wire.OpHead:

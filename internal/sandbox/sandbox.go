@@ -142,7 +142,7 @@ type Iteration struct {
 	Version   int           `json:"version"`
 	Number    int           `json:"number"`
 	Cycle     int           `json:"cycle"`
-	Kind      string        `json:"kind"` // exec, shell, write, cp, milestone, setup, recovered, agent
+	Kind      string        `json:"kind"` // exec, shell, write, cp, dirty, milestone, setup, recovered, agent
 	Message   string        `json:"message"`
 	Command   string        `json:"command,omitempty"`
 	Commit    string        `json:"commit"`

@@ -57,6 +57,12 @@ func Unpack(ctx context.Context, s Stream, path []byte, r io.Reader) error {
 	return call(ctx, s, Request{Op: OpUnpack, Path: path}, r, nil, &Empty{})
 }
 
+// Remove deletes files of the workspace, given by paths relative to it, and the
+// directories that this leaves empty. A path that is missing is no error.
+func Remove(ctx context.Context, s Stream, paths [][]byte) error {
+	return call(ctx, s, Request{Op: OpRemove, Paths: paths}, nil, nil, &Empty{})
+}
+
 // Processes lists what runs outside of any exec.
 func Processes(ctx context.Context, s Stream) ([]Process, error) {
 	var list ProcessList

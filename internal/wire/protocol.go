@@ -54,6 +54,7 @@ const (
 	OpWrite     Op = "write"     // Path, Mode; KindStdin frames, KindStdinEnd → FileInfo
 	OpPack      Op = "pack"      // Path → Empty; a tar stream as KindStdout frames
 	OpUnpack    Op = "unpack"    // Path; a tar stream as KindStdin frames → Empty
+	OpRemove    Op = "remove"    // Paths → Empty; missing ones are no error, directories left empty go too
 	OpProcesses Op = "processes" // → ProcessList: what runs outside of any exec
 	OpHead      Op = "head"      // → Head: where the agent's own git history stands
 	OpExport    Op = "export"    // Have, Want → Empty; a thin pack of Want ^Have as KindStdout frames
@@ -67,6 +68,7 @@ type Request struct {
 	Op      Op            `json:"op"`
 	Exec    *Exec         `json:"exec,omitempty"`
 	Path    []byte        `json:"path,omitempty"`   // absolute, or relative to the workspace
+	Paths   [][]byte      `json:"paths,omitempty"`  // relative to the workspace
 	Mode    uint32        `json:"mode,omitempty"`   // permission bits for a new file; 0 means 0644
 	Offset  int64         `json:"offset,omitempty"` // bytes
 	Limit   int64         `json:"limit,omitempty"`  // bytes; 0 means all

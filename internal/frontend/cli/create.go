@@ -13,6 +13,7 @@ type createOptions struct {
 	create  func(context.Context, engine.CreateRequest) (engine.Creation, error)
 
 	dir, name, base string
+	dirty           bool
 	allowDegraded   bool
 	json            bool
 }
@@ -20,12 +21,12 @@ type createOptions struct {
 func newCreate(s *session) *cobra.Command {
 	o := &createOptions{console: s.console}
 	cmd := &cobra.Command{
-		Use:   "create NAME [--base REF]",
+		Use:   "create NAME [--base REF | --dirty]",
 		Short: "Make a sandbox on a branch of its own",
 		Long: `Make a sandbox: a branch from HEAD, or from --base, and an isolated copy of its
 files. NAME becomes lower case, with a dash for everything that is no letter or
-digit. Nothing that exists is ever replaced, and uncommitted changes of your
-checkout stay out.`,
+digit. Nothing that exists is ever replaced. Uncommitted changes of your
+checkout stay out, unless --dirty makes those to tracked files the first commit.`,
 		Example: `  litterbox create fix-login
   litterbox create try-v2 --base v2.0.0`,
 		Args:              wantArgs(1, 1),
@@ -36,6 +37,7 @@ checkout stay out.`,
 		}),
 	}
 	cmd.Flags().StringVar(&o.base, "base", "", "start from `REF` instead of HEAD")
+	cmd.Flags().BoolVar(&o.dirty, "dirty", false, "bring the uncommitted changes to tracked files as the first commit")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the sandbox as one JSON object")
 	allowDegradedFlag(cmd, &o.allowDegraded)
 	return cmd
@@ -46,7 +48,7 @@ func allowDegradedFlag(cmd *cobra.Command, value *bool) {
 }
 
 func runCreate(ctx context.Context, o *createOptions) error {
-	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, Base: o.base, AllowDegraded: o.allowDegraded})
+	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, Base: o.base, Dirty: o.dirty, AllowDegraded: o.allowDegraded})
 	if err != nil {
 		return err
 	}
