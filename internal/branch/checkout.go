@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
 // TreeLayer is one tree as files.
@@ -174,7 +175,13 @@ func runWithProgress(ctx context.Context, c call, p Progress) error {
 	if cmd.Stdin == nil {
 		cmd.Stdin = strings.NewReader("")
 	}
-	return c.failure(ctx, cmd.Run(), meter.rest.String())
+	if err := cmd.Start(); err != nil {
+		return c.failure(ctx, err, "")
+	}
+	if c.idle {
+		process.MakeIdle(cmd.Process.Pid)
+	}
+	return c.failure(ctx, cmd.Wait(), meter.rest.String())
 }
 
 type progressWriter struct {

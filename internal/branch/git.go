@@ -32,6 +32,7 @@ type call struct {
 	files   []*os.File
 	plain   bool // the user's own git: none of our -c, the user's environment
 	umask   bool // run under umask 022
+	idle    bool // runWithProgress only: take what the machine has left over
 }
 
 // quiet is what every process of ours is told; the user's configuration cannot

@@ -23,6 +23,9 @@ func (e *Engine) markDeleting(ctx context.Context, p *place) error {
 // remove deletes the sandbox's directory and gives its name up, in this order:
 // a name that is free has no files left.
 func (e *Engine) remove(p *place) error {
+	if err := p.repo.RemoveWorktree(p.record.Name); err != nil {
+		return err
+	}
 	if err := removeTree(p.dir); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot remove the files of sandbox %q", p.record.Name).
 			WithHint("litterbox delete --force %s", p.record.Name)

@@ -78,3 +78,16 @@ func ShortPath(dir string, use func(short string) error) error {
 func CloseOnExec() error {
 	return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 }
+
+// MakeIdle lets the process pid, and what it starts from now on, have only
+// what nobody else wants of processors and disks. What cannot be set stays as
+// it was: it is about manners, not about results.
+func MakeIdle(pid int) {
+	const (
+		leastFavourable = 19      // setpriority(2)
+		whoProcess      = 1       // IOPRIO_WHO_PROCESS, ioprio_set(2)
+		classIdle       = 3 << 13 // IOPRIO_CLASS_IDLE
+	)
+	_ = unix.Setpriority(unix.PRIO_PROCESS, pid, leastFavourable)
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, whoProcess, uintptr(pid), classIdle)
+}

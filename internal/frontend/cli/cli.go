@@ -65,6 +65,7 @@ type useCases interface {
 	Status(ctx context.Context, dir, name string) (engine.Status, error)
 	Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error)
 	Diff(context.Context, engine.DiffRequest) (int, error)
+	Path(ctx context.Context, dir, name string) (string, error)
 	Merge(context.Context, engine.MergeRequest) (engine.MergeResult, error)
 	Delete(context.Context, engine.DeleteRequest) (engine.DeleteResult, error)
 	Stop(ctx context.Context, dir, name string) error
