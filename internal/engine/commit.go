@@ -59,6 +59,8 @@ func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iterat
 	if err := e.Store.AppendIteration(p.record.ID, iteration); err != nil {
 		return true, notes, err
 	}
+	e.emit(p, event(sandbox.EventIteration, iteration.Cycle, "number", itoa(iteration.Number), "commit", iteration.Commit,
+		"message", iteration.Message, "changed", itoa(iteration.Changed)))
 	number := iteration.Number
 	if err := e.update(ctx, p, func(r *sandbox.Sandbox) {
 		r.Iterations = max(r.Iterations, number)

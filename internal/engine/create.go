@@ -153,6 +153,7 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 		changed, err := p.repo.Dirty(statusCtx)
 		dirty <- changed && err == nil
 	}()
+	var lease *sandbox.Lease
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := p.repo.CreateBranch(groupCtx, record.Branch, record.Base, record.ID); err != nil {
@@ -164,7 +165,8 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 		if err := errors.Join(e.prepareUpper(p), e.prepareHome(p)); err != nil {
 			return err
 		}
-		_, err := e.startKeeper(groupCtx, p, nil, request.AllowDegraded)
+		var err error
+		lease, err = e.startKeeper(groupCtx, p, nil, request.AllowDegraded)
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -180,7 +182,12 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 		p.note("uncommitted changes, if there are any, stay out of the sandbox")
 	}
 	record.State = sandbox.Running
-	return e.Store.Save(record)
+	if err := e.Store.Save(record); err != nil {
+		return err
+	}
+	e.emit(p, event(sandbox.EventCreated, 0, "branch", record.Branch, "base", record.Base),
+		event(sandbox.EventStarted, 0, "lease", lease.ID))
+	return nil
 }
 
 // dirtyPatience is how long a finished creation waits for git status.

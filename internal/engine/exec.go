@@ -41,20 +41,19 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 	if request.Kind == "" {
 		request.Kind = "exec"
 	}
-	cycle, err := e.beginCycle(p, request.Kind, quoteCommand(request.Argv), request.Message)
-	if err != nil {
-		return ExecResult{}, err
+	cycle, stream, err := e.beginCycle(ctx, p, request.Kind, quoteCommand(request.Argv), request.Message, request.AllowDegraded)
+	result := ExecResult{}
+	if err == nil {
+		result, err = e.perform(ctx, p, request, cycle, stream)
 	}
-	result, err := e.perform(ctx, p, request, cycle)
+	if cycle == nil {
+		return result, err
+	}
 	result.Notes = append(p.notes, result.Notes...)
 	return result, errors.Join(err, e.endCycle(p, cycle, result.Exit, err))
 }
 
-func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cycle *sandbox.Cycle) (ExecResult, error) {
-	stream, err := e.running(ctx, p, request.AllowDegraded)
-	if err != nil {
-		return ExecResult{}, err
-	}
+func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cycle *sandbox.Cycle, stream wire.Stream) (ExecResult, error) {
 	defer stream.Close()
 	command := wire.Exec{
 		Dir: []byte(request.WorkDir), Env: append(clientEnv(os.Environ()), request.Env...),
@@ -83,6 +82,10 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	}
 	// Interrupted or not, what the command did is committed.
 	ctx = context.WithoutCancel(ctx)
+	cycle.ExitCode, cycle.TimedOut = exit.Code, exit.TimedOut
+	if err := e.advance(p, cycle, sandbox.PostProcessing); err != nil {
+		return result, err
+	}
 	iteration := &sandbox.Iteration{
 		Cycle: cycle.ID, Kind: request.Kind, Message: request.Message, Command: cycle.Command,
 		ExitCode: exit.Code, Signal: exit.Signal, TimedOut: exit.TimedOut, StartedAt: started, Duration: exit.Duration,
@@ -95,19 +98,45 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	return result, err
 }
 
-func (e *Engine) beginCycle(p *place, kind, command, message string) (*sandbox.Cycle, error) {
+// beginCycle records a run and takes it to where its work can begin: executing,
+// with a stream to a sandbox that runs. On an error the cycle, if there is one
+// already, is to be ended by endCycle.
+func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, message string, degraded bool) (*sandbox.Cycle, wire.Stream, error) {
 	holder, err := process.Identify(os.Getpid())
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "cannot identify this process")
+		return nil, nil, fault.Wrap(fault.Internal, err, "cannot identify this process")
 	}
 	policy, err := p.policy()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	now := time.Now()
 	cycle := &sandbox.Cycle{LeaseID: p.record.ID, Policy: policy.Revision, Kind: kind, Command: command, Message: message,
-		State: sandbox.Executing, RequestedAt: now, StartedAt: now, Holder: holder}
-	return cycle, e.Store.BeginCycle(p.record.ID, cycle)
+		State: sandbox.Leasing, RequestedAt: now, StartedAt: now, Holder: holder}
+	// Nearly always it runs, and leasing is over before it could be written.
+	stream, err := p.dial(ctx)
+	if err == nil {
+		cycle.State = sandbox.Executing
+	}
+	if err := e.Store.BeginCycle(p.record.ID, cycle); err != nil {
+		if stream != nil {
+			err = errors.Join(err, stream.Close())
+		}
+		return nil, nil, err
+	}
+	leasing := event(sandbox.EventCycleLeasing, cycle.ID, "kind", kind, "command", command)
+	if stream != nil {
+		e.emit(p, leasing, event(sandbox.EventCyclePreparing, cycle.ID), event(sandbox.EventCycleExecuting, cycle.ID))
+		return cycle, stream, nil
+	}
+	e.emit(p, leasing)
+	if stream, err = e.running(ctx, p, degraded); err != nil {
+		return cycle, nil, err
+	}
+	if err := e.advance(p, cycle, sandbox.Preparing, sandbox.Executing); err != nil {
+		return cycle, nil, errors.Join(err, stream.Close())
+	}
+	return cycle, stream, nil
 }
 
 func (e *Engine) endCycle(p *place, cycle *sandbox.Cycle, exit wire.Exit, problem error) error {
@@ -121,20 +150,32 @@ func (e *Engine) endCycle(p *place, cycle *sandbox.Cycle, exit wire.Exit, proble
 	if _, statErr := os.Stat(p.dir); errors.Is(statErr, os.ErrNotExist) {
 		return nil // deleted by another command while this one ran
 	}
+	e.emit(p, cycleOver(cycle))
 	return err
+}
+
+// cycleOver is the event of a cycle that has ended.
+func cycleOver(cycle *sandbox.Cycle) *sandbox.Event {
+	timedOut := ""
+	if cycle.TimedOut {
+		timedOut = "true"
+	}
+	if cycle.State == sandbox.CycleFailed {
+		return event(sandbox.EventCycleFailed, cycle.ID, "problem", cycle.Problem)
+	}
+	return event(sandbox.EventCycleCompleted, cycle.ID, "exit_code", itoa(cycle.ExitCode), "timed_out", timedOut)
 }
 
 // recover finishes the cycles whose client died: what they had changed is
 // committed, and the cycle is recorded as failed.
 func (e *Engine) recover(ctx context.Context, p *place) error {
-	// Clients that run at once are few; older ones were looked at before.
-	cycles, err := e.Store.Cycles(p.record.ID, 16)
+	cycles, err := e.Store.LiveCycles(p.record.ID)
 	if err != nil {
 		return err
 	}
 	for i := range cycles {
 		cycle := &cycles[i]
-		if cycle.State.Terminal() || process.Alive(cycle.Holder) {
+		if process.Alive(cycle.Holder) {
 			continue
 		}
 		iteration := &sandbox.Iteration{Cycle: cycle.ID, Kind: "recovered", Command: cycle.Command,
@@ -151,6 +192,7 @@ func (e *Engine) recover(ctx context.Context, p *place) error {
 		if err := e.Store.SaveCycle(p.record.ID, cycle); err != nil {
 			return err
 		}
+		e.emit(p, cycleOver(cycle))
 	}
 	return nil
 }

@@ -91,18 +91,20 @@ func (e *Engine) change(ctx context.Context, p *place, kind, what, message strin
 	if err := e.recover(ctx, p); err != nil {
 		return nil, nil, err
 	}
-	cycle, err := e.beginCycle(p, kind, what, message)
-	if err != nil {
+	cycle, stream, err := e.beginCycle(ctx, p, kind, what, message, false)
+	if cycle == nil {
 		return nil, nil, err
+	}
+	if err != nil {
+		return nil, p.notes, errors.Join(err, e.endCycle(p, cycle, wire.Exit{}, err))
 	}
 	iteration := &sandbox.Iteration{Cycle: cycle.ID, Kind: kind, Message: firstLine(message, what), StartedAt: time.Now()}
 	err = func() error {
-		stream, err := e.running(ctx, p, false)
-		if err != nil {
-			return err
-		}
 		defer stream.Close()
 		if err := do(stream); err != nil {
+			return err
+		}
+		if err := e.advance(p, cycle, sandbox.PostProcessing); err != nil {
 			return err
 		}
 		iteration.Duration = time.Since(iteration.StartedAt)

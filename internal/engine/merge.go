@@ -103,6 +103,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (MergeResult, 
 			return result, err
 		}
 	}
+	e.emit(p, event(sandbox.EventMerged, 0, "tip", tip))
 	result.Landed, err = repo.Landed(ctx, tip)
 	if err == nil && request.Delete {
 		unlock()
@@ -319,5 +320,9 @@ func (e *Engine) destroy(ctx context.Context, p *place) (DeleteResult, error) {
 	if err := p.repo.Unpin(ctx, p.record.ID); err != nil {
 		return result, err
 	}
-	return result, e.remove(p)
+	if err := e.remove(p); err != nil {
+		return result, err
+	}
+	e.emit(p, event(sandbox.EventDeleted, 0, "tip", result.Tip, "trash", result.Trash))
+	return result, nil
 }

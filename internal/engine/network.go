@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
@@ -17,6 +18,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress/preset"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -228,6 +230,11 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (Netwo
 	if err := p.tellKeeper(ctx, keeper.OpPolicy); err != nil {
 		return Network{}, err
 	}
+	change := "allow "
+	if request.Deny {
+		change = "deny "
+	}
+	e.emit(p, event(sandbox.EventPolicy, 0, "revision", itoa(policy.Revision), "change", change+strings.Join(request.Rules, " ")))
 	if request.Save {
 		if err := e.saveRules(p, request); err != nil {
 			return Network{}, err

@@ -75,9 +75,15 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (*net.Uni
 			return nil, err
 		}
 	}
-	if _, err := e.startKeeper(ctx, p, lease, degraded); err != nil {
+	started, err := e.startKeeper(ctx, p, lease, degraded)
+	if err != nil {
 		return nil, err
 	}
+	kind := sandbox.EventStarted
+	if lease != nil {
+		kind = sandbox.EventAttached
+	}
+	e.emit(p, event(kind, 0, "lease", started.ID))
 	layers := p.record.Layers
 	if err := e.update(ctx, p, func(r *sandbox.Sandbox) { r.State, r.Problem, r.Layers = sandbox.Running, "", layers }); err != nil {
 		return nil, err
@@ -107,6 +113,9 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 	done, err := p.driver.Recover(ctx, was)
 	if err != nil {
 		return nil, err
+	}
+	if lease.State != sandbox.LeaseLost { // its keeper went with it, unable to say so
+		e.emit(p, event(sandbox.EventLost, 0, "lease", lease.ID))
 	}
 	p.note(done...)
 	p.note("sandbox " + p.record.Name + " was not running any more: started it again with all its files")
@@ -150,7 +159,7 @@ func (e *Engine) startKeeper(ctx context.Context, p *place, lease *sandbox.Lease
 	}
 	spec.GuestKey, spec.HostKey, spec.Degraded = pairs.GuestPrivate, pairs.HostPublic, degraded
 	order, err := json.Marshal(keeper.Order{
-		StoreRoot: e.Store.Root, Driver: p.record.Driver, Spec: spec, Lease: lease,
+		StoreRoot: e.Store.Root, Repository: p.record.GitDir, Driver: p.record.Driver, Spec: spec, Lease: lease,
 		HostPrivate: pairs.HostPrivate, GuestPublic: pairs.GuestPublic, Strict: e.Store.Strict,
 	})
 	if err != nil {
@@ -231,6 +240,19 @@ func (e *Engine) stop(ctx context.Context, p *place) error {
 	if err != nil || lease == nil {
 		return err
 	}
+	was := lease.State
+	if err := e.release(ctx, p, lease); err != nil {
+		return err
+	}
+	if was != sandbox.LeaseReleased {
+		e.emit(p, event(sandbox.EventStopped, 0))
+	}
+	return nil
+}
+
+// release has the keeper end the place, or the driver where there is none or
+// one that does not answer.
+func (e *Engine) release(ctx context.Context, p *place, lease *sandbox.Lease) error {
 	if conn, err := p.dial(ctx); err == nil {
 		defer conn.Close()
 		request := wire.Request{Version: wire.Version, Op: keeper.OpStop, Grace: shutdownGrace}
@@ -241,7 +263,6 @@ func (e *Engine) stop(ctx context.Context, p *place) error {
 			}
 		}
 	}
-	// No keeper, or one that does not answer: the driver ends the place.
 	if err := p.driver.Destroy(ctx, p.driverLease(lease), true); err != nil {
 		return err
 	}

@@ -41,9 +41,10 @@ const heartbeat = 30 * time.Second
 
 // Order is what whoever starts a keeper tells it, as JSON on standard input.
 type Order struct {
-	StoreRoot string `json:"store_root"`
-	Driver    string `json:"driver"`
-	Spec      driver.Spec
+	StoreRoot  string `json:"store_root"`
+	Repository string `json:"repository"` // its common git directory, for events
+	Driver     string `json:"driver"`
+	Spec       driver.Spec
 	// Lease is set to attach to a guest that already runs.
 	Lease       *sandbox.Lease `json:"lease"`
 	HostPrivate []byte         `json:"host_private"`
@@ -128,7 +129,7 @@ func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
 		return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot talk to the guest"), conn.Close())
 	}
 	dir := k.order.Spec.StateDir
-	if k.net, err = openNetwork(dir); err != nil {
+	if k.net, err = openNetwork(dir, k.emit); err != nil {
 		return nil, errors.Join(err, k.link.Close())
 	}
 	path := filepath.Join(dir, Socket)
@@ -219,7 +220,8 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 			if k.released() {
 				<-k.ended
 			} else {
-				problem = errors.Join(problem, k.renew(sandbox.LeaseLost))
+				problem = errors.Join(problem, k.renew(sandbox.LeaseLost),
+					k.emit(&sandbox.Event{Type: sandbox.EventLost, Data: map[string]string{"lease": k.lease.ID}}))
 			}
 		case <-k.ended:
 		case <-ctx.Done():
@@ -228,6 +230,12 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 		break
 	}
 	return errors.Join(problem, k.net.save(), listener.Close(), k.link.Close())
+}
+
+// emit records what happened to the sandbox.
+func (k *keeper) emit(event *sandbox.Event) error {
+	event.Sandbox, event.SandboxID, event.Repository = k.order.Spec.Name, k.order.Spec.SandboxID, k.order.Repository
+	return k.store.Emit(event)
 }
 
 func (k *keeper) released() bool {

@@ -14,6 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -43,12 +44,13 @@ type network struct {
 	resolver *egress.Resolver
 	seen     *egress.Observations
 	changed  atomic.Bool
+	refusals *refusals
 }
 
 // openNetwork prepares the network of the sandbox in dir. Without a policy
 // file nothing is allowed.
-func openNetwork(dir string) (*network, error) {
-	n := &network{dir: dir, seen: egress.NewObservations(0)}
+func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) {
+	n := &network{dir: dir, seen: egress.NewObservations(0), refusals: newRefusals(emit)}
 	if err := n.reload(); err != nil {
 		return nil, err
 	}
@@ -66,6 +68,7 @@ func openNetwork(dir string) (*network, error) {
 	observe := func(o egress.Observation) {
 		n.changed.Store(true)
 		n.seen.Add(o)
+		n.refusals.note(o)
 	}
 	n.resolver = &egress.Resolver{Policy: n.policy.Load, Names: names, Observe: observe}
 	n.proxy = egress.New(egress.Options{Policy: n.policy.Load, Names: names, Upstream: upstream, Observe: observe})
@@ -102,6 +105,7 @@ func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease
 	if _, err := unixConn.Write([]byte(wire.EgressHello)); err != nil {
 		return errors.Join(err, conn.Close())
 	}
+	go n.refusals.run(ctx)
 	link := wire.NewEgress(unixConn)
 	stop := context.AfterFunc(ctx, func() { link.Close() })
 	defer stop()

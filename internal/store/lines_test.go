@@ -184,7 +184,7 @@ func TestCycleOfADeadClient(t *testing.T) {
 	if err := s.BeginCycle(id, &sandbox.Cycle{}); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(s.SandboxDir(id), "cycles", "00000002.json"), "")
+	put(t, filepath.Join(s.SandboxDir(id), "cycles", "00000002.jsonl"), "")
 	next := sandbox.Cycle{}
 	if err := s.BeginCycle(id, &next); err != nil || next.ID != 3 {
 		t.Errorf("number %d, %v", next.ID, err)

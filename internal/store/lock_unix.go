@@ -25,18 +25,26 @@ func lockFile(ctx context.Context, path string) (func(), error) {
 	if err != nil {
 		return nil, unavailable(err, "open the lock %q", path)
 	}
+	if err := lockOpen(ctx, file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() { _ = file.Close() }, nil // closing releases; nothing was written
+}
+
+// lockOpen takes the lock of an open file; closing the file releases it.
+func lockOpen(ctx context.Context, file *os.File) error {
 	pause := time.Millisecond
 	for {
-		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			return func() { _ = file.Close() }, nil // closing releases; nothing was written
+			return nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return nil, errors.Join(unavailable(err, "take the lock %q", path), file.Close())
+			return unavailable(err, "take the lock %q", file.Name())
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(fault.Wrap(fault.Canceled, ctx.Err(), "cannot take the lock %q", path), file.Close())
+			return fault.Wrap(fault.Canceled, ctx.Err(), "cannot take the lock %q", file.Name())
 		case <-time.After(pause):
 			pause = min(2*pause, 20*time.Millisecond)
 		}

@@ -7,9 +7,11 @@
 //	repos/<key>/repo.json        which repository the key stands for
 //	repos/<key>/names/<name>     id of the sandbox that has claimed the name
 //	repos/<key>/cache/           trees and packs, shared by its sandboxes
-//	sandboxes/<id>/sandbox.json  lease.json  cycles/<n>.json
+//	sandboxes/<id>/sandbox.json  lease.json
+//	sandboxes/<id>/cycles/<n>.jsonl  cycles.jsonl   those that run; those that are over
 //	sandboxes/<id>/iterations.jsonl
 //	sandboxes/<id>/upper work home tmp …   the place's own files
+//	events.jsonl events-<n>.jsonl  what happened, in all of them
 //	trust.json                   which configurations the human trusted
 //
 // Start reading at [Store].

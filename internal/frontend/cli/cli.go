@@ -66,6 +66,8 @@ type useCases interface {
 	Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error)
 	Diff(context.Context, engine.DiffRequest) (int, error)
 	Path(ctx context.Context, dir, name string) (string, error)
+	Cycles(ctx context.Context, dir, name string) ([]sandbox.Cycle, error)
+	Events(ctx context.Context, request engine.EventsRequest, each func(sandbox.Event) error) error
 	Merge(context.Context, engine.MergeRequest) (engine.MergeResult, error)
 	Delete(context.Context, engine.DeleteRequest) (engine.DeleteResult, error)
 	Stop(ctx context.Context, dir, name string) error

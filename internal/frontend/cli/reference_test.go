@@ -13,8 +13,12 @@ import (
 )
 
 func TestReference(t *testing.T) {
-	const page = "../../../docs/reference/commands.md"
-	got := cli.Reference()
+	for name, got := range map[string]string{"commands.md": cli.Reference(), "events.md": cli.EventsReference()} {
+		t.Run(name, func(t *testing.T) { comparePage(t, "../../../docs/reference/"+name, got) })
+	}
+}
+
+func comparePage(t *testing.T, page, got string) {
 	if *update {
 		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

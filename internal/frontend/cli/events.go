@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+type eventsOptions struct {
+	console *console
+	events  func(context.Context, engine.EventsRequest, func(sandbox.Event) error) error
+
+	request engine.EventsRequest
+	since   string
+	json    bool
+}
+
+func newEvents(s *session) *cobra.Command {
+	o := &eventsOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:   "events [NAME] [--follow] [--since WHEN]",
+		Short: "Show what happened to sandboxes, as it happens",
+		Long: `Show what happened to the sandboxes of this repository, or to one of them, the
+oldest first: every start and stop, every run and its stages, every commit,
+every refused destination. With --json each event is one line; its fields and
+types are in docs/reference/events.md, and its number never goes back, so that
+a program can go on with --since where it stopped.`,
+		Example: `  litterbox events fix-login
+  litterbox events --follow --json
+  litterbox events --since 10m
+  litterbox events --since 1734 --json`,
+		Args:              wantArgs(0, 1),
+		ValidArgsFunction: s.sandboxNames(false, ""),
+		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
+			o.events, o.request.Dir = e.Events, dir
+			if len(args) > 0 {
+				o.request.Name = args[0]
+			}
+			return runEvents(ctx, o)
+		}),
+	}
+	cmd.Flags().BoolVar(&o.request.All, "all", false, "of all repositories")
+	cmd.Flags().BoolVarP(&o.request.Follow, "follow", "f", false, "wait for more until interrupted")
+	cmd.Flags().StringVar(&o.since, "since", "", "only what came after `WHEN`: 10m ago, a time, or an event's number")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print each event as one line of JSON")
+	return cmd
+}
+
+func runEvents(ctx context.Context, o *eventsOptions) error {
+	if err := readSince(&o.request, o.since, o.console.now()); err != nil {
+		return err
+	}
+	return o.events(ctx, o.request, func(event sandbox.Event) error {
+		if o.json {
+			line, err := json.Marshal(event)
+			if err != nil {
+				return err
+			}
+			return o.console.print("%s\n", escapeUnsafe(line))
+		}
+		return o.console.print("%s\n", eventLine(event))
+	})
+}
+
+// readSince understands a sequence number, a duration and a time.
+func readSince(request *engine.EventsRequest, since string, now time.Time) error {
+	if since == "" {
+		return nil
+	}
+	if seq, err := strconv.ParseUint(since, 10, 64); err == nil {
+		request.After = seq
+		return nil
+	}
+	if ago, err := time.ParseDuration(since); err == nil && ago >= 0 {
+		request.Since = now.Add(-ago)
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, since, time.Local); err == nil {
+			request.Since = at
+			return nil
+		}
+	}
+	return fault.New(fault.Invalid, "cannot read --since %q", since).WithHint("litterbox events --since 10m")
+}
+
+// eventLine is an event for people. Names and commands in it were chosen by
+// whoever; nothing of them acts on a terminal.
+func eventLine(event sandbox.Event) string {
+	parts := []string{event.Time.Local().Format("15:04:05.000"), clean(event.Sandbox)}
+	what := string(event.Type)
+	if event.Cycle > 0 {
+		what += " #" + decimal(event.Cycle)
+	}
+	parts = append(parts, what)
+	for _, key := range slices.Sorted(maps.Keys(event.Data)) {
+		value := clean(event.Data[key])
+		if strings.ContainsAny(value, " \t") {
+			value = strconv.Quote(value)
+		}
+		parts = append(parts, key+"="+value)
+	}
+	return strings.Join(parts, "  ")
+}
+
+// EventsReference is the page of the documentation about events.
+func EventsReference() string {
+	var b strings.Builder
+	b.WriteString(`# Events
+
+Everything that happens to a sandbox is one event in a log of the state
+directory. [litterbox events](commands.md#litterbox-events) shows it; with
+` + "`--json`" + ` each event is one line:
+
+` + "```json" + `
+{"version":1,"seq":1734,"time":"2026-01-02T03:04:05.678Z","type":"cycle.completed","sandbox":"fix-login","sandbox_id":"fix-login-1a2b3c4d","repository":"/home/me/project/.git","cycle":12,"data":{"exit_code":"0"}}
+` + "```" + `
+
+| field | meaning |
+|---|---|
+| version | of this form; fields and types are added, never renamed |
+| seq | counts up by one over all sandboxes of a state directory, and never goes back |
+| time | when it happened, RFC 3339 |
+| type | what happened, see below |
+| sandbox, sandbox_id | its name, and what tells it from a later one of that name |
+| repository | its common git directory |
+| cycle | the run it belongs to, see [litterbox cycles](commands.md#litterbox-cycles); missing when there is none |
+| data | texts that belong to the type; keys without a value are missing, and a value over 1 KiB is cut |
+
+The log is ` + "`events.jsonl`" + `; a full one (8 MiB) is kept beside it, four of them at
+most. An event never holds a secret.
+
+| type | when | data |
+|---|---|---|
+`)
+	for _, kind := range sandbox.EventTypes() {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", kind.Type, kind.Meaning, strings.Join(kind.Data, "; "))
+	}
+	return b.String()
+}

@@ -1,0 +1,101 @@
+package sandbox
+
+import "time"
+
+// EventVersion is the version of [Event] as JSON. Fields and types are added,
+// never renamed; a change that readers would misunderstand raises it.
+const EventVersion = 1
+
+// Event is one thing that happened, as a line of the event log. Programs read
+// it with `litterbox events --json`.
+type Event struct {
+	Version    int               `json:"version"`
+	Seq        uint64            `json:"seq"` // counts up by one over all sandboxes of a state directory
+	Time       time.Time         `json:"time"`
+	Type       EventType         `json:"type"`
+	Sandbox    string            `json:"sandbox"` // name
+	SandboxID  string            `json:"sandbox_id"`
+	Repository string            `json:"repository"`
+	Cycle      int               `json:"cycle,omitempty"` // of that sandbox
+	Data       map[string]string `json:"data,omitempty"`  // see EventTypes
+}
+
+// EventType says what happened, as subject and verb: "sandbox.created".
+type EventType string
+
+// The events. What their data holds is in [EventTypes].
+const (
+	EventCreated         EventType = "sandbox.created"
+	EventStarted         EventType = "sandbox.started"
+	EventAttached        EventType = "sandbox.attached"
+	EventStopped         EventType = "sandbox.stopped"
+	EventLost            EventType = "sandbox.lost"
+	EventDeleted         EventType = "sandbox.deleted"
+	EventMerged          EventType = "sandbox.merged"
+	EventPaused          EventType = "sandbox.paused"
+	EventResumed         EventType = "sandbox.resumed"
+	EventCycleLeasing    EventType = "cycle.leasing"
+	EventCyclePreparing  EventType = "cycle.preparing"
+	EventCycleExecuting  EventType = "cycle.executing"
+	EventCycleProcessing EventType = "cycle.post_processing"
+	EventCycleCompleted  EventType = "cycle.completed"
+	EventCycleFailed     EventType = "cycle.failed"
+	EventIteration       EventType = "iteration.committed"
+	EventPolicy          EventType = "network.policy"
+	EventRefused         EventType = "network.refused"
+	EventLimit           EventType = "limit.reached"
+	EventService         EventType = "service.changed"
+)
+
+// EventKind documents one type of event.
+type EventKind struct {
+	Type    EventType
+	Meaning string
+	Data    []string // "key: meaning", in the order of the documentation
+}
+
+// EventTypes lists every type of event with its data.
+func EventTypes() []EventKind {
+	return []EventKind{
+		{EventCreated, "a sandbox was created", []string{"branch: its branch", "base: the commit it starts from"}},
+		{EventStarted, "its place was made and its guest answers", []string{"lease: id of the new lease"}},
+		{EventAttached, "a new keeper took over a place that still ran", []string{"lease: id of the lease"}},
+		{EventStopped, "its processes were ended in order", nil},
+		{EventLost, "its place ended without being asked to", []string{"lease: id of the lost lease"}},
+		{EventDeleted, "a sandbox was deleted", []string{"tip: the last commit of its branch", "trash: the ref that keeps it"}},
+		{EventMerged, "its branch was merged by apply or merge", []string{"tip: the commit that was merged"}},
+		{EventPaused, "its processes were frozen", []string{"reason: why"}},
+		{EventResumed, "its processes go on", nil},
+		{EventCycleLeasing, "a run wants a running place", []string{"kind: exec, shell, write, …", "command: what it runs"}},
+		{EventCyclePreparing, "the place is there; the run is prepared", nil},
+		{EventCycleExecuting, "the command runs", nil},
+		{EventCycleProcessing, "the command is over; its work is being committed", nil},
+		{EventCycleCompleted, "the run is over", []string{"exit_code: of the command", "timed_out: true when its time was up"}},
+		{EventCycleFailed, "the run could not be carried out", []string{"problem: why"}},
+		{EventIteration, "a commit was made of what a run changed", []string{"number: of the iteration", "commit: its id", "message: its first line", "changed: how many files"}},
+		{EventPolicy, "another policy revision is in force", []string{"revision: its number", "change: what a human typed"}},
+		{EventRefused, "a destination was refused for the first time", []string{"host: where to", "port: which port", "reason: the rule, or why"}},
+		{EventLimit, "a limit ended something inside", []string{"limit: oom, pids, disk or time", "action: what was done"}},
+		{EventService, "a service changed its state", []string{"service: its name", "state: its new state", "problem: why it failed"}},
+	}
+}
+
+// CycleEvent is the event of a cycle that has just entered state; empty for
+// one that nobody sees.
+func CycleEvent(state CycleState) EventType {
+	switch state {
+	case Leasing:
+		return EventCycleLeasing
+	case Preparing:
+		return EventCyclePreparing
+	case Executing:
+		return EventCycleExecuting
+	case PostProcessing:
+		return EventCycleProcessing
+	case Completed:
+		return EventCycleCompleted
+	case CycleFailed:
+		return EventCycleFailed
+	}
+	return ""
+}
