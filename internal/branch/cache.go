@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -45,6 +46,10 @@ func (c Cache) entry(ctx context.Context, kind, key string,
 	parent := filepath.Join(c.Dir, kind)
 	dir := filepath.Join(parent, key)
 	if complete(dir, nil) {
+		// Whoever clears the cache away spares what was used just now, though
+		// the sandbox that starts from it may not be recorded yet.
+		now := time.Now()
+		_ = os.Chtimes(filepath.Join(dir, marker), now, now)
 		return dir, nil
 	}
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -63,27 +68,27 @@ func (c Cache) entry(ctx context.Context, kind, key string,
 	}
 	suffix := make([]byte, 8)
 	_, _ = rand.Read(suffix) // never fails, crypto/rand
-	partial := dir + ".partial-" + hex.EncodeToString(suffix)
-	if err := os.Mkdir(partial, 0o755); err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "cannot make %q", partial)
+	building := dir + partial + hex.EncodeToString(suffix)
+	if err := os.Mkdir(building, 0o755); err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "cannot make %q", building)
 	}
-	if err := finish(partial, dir, build, lock); err != nil {
-		return "", errors.Join(err, os.RemoveAll(partial))
+	if err := finish(building, dir, build, lock); err != nil {
+		return "", errors.Join(err, os.RemoveAll(building))
 	}
 	return dir, nil
 }
 
-func finish(partial, dir string, build func(string, *os.File) error, lock *os.File) error {
-	if err := os.Chmod(partial, 0o755); err != nil { // whatever the umask is
+func finish(building, dir string, build func(string, *os.File) error, lock *os.File) error {
+	if err := os.Chmod(building, 0o755); err != nil { // whatever the umask is
 		return err
 	}
-	if err := build(partial, lock); err != nil {
+	if err := build(building, lock); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(partial, marker), bootID(), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(building, marker), bootID(), 0o644); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot finish %q", dir)
 	}
-	if err := os.Rename(partial, dir); err != nil {
+	if err := os.Rename(building, dir); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot finish %q", dir)
 	}
 	return nil
@@ -94,6 +99,9 @@ func finish(partial, dir string, build func(string, *os.File) error, lock *os.Fi
 // a power loss they may be shorter than they were: an entry of an earlier boot
 // is verified once.
 const marker = "complete"
+
+// partial stands in the name of a directory in which an entry is being built.
+const partial = ".partial-"
 
 func complete(dir string, verify func(dir string) bool) bool {
 	path := filepath.Join(dir, marker)
@@ -128,7 +136,7 @@ func sweep(parent, key string) error {
 		return fault.Wrap(fault.Unavailable, err, "cannot read the cache %q", parent)
 	}
 	for _, n := range names {
-		if n.Name() == key || strings.HasPrefix(n.Name(), key+".partial-") {
+		if n.Name() == key || strings.HasPrefix(n.Name(), key+partial) {
 			if err := os.RemoveAll(filepath.Join(parent, n.Name())); err != nil {
 				return fault.Wrap(fault.Unavailable, err, "cannot remove the incomplete cache entry %q", n.Name())
 			}

@@ -14,6 +14,7 @@ package config
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // Config is one file, or after [Merge] what counts. The zero value is an
@@ -24,6 +25,7 @@ type Config struct {
 	Mounts     Mounts
 	Network    Network
 	Security   Security
+	Retention  Retention
 	Copy       []string   // patterns of ignored files that a new sandbox gets
 	Durability Durability // empty when not set: [Normal]
 
@@ -65,6 +67,14 @@ type Security struct {
 	Nested bool // inner user namespaces
 }
 
+// Retention says what prune may clear away; zero values say nothing.
+type Retention struct {
+	MaxAge   time.Duration // since the last thing that happened in a sandbox
+	MaxDisk  int64         // bytes of all of them together
+	KeepLast int           // so many of the newest stay in any case
+	States   []string      // of which sandboxes go; nil means stopped and failed
+}
+
 // Durability says what a commit survives.
 type Durability string
 
@@ -88,6 +98,7 @@ func Merge(user, repo Config, trusted bool) (merged Config, withheld []string) {
 	merged.Network.Allow = slices.Clone(user.Network.Allow)
 	merged.Network.Deny = slices.Clone(user.Network.Deny)
 	merged.Copy = slices.Clone(user.Copy)
+	merged.Retention.States = slices.Clone(user.Retention.States)
 	merged.Set = slices.Clone(user.Set)
 	for _, key := range schema() {
 		switch {

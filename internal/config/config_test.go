@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -28,6 +29,8 @@ network.default = "deny"
 network.allow = ["preset:go", "example.com"]
 network.deny = ["ads.example.com"]
 copy = ["config/local.test"]
+retention.keep-last = 9
+retention.states = ["failed"]
 `
 
 const repositoryFile = `durability = "normal"
@@ -40,6 +43,7 @@ network.allow = ["EXAMPLE.com", "github.com:22"]
 network.deny = ["telemetry.example.com", "ads.example.com"]
 security.nested = true
 copy = ["./*.db"]
+retention = { max-age = "2w", max-disk = "1.5GiB", keep-last = 3, states = ["stopped", "orphaned"] }
 `
 
 func TestMerge(t *testing.T) {
@@ -57,9 +61,11 @@ func TestMerge(t *testing.T) {
 		},
 		Durability: config.Normal,
 		Copy:       []string{"config/local.test"},
+		Retention:  config.Retention{MaxAge: 14 * 24 * time.Hour, MaxDisk: 3 << 29, KeepLast: 3, States: []string{"stopped", "orphaned"}},
 		Set: []string{
 			"container.env", "container.setup-command", "copy", "durability", "git.branch-prefix", "mounts.read-only",
 			"network.allow", "network.default", "network.deny",
+			"retention.keep-last", "retention.max-age", "retention.max-disk", "retention.states",
 		},
 		File: "repo", Hash: repo.Hash,
 	}

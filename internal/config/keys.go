@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
@@ -184,6 +185,61 @@ func schema() []key {
 		},
 		{
 			Key: Key{
+				Name: "retention.max-age", Type: "string",
+				Meaning: `litterbox prune clears away sandboxes in which nothing happened for so long, for example "30d" or "12h". Nothing is ever cleared away by itself.`,
+			},
+			shape: text,
+			read: func(c *Config, v value) []problem {
+				var why []problem
+				c.Retention.MaxAge, why = readAge(v)
+				return why
+			},
+			merge: func(base *Config, over Config) { base.Retention.MaxAge = over.Retention.MaxAge },
+		},
+		{
+			Key: Key{
+				Name: "retention.max-disk", Type: "string",
+				Meaning: `While the sandboxes take more than this, for example "20GiB", litterbox prune clears away the oldest.`,
+			},
+			shape: text,
+			read: func(c *Config, v value) []problem {
+				var why []problem
+				c.Retention.MaxDisk, why = readSize(v)
+				return why
+			},
+			merge: func(base *Config, over Config) { base.Retention.MaxDisk = over.Retention.MaxDisk },
+		},
+		{
+			Key: Key{
+				Name: "retention.keep-last", Type: "number",
+				Meaning: `So many of the sandboxes that were used last stay, however old they are.`,
+			},
+			shape: number,
+			read: func(c *Config, v value) []problem {
+				n, err := strconv.Atoi(v.text)
+				if err != nil || n < 0 {
+					return wrong(v, "keep-last = 5", "retention.keep-last must be a whole number from 0 on, not %s", v.text)
+				}
+				c.Retention.KeepLast = n
+				return nil
+			},
+			merge: func(base *Config, over Config) { base.Retention.KeepLast = over.Retention.KeepLast },
+		},
+		{
+			Key: Key{
+				Name: "retention.states", Type: "list of strings",
+				Meaning: `In which states a sandbox may be cleared away: "stopped", "failed" and "orphaned"; the first two unless set. What runs never goes.`,
+			},
+			shape: list,
+			read: func(c *Config, v value) []problem {
+				var why []problem
+				c.Retention.States, why = readStates(v)
+				return why
+			},
+			merge: func(base *Config, over Config) { base.Retention.States = slices.Clone(over.Retention.States) },
+		},
+		{
+			Key: Key{
 				Name: "durability", Type: `"normal" or "strict"`,
 				Meaning: `"strict" flushes every commit to the disk before the command returns; with "normal" a power loss may cost the last seconds, never consistency.`,
 			},
@@ -203,7 +259,7 @@ func schema() []key {
 func planned() [][]string {
 	names := []string{
 		"agents", "claude", "container.base-image", "container.ports", "container.services", "hooks", "limits",
-		"project", "retention", "secrets", "sync", "tools", "vm", "watch",
+		"project", "secrets", "sync", "tools", "vm", "watch",
 	}
 	var paths [][]string
 	for _, name := range names {

@@ -107,7 +107,7 @@ func (r *reader) value(node *unstable.Node, at position) value {
 	case unstable.Bool:
 		v.shape, v.truth = boolean, string(node.Data) == "true"
 	case unstable.Integer, unstable.Float:
-		v.shape = number
+		v.shape, v.text = number, string(node.Data)
 	case unstable.Array:
 		v.shape = list
 		for children := node.Children(); children.Next(); {

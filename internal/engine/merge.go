@@ -257,7 +257,7 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (DeleteResul
 		}
 		if unmerged > 0 {
 			if request.Confirm == nil {
-				return DeleteResult{}, fault.New(fault.Denied, "cannot delete sandbox %q: %d commits of it are not merged", p.record.Name, unmerged).
+				return DeleteResult{}, fault.New(fault.Denied, "cannot delete sandbox %q: %s", p.record.Name, notMerged(unmerged)).
 					WithHint("litterbox merge %s, or litterbox delete %s --force", p.record.Name, p.record.Name)
 			}
 			yes, err := request.Confirm(unmerged)

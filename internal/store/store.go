@@ -97,6 +97,9 @@ func (s *Store) Claim(gitDir, name string) (id string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", unavailable(err, "claim the name %q", name)
 	}
+	if err := s.rememberRepository(gitDir); err != nil {
+		return "", err
+	}
 	random := make([]byte, 4)
 	_, _ = rand.Read(random) // never fails (crypto/rand, Go 1.24)
 	id = name + "-" + hex.EncodeToString(random)

@@ -80,6 +80,8 @@ type useCases interface {
 	ExplainNetwork(ctx context.Context, dir, name, destination string) (engine.Explanation, error)
 	ChangePolicy(context.Context, engine.PolicyRequest) (engine.Network, error)
 	Presets() []engine.Preset
+	DiskUsage(ctx context.Context, dir string, all bool) (engine.DiskUsage, error)
+	Prune(context.Context, engine.PruneRequest) ([]engine.Pruned, error)
 }
 
 // session is one invocation of the program: what its commands share.

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// DiskUsage is what litterbox takes on the disk, in bytes of blocks.
+type DiskUsage struct {
+	Sandboxes []SandboxUsage `json:"sandboxes"`
+	Caches    []CacheUsage   `json:"caches"`
+	Logs      int64          `json:"logs_bytes"` // the event log and whatever belongs to no sandbox
+	Total     int64          `json:"total_bytes"`
+}
+
+// SandboxUsage is one sandbox's own part: what is shared is in CacheUsage.
+type SandboxUsage struct {
+	Name       string        `json:"name"`
+	Repository string        `json:"repository"`
+	State      sandbox.State `json:"state"`
+	Changes    int64         `json:"changes_bytes"` // files that differ from the base, ignored ones included
+	Home       int64         `json:"home_bytes"`
+	Other      int64         `json:"other_bytes"` // temporary files, records, logs
+	Total      int64         `json:"total_bytes"`
+}
+
+// CacheUsage is what the sandboxes of one repository share.
+type CacheUsage struct {
+	Repository string `json:"repository"`
+	Entries    int    `json:"entries"`
+	Total      int64  `json:"total_bytes"`
+	Unused     int64  `json:"unused_bytes"` // of entries that no sandbox uses
+}
+
+// DiskUsage measures what the sandboxes of the repository at dir take, or
+// those of all repositories.
+func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage, error) {
+	usage := DiskUsage{Sandboxes: []SandboxUsage{}, Caches: []CacheUsage{}}
+	shared, err := e.sharedLayers(ctx, dir, all)
+	if err != nil {
+		return usage, err
+	}
+	infos, err := e.List(ctx, dir, all)
+	if err != nil {
+		return usage, err
+	}
+	for _, info := range infos {
+		one := SandboxUsage{Name: info.Name, Repository: info.Repository, State: info.State}
+		root := e.Store.SandboxDir(info.ID)
+		seen := inodes{}
+		one.Changes = seen.size(filepath.Join(root, "upper"))
+		one.Home = seen.size(filepath.Join(root, "home"))
+		one.Other = seen.size(root)
+		one.Total = one.Changes + one.Home + one.Other
+		usage.Sandboxes = append(usage.Sandboxes, one)
+		usage.Total += one.Total
+	}
+	caches := map[string]*CacheUsage{}
+	seen := map[string]inodes{}
+	for _, layer := range shared {
+		cache := caches[layer.gitDir]
+		if cache == nil {
+			cache = &CacheUsage{Repository: layer.repository}
+			caches[layer.gitDir], seen[layer.gitDir] = cache, inodes{}
+		}
+		size := seen[layer.gitDir].size(layer.entry.Dir)
+		cache.Entries++
+		cache.Total += size
+		if !layer.used {
+			cache.Unused += size
+		}
+	}
+	for _, cache := range caches {
+		usage.Caches = append(usage.Caches, *cache)
+		usage.Total += cache.Total
+	}
+	slices.SortFunc(usage.Caches, func(a, b CacheUsage) int { return cmp.Compare(a.Repository, b.Repository) })
+	logs, err := filepath.Glob(filepath.Join(e.Store.Root, "*.jsonl"))
+	if err != nil {
+		return usage, err
+	}
+	for _, log := range logs {
+		usage.Logs += inodes{}.size(log)
+	}
+	usage.Total += usage.Logs
+	return usage, nil
+}
+
+// sharedLayer is an entry of some repository's cache.
+type sharedLayer struct {
+	repository, gitDir string
+	cache              branch.Cache
+	entry              branch.CacheEntry
+	used               bool // some sandbox has it among its layers
+}
+
+// sharedLayers lists the cache entries of the repositories that have a record
+// of a sandbox, or of all that ever had one.
+func (e *Engine) sharedLayers(ctx context.Context, dir string, all bool) ([]sharedLayer, error) {
+	records, problems := e.Store.Sandboxes()
+	if len(problems) > 0 {
+		return nil, problems[0] // its layers would count as unused
+	}
+	repositories, err := e.Store.Repositories()
+	if err != nil {
+		return nil, err
+	}
+	wanted := ""
+	if !all {
+		if wanted, err = gitDirOf(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	var found []sharedLayer
+	for _, gitDir := range repositories {
+		if !all && gitDir != wanted {
+			continue
+		}
+		cache := e.cache(gitDir)
+		entries, err := cache.Entries()
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			layer := sharedLayer{repository: strings.TrimSuffix(gitDir, "/.git"), gitDir: gitDir, cache: cache, entry: entry}
+			for _, record := range records {
+				layer.used = layer.used || slices.ContainsFunc(record.Layers, func(path string) bool {
+					return strings.HasPrefix(path, entry.Dir+"/")
+				})
+			}
+			found = append(found, layer)
+		}
+	}
+	return found, nil
+}
+
+// inodes remembers files that were counted: a hard link takes no space.
+type inodes map[[2]uint64]struct{}
+
+// size adds up the blocks below path that were not counted yet. What cannot be
+// read counts nothing: a sandbox may have closed its own directories.
+func (seen inodes) size(path string) int64 {
+	var total int64
+	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return nil
+		}
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		if !ok {
+			total += info.Size()
+			return nil
+		}
+		key := [2]uint64{uint64(stat.Dev), stat.Ino}
+		if _, known := seen[key]; !known {
+			seen[key] = struct{}{}
+			total += stat.Blocks * 512 // stat(2)
+		}
+		return nil
+	})
+	return total
+}
+
+// fileExists tells whether anything is at path.
+func fileExists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// repository says which repository a directory of repos/ stands for.
+type repository struct {
+	Version int    `json:"version"`
+	GitDir  string `json:"git_dir"`
+}
+
+func (s *Store) rememberRepository(gitDir string) error {
+	path := filepath.Join(s.RepositoryDir(gitDir), "repo.json")
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil // it is there, or cannot be looked at; the name is claimed all the same
+	}
+	return s.write(path, repository{Version: sandbox.RecordVersion, GitDir: gitDir})
+}
+
+// Repositories lists the common git directories of all repositories that ever
+// had a sandbox, those that are gone included, sorted.
+func (s *Store) Repositories() ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(s.Root, "repos", "*", "repo.json"))
+	if err != nil {
+		return nil, unavailable(err, "list repositories")
+	}
+	var all []string
+	for _, path := range paths {
+		var one repository
+		if err := s.read(path, &one); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // just removed
+			}
+			return nil, err
+		}
+		all = append(all, one.GitDir)
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// ForgetRepository removes what is kept for a repository that has no sandbox.
+func (s *Store) ForgetRepository(gitDir string) error {
+	dir := s.RepositoryDir(gitDir)
+	// Only an empty directory of names can go: a claim wins.
+	if err := ignoreMissing(os.Remove(filepath.Join(dir, "names"))); err != nil {
+		return unavailable(err, "forget the repository %q", gitDir)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return unavailable(err, "forget the repository %q", gitDir)
+	}
+	return nil
+}
