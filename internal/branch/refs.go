@@ -106,6 +106,18 @@ func (r *Repository) updateRefs(ctx context.Context, verb, name string, lines ..
 	return fault.Wrap(fault.Internal, err, "%s %q", verb, name)
 }
 
+// Has tells whether the repository has the commit.
+func (r *Repository) Has(ctx context.Context, commit string) (bool, error) {
+	if !isOid(commit) {
+		return false, fault.New(fault.Invalid, "cannot look for %q: not an object id", commit)
+	}
+	_, err := r.git("cat-file", "-e", commit+"^{commit}").output(ctx)
+	if exitCode(err) > 0 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // IsAncestor tells whether ancestor is reachable from descendant.
 func (r *Repository) IsAncestor(ctx context.Context, ancestor, descendant string) (bool, error) {
 	if !isOid(ancestor) || !isOid(descendant) {

@@ -53,6 +53,9 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 			tips[record.GitDir] = found
 		}
 		state, problem := e.state(ctx, record)
+		if problem == "" && tips[record.GitDir][record.Branch] == "" {
+			state, problem = sandbox.Orphaned, "its branch is gone from the repository; litterbox reattach makes it again"
+		}
 		info := e.info(record, tips[record.GitDir][record.Branch], state)
 		if problem != "" {
 			info.Problem = problem
@@ -70,7 +73,7 @@ func orphaned(record *sandbox.Sandbox) bool {
 // state is what a sandbox is at this moment, seen without touching it.
 func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.State, string) {
 	if orphaned(record) {
-		return sandbox.Orphaned, "its repository is not at " + record.GitDir + " any more"
+		return sandbox.Orphaned, "its repository is not at " + record.GitDir + " any more; in its new place or a new clone, litterbox reattach takes it back"
 	}
 	switch record.State {
 	case sandbox.Creating, sandbox.Deleting:

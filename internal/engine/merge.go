@@ -234,6 +234,9 @@ func (e *Engine) deleteLanded(ctx context.Context, p *place, result *MergeResult
 func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (DeleteResult, error) {
 	p, err := e.findToDelete(ctx, request)
 	if err != nil {
+		if orphan := e.findOrphan(request.Name); orphan != nil && fault.KindOf(err) == fault.NotFound {
+			return e.deleteOrphan(ctx, orphan, request.Force)
+		}
 		return DeleteResult{}, err
 	}
 	if p == nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
@@ -86,6 +87,10 @@ func (e *Engine) pruneOne(ctx context.Context, one *Pruned, request PruneRequest
 		// Looked at again under way: it may have got work since.
 		record, err := e.Store.Sandbox(one.id)
 		if err != nil {
+			return err
+		}
+		if orphaned(record) {
+			_, err = e.deleteOrphan(ctx, e.orphan(record), request.Force)
 			return err
 		}
 		_, err = e.Delete(ctx, DeleteRequest{Dir: record.Repository, Name: record.Name, Force: request.Force})
@@ -205,7 +210,11 @@ func (e *Engine) planSandboxes(ctx context.Context, infos []Info, left *int64, f
 			continue
 		}
 		pruned := Pruned{Kind: "sandbox", Name: one.Name, Repository: one.Repository, Bytes: bytes, Why: why, id: one.ID}
-		if unmerged, err := e.unmerged(ctx, one.Info); err != nil {
+		if one.State == sandbox.Orphaned {
+			if !force {
+				pruned.Kept = "its repository is gone: nothing else has its work; --force deletes it"
+			}
+		} else if unmerged, err := e.unmerged(ctx, one.Info); err != nil {
 			pruned.Kept = err.Error()
 		} else if unmerged > 0 && !force {
 			pruned.Kept = notMerged(unmerged) + "; --force deletes it"
@@ -254,7 +263,17 @@ func (e *Engine) forgetRepositories() error {
 	if err != nil {
 		return err
 	}
+	records, problems := e.Store.Sandboxes()
+	if len(problems) > 0 {
+		return problems[0]
+	}
 	for _, gitDir := range repositories {
+		dir := e.Store.RepositoryDir(gitDir) + "/"
+		if slices.ContainsFunc(records, func(r *sandbox.Sandbox) bool {
+			return slices.ContainsFunc(r.Layers, func(layer string) bool { return strings.HasPrefix(layer, dir) })
+		}) {
+			continue // reattached elsewhere; its layers are still there
+		}
 		names, err := os.ReadDir(filepath.Join(e.Store.RepositoryDir(gitDir), "names"))
 		if fileExists(gitDir) || err == nil && len(names) > 0 {
 			continue

@@ -108,23 +108,45 @@ func (s *Store) Claim(gitDir, name string) (id string, err error) {
 	if err := os.MkdirAll(s.SandboxDir(id), 0o700); err != nil {
 		return "", unavailable(err, "make the directory of sandbox %q", name)
 	}
-	// A hard link appears with its content or not at all, so nobody reads a
-	// name without an id.
-	temp := filepath.Join(dir, "."+id)
-	if err = os.WriteFile(temp, []byte(id), 0o600); err == nil {
-		err = errors.Join(os.Link(temp, filepath.Join(dir, name)), os.Remove(temp))
+	if err := claimName(dir, name, id); err != nil {
+		return "", errors.Join(err, os.Remove(s.SandboxDir(id)))
 	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(s.SandboxDir(id)))
+	return id, nil
+}
+
+// Move makes the name of a sandbox count in another repository, and no longer
+// in the one that its record says. It fails with fault.AlreadyExists when the
+// name is taken there.
+func (s *Store) Move(record *sandbox.Sandbox, gitDir string) error {
+	names := filepath.Join(s.RepositoryDir(gitDir), "names")
+	if err := os.MkdirAll(names, 0o700); err != nil {
+		return unavailable(err, "claim the name %q", record.Name)
+	}
+	if err := s.rememberRepository(gitDir); err != nil {
+		return err
+	}
+	if err := claimName(names, record.Name, record.ID); err != nil {
+		return err
+	}
+	return s.Release(record.GitDir, record.Name, record.ID)
+}
+
+// claimName makes names/name hold id. A hard link appears with its content or
+// not at all, so nobody reads a name without an id.
+func claimName(names, name, id string) error {
+	temp := filepath.Join(names, "."+id)
+	err := os.WriteFile(temp, []byte(id), 0o600)
+	if err == nil {
+		err = errors.Join(os.Link(temp, filepath.Join(names, name)), os.Remove(temp))
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return "", fault.New(fault.AlreadyExists, "cannot create sandbox %q: a sandbox of that name exists", name).
+		return fault.New(fault.AlreadyExists, "cannot create sandbox %q: a sandbox of that name exists", name).
 			WithHint("litterbox status %s", name)
 	}
 	if err != nil {
-		return "", unavailable(err, "claim the name %q", name)
+		return unavailable(err, "claim the name %q", name)
 	}
-	return id, nil
+	return nil
 }
 
 // Release gives a name up that sandbox id holds, once its files are gone. A

@@ -80,6 +80,7 @@ type useCases interface {
 	ExplainNetwork(ctx context.Context, dir, name, destination string) (engine.Explanation, error)
 	ChangePolicy(context.Context, engine.PolicyRequest) (engine.Network, error)
 	Presets() []engine.Preset
+	Reattach(ctx context.Context, dir, old string) ([]engine.Reattached, error)
 	DiskUsage(ctx context.Context, dir string, all bool) (engine.DiskUsage, error)
 	Prune(context.Context, engine.PruneRequest) ([]engine.Pruned, error)
 }

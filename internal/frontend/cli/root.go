@@ -62,7 +62,7 @@ its results come back as commits that you review and merge.`,
 		groupSee:     {newList(s), newStatus(s), newLog(s), newDiff(s), newPath(s), newCycles(s), newEvents(s)},
 		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s)},
 		groupBring:   {newApply(s), newMerge(s), newDelete(s)},
-		groupSystem:  {newTrust(s), newDoctor(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},
+		groupSystem:  {newTrust(s), newDoctor(s), newReattach(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// findOrphan is the one sandbox called name whose repository is gone; nil when
+// there is none, or more than one.
+func (e *Engine) findOrphan(name string) *place {
+	slug, err := sandbox.Slug(name)
+	if err != nil {
+		return nil
+	}
+	records, _ := e.Store.Sandboxes() // a record that cannot be read is none to delete
+	var found *place
+	for _, record := range records {
+		if record.Name != slug || !orphaned(record) || e.Drivers[record.Driver] == nil {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = e.orphan(record)
+	}
+	return found
+}
+
+// orphan prepares the work on a sandbox without a repository.
+func (e *Engine) orphan(record *sandbox.Sandbox) *place {
+	return &place{record: record, repo: branch.At(record.GitDir, "", record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(record.ID)}
+}
+
+// deleteOrphan deletes a sandbox that has no repository: no branch, no trash.
+func (e *Engine) deleteOrphan(ctx context.Context, p *place, force bool) (DeleteResult, error) {
+	if !force {
+		return DeleteResult{}, fault.New(fault.Denied, "cannot delete sandbox %q: its repository is gone, so nothing else has its work", p.record.Name).
+			WithHint("litterbox reattach in a new clone, or litterbox delete %s --force", p.record.Name)
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := e.markDeleting(ctx, p); err != nil {
+		return DeleteResult{}, err
+	}
+	if err := e.stop(ctx, p); err != nil {
+		return DeleteResult{}, err
+	}
+	if err := e.remove(p); err != nil {
+		return DeleteResult{}, err
+	}
+	e.emit(p, event(sandbox.EventDeleted, 0))
+	return DeleteResult{Name: p.record.Name}, nil
+}
