@@ -15,7 +15,8 @@ build: payload ## the program, with keeper and guest carried inside
 payload:
 	@for arch in amd64 arm64; do \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-guest-linux-$$arch ./cmd/litterbox-guest && \
-		gzip -9nc bin/litterbox-guest-linux-$$arch > $(PAYLOAD)/litterbox-guest-linux-$$arch.gz || exit 1; \
+		gzip -9nc bin/litterbox-guest-linux-$$arch > $(PAYLOAD)/litterbox-guest-linux-$$arch.gz && \
+		$(GO) tool buildid bin/litterbox-guest-linux-$$arch | sed 's|.*/||' > $(PAYLOAD)/litterbox-guest-linux-$$arch.id || exit 1; \
 	done
 
 demo: build ## two sandboxes side by side on a throwaway repository
@@ -35,4 +36,4 @@ bench: build ## speed and memory beside bwrap and git, as ratios of one run
 	$(GO) run ./test/bench -litterbox bin/litterbox
 
 clean:
-	rm -rf bin $(PAYLOAD)/*.gz
+	rm -rf bin $(PAYLOAD)/*.gz $(PAYLOAD)/*.id

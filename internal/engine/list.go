@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
@@ -92,6 +94,28 @@ func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.St
 		return sandbox.Stopped, ""
 	}
 	return sandbox.Running, ""
+}
+
+// Exists tells whether the repository at dir has a sandbox of that name, in
+// whatever state. It is asked before every `run`, so it reads one record.
+func (e *Engine) Exists(ctx context.Context, dir, name string) (bool, error) {
+	slug, err := sandbox.Slug(name)
+	if err != nil {
+		return false, err
+	}
+	gitDir, err := gitDirOf(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	id, err := e.Store.Claimed(gitDir, slug)
+	if err != nil || id == "" {
+		return false, err
+	}
+	_, err = e.Store.Sandbox(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // its creation or deletion is under way, or died early
+	}
+	return err == nil, err
 }
 
 // Status tells everything about one sandbox.

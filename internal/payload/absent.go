@@ -2,4 +2,4 @@
 
 package payload
 
-func embedded(string) []byte { return nil }
+func embedded(string) (packed []byte, id string) { return nil, "" }

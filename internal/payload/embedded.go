@@ -2,20 +2,31 @@
 
 package payload
 
-import _ "embed"
+import (
+	_ "embed"
+	"strings"
+)
 
-//go:embed litterbox-guest-linux-amd64.gz
-var amd64 []byte
+// Beside each program stands its build ID, a hash of its content (`go tool
+// buildid`): to hash megabytes at every start would take longer than to start.
+var (
+	//go:embed litterbox-guest-linux-amd64.gz
+	amd64 []byte
+	//go:embed litterbox-guest-linux-amd64.id
+	amd64ID string
 
-//go:embed litterbox-guest-linux-arm64.gz
-var arm64 []byte
+	//go:embed litterbox-guest-linux-arm64.gz
+	arm64 []byte
+	//go:embed litterbox-guest-linux-arm64.id
+	arm64ID string
+)
 
-func embedded(arch string) []byte {
+func embedded(arch string) (packed []byte, id string) {
 	switch arch {
 	case "amd64":
-		return amd64
+		return amd64, strings.TrimSpace(amd64ID)
 	case "arm64":
-		return arm64
+		return arm64, strings.TrimSpace(arm64ID)
 	}
-	return nil
+	return nil, ""
 }

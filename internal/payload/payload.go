@@ -7,8 +7,6 @@ package payload
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -21,12 +19,11 @@ import (
 // Open returns the small program for this machine, ready to execute. It is
 // unpacked once below dir. The caller closes it.
 func Open(dir string) (*os.File, error) {
-	packed := embedded(runtime.GOARCH)
+	packed, id := embedded(runtime.GOARCH)
 	if packed == nil {
 		return self()
 	}
-	sum := sha256.Sum256(packed)
-	path := filepath.Join(dir, "bin", "litterbox-guest-"+hex.EncodeToString(sum[:8]))
+	path := filepath.Join(dir, "bin", "litterbox-guest-"+id)
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if err := unpack(path, packed); err != nil {

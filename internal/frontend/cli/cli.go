@@ -62,6 +62,7 @@ type useCases interface {
 	Copy(context.Context, engine.CopyRequest) (it *sandbox.Iteration, notes []string, err error)
 	Milestone(ctx context.Context, dir, name, message string) (*sandbox.Iteration, error)
 	List(ctx context.Context, dir string, all bool) ([]engine.Info, error)
+	Exists(ctx context.Context, dir, name string) (bool, error)
 	Status(ctx context.Context, dir, name string) (engine.Status, error)
 	Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error)
 	Diff(context.Context, engine.DiffRequest) (int, error)

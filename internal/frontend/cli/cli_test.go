@@ -33,6 +33,7 @@ type fake struct {
 	copy      func(engine.CopyRequest) (*sandbox.Iteration, []string, error)
 	milestone func(dir, name, message string) (*sandbox.Iteration, error)
 	list      func(dir string, all bool) ([]engine.Info, error)
+	exists    func(dir, name string) (bool, error)
 	status    func(dir, name string) (engine.Status, error)
 	log       func(dir, name string) ([]sandbox.Iteration, error)
 	diff      func(engine.DiffRequest) (int, error)
@@ -71,6 +72,8 @@ func (f *fake) Milestone(_ context.Context, dir, name, message string) (*sandbox
 func (f *fake) List(_ context.Context, dir string, all bool) ([]engine.Info, error) {
 	return f.list(dir, all)
 }
+
+func (f *fake) Exists(_ context.Context, dir, name string) (bool, error) { return f.exists(dir, name) }
 
 func (f *fake) Status(_ context.Context, dir, name string) (engine.Status, error) {
 	return f.status(dir, name)

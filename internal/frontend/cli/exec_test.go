@@ -51,7 +51,7 @@ func TestExecArguments(t *testing.T) {
 					got = append(got, request(r))
 					return engine.ExecResult{}, nil
 				},
-				list: func(string, bool) ([]engine.Info, error) { return []engine.Info{info("fix")}, nil },
+				exists: func(string, string) (bool, error) { return true, nil },
 			}
 			wantOutcome(t, lb(t, e, "", c.args...), outcome{})
 			want := c.want

@@ -8,12 +8,11 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
-	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 type runOptions struct {
 	execOptions
-	list   func(ctx context.Context, dir string, all bool) ([]engine.Info, error)
+	exists func(ctx context.Context, dir, name string) (bool, error)
 	create func(context.Context, engine.CreateRequest) (engine.Creation, error)
 	delete func(context.Context, engine.DeleteRequest) (engine.DeleteResult, error)
 
@@ -46,7 +45,7 @@ last commit stays in the trash, and the output says where.`,
 			}
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
-				o.list, o.create, o.exec, o.delete, o.dir = e.List, e.Create, e.Exec, e.Delete, dir
+				o.exists, o.create, o.exec, o.delete, o.dir = e.Exists, e.Create, e.Exec, e.Delete, dir
 				return runRun(ctx, o)
 			})
 		},
@@ -80,7 +79,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 func (o *runOptions) createMissing(ctx context.Context) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	if exists, err := o.exists(ctx); err != nil || exists {
+	if exists, err := o.exists(ctx, o.dir, o.name); err != nil || exists {
 		return err
 	}
 	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, AllowDegraded: o.allowDegraded})
@@ -88,7 +87,7 @@ func (o *runOptions) createMissing(ctx context.Context) error {
 		if fault.KindOf(err) == fault.AlreadyExists {
 			// Another run with the same name may have been faster; but the
 			// name may also be taken by a branch, which is an error.
-			if exists, listErr := o.exists(ctx); listErr == nil && exists {
+			if exists, listErr := o.exists(ctx, o.dir, o.name); listErr == nil && exists {
 				return nil
 			}
 		}
@@ -96,21 +95,4 @@ func (o *runOptions) createMissing(ctx context.Context) error {
 	}
 	o.console.notes(made.Notes)
 	return nil
-}
-
-func (o *runOptions) exists(ctx context.Context) (bool, error) {
-	slug, err := sandbox.Slug(o.name)
-	if err != nil {
-		return false, err
-	}
-	infos, err := o.list(ctx, o.dir, false)
-	if err != nil {
-		return false, err
-	}
-	for _, info := range infos {
-		if info.Name == slug {
-			return true, nil
-		}
-	}
-	return false, nil
 }

@@ -16,12 +16,9 @@ func recorder(exists func() bool, createErr, execErr error, code int) (*fake, *[
 	calls := &[]string{}
 	did := func(call string) { *calls = append(*calls, call) }
 	return &fake{
-		list: func(string, bool) ([]engine.Info, error) {
-			did("list")
-			if exists() {
-				return []engine.Info{info("fix-it")}, nil
-			}
-			return nil, nil
+		exists: func(_, name string) (bool, error) {
+			did("exists " + name)
+			return exists(), nil
 		},
 		create: func(_ context.Context, r engine.CreateRequest) (engine.Creation, error) {
 			did("create " + r.Name)
@@ -58,12 +55,12 @@ func TestRun(t *testing.T) {
 		want               outcome
 		calls              []string
 	}{
-		{"missing", never, nil, nil, nil, outcome{5, "", stayOut}, []string{"list", "create Fix it", "exec a"}},
-		{"existing", always, nil, nil, nil, outcome{5, "", ""}, []string{"list", "exec a"}},
-		{"another run was faster", later(), taken, nil, nil, outcome{5, "", ""}, []string{"list", "create Fix it", "list", "exec a"}},
-		{"a branch has the name", never, taken, nil, nil, outcome{125, "", "litterbox: cannot create fix-it: the branch exists\n"}, []string{"list", "create Fix it", "list"}},
-		{"--rm", never, nil, nil, []string{"--rm"}, outcome{5, "", stayOut + kept}, []string{"list", "create Fix it", "exec a", "delete"}},
-		{"--rm after a failure of ours", always, nil, fault.New(fault.Unavailable, "cannot reach it"), []string{"--rm"}, outcome{125, "", kept + "litterbox: cannot reach it\n"}, []string{"list", "exec a", "delete"}},
+		{"missing", never, nil, nil, nil, outcome{5, "", stayOut}, []string{"exists Fix it", "create Fix it", "exec a"}},
+		{"existing", always, nil, nil, nil, outcome{5, "", ""}, []string{"exists Fix it", "exec a"}},
+		{"another run was faster", later(), taken, nil, nil, outcome{5, "", ""}, []string{"exists Fix it", "create Fix it", "exists Fix it", "exec a"}},
+		{"a branch has the name", never, taken, nil, nil, outcome{125, "", "litterbox: cannot create fix-it: the branch exists\n"}, []string{"exists Fix it", "create Fix it", "exists Fix it"}},
+		{"--rm", never, nil, nil, []string{"--rm"}, outcome{5, "", stayOut + kept}, []string{"exists Fix it", "create Fix it", "exec a", "delete"}},
+		{"--rm after a failure of ours", always, nil, fault.New(fault.Unavailable, "cannot reach it"), []string{"--rm"}, outcome{125, "", kept + "litterbox: cannot reach it\n"}, []string{"exists Fix it", "exec a", "delete"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, calls := recorder(c.exists, c.createErr, c.execErr, 5)
