@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -17,18 +18,22 @@ import (
 // human's own (system, global, repository); nothing in it comes from a sandbox.
 type settings struct {
 	values map[string]string // lower-case section and key; the last one wins
+	files  []string          // where they came from
 }
 
 // readSettings runs git config and hands out a function with the outcome.
 func readSettings(ctx context.Context, c call) func() (*settings, error) {
-	c.args = []string{"config", "--list", "-z"}
+	c.args = []string{"config", "--list", "-z", "--show-origin"}
 	out, err := c.output(ctx)
 	s := &settings{values: map[string]string{}}
-	for _, item := range bytes.Split(out, []byte{0}) {
-		if len(item) == 0 {
-			continue
+	// Origin and value take turns; after "file:" the origin is a path as git
+	// opened it, relative to where it ran.
+	items := bytes.Split(bytes.TrimSuffix(out, []byte{0}), []byte{0})
+	for i := 0; i+1 < len(items); i += 2 {
+		if path, ok := strings.CutPrefix(string(items[i]), "file:"); ok && !slices.Contains(s.files, path) {
+			s.files = append(s.files, path)
 		}
-		key, value, valued := strings.Cut(string(item), "\n")
+		key, value, valued := strings.Cut(string(items[i+1]), "\n")
 		if !valued {
 			value = "true" // git-config(1): a key alone is a true boolean
 		}

@@ -31,7 +31,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 	if err != nil {
 		return Creation{}, err
 	}
-	repo, err := branch.Open(ctx, request.Dir)
+	repo, err := e.memory().Open(ctx, request.Dir)
 	if err != nil {
 		return Creation{}, err
 	}
@@ -297,7 +297,7 @@ func (e *Engine) clearDead(ctx context.Context, gitDir, name string) (bool, erro
 	if !dead {
 		return false, nil
 	}
-	p := &place{record: record, repo: branch.At(gitDir, record.Repository, record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(id)}
+	p := &place{record: record, repo: e.memory().At(gitDir, record.Repository, record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(id)}
 	return true, e.discard(ctx, p)
 }
 

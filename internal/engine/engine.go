@@ -112,7 +112,7 @@ func (e *Engine) open(record *sandbox.Sandbox) (*place, error) {
 		return nil, fault.Wrap(fault.NotFound, err, "cannot open the repository of sandbox %q", record.Name).
 			WithHint("litterbox list --all")
 	}
-	repo := branch.At(record.GitDir, record.Repository, record.Base)
+	repo := e.memory().At(record.GitDir, record.Repository, record.Base)
 	p := &place{record: record, repo: repo, driver: d, dir: e.Store.SandboxDir(record.ID)}
 	if record.State == sandbox.Creating || record.State == sandbox.Deleting {
 		return nil, e.unfinished(record)
@@ -170,6 +170,8 @@ func (e *Engine) settings(top, gitDir string) (config.Config, []string, error) {
 	}
 	return merged, notes, nil
 }
+
+func (e *Engine) memory() branch.Memory { return branch.Memory{Dir: e.Store.RepositoryDir} }
 
 func (e *Engine) cache(gitDir string) branch.Cache {
 	return branch.Cache{Dir: filepath.Join(e.Store.RepositoryDir(gitDir), "cache")}

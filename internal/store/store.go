@@ -5,6 +5,7 @@
 // Layout below the root:
 //
 //	repos/<key>/repo.json        which repository the key stands for
+//	repos/<key>/git-<hash>.json  what git last said of its configuration
 //	repos/<key>/names/<name>     id of the sandbox that has claimed the name
 //	repos/<key>/cache/           trees and packs, shared by its sandboxes
 //	sandboxes/<id>/sandbox.json  lease.json

@@ -1,0 +1,203 @@
+package branch_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+)
+
+// gitLog puts a git before the real one that notes every start.
+func gitLog(t *testing.T) (started func() int) {
+	t.Helper()
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	write(t, dir, "git", "#!/bin/sh\necho x >>'"+log+"'\nexec '"+real+"' \"$@\"\n")
+	if err := os.Chmod(filepath.Join(dir, "git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	age(t, filepath.Join(dir, "git"))
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return func() int {
+		content, err := os.ReadFile(log)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		_ = os.Remove(log) // it may not be there
+		return strings.Count(string(content), "x")
+	}
+}
+
+// age waits until a file counts as settled: its ctime cannot be set back.
+func age(t *testing.T, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		for {
+			settled, err := branch.HasSettled(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if settled {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// What the memory answers is what git would answer, whatever happens to the
+// repository meanwhile; and in an ordinary one it does answer.
+func TestMemoryAgreesWithGit(t *testing.T) {
+	dir := repository(t)
+	userConfig := filepath.Join(os.Getenv("HOME"), ".gitconfig")
+	git(t, dir, "worktree", "add", "-q", "-b", "side", "../linked")
+	linked := filepath.Join(dir, "../linked")
+	started := gitLog(t)
+	age(t, userConfig, filepath.Join(dir, ".git/config"))
+	memories := t.TempDir()
+	memory := branch.Memory{Dir: func(string) string { return memories }}
+
+	check := func(from, what string, processes int) {
+		t.Helper()
+		want, wantErr := branch.Open(t.Context(), from)
+		started()
+		got, err := memory.Open(t.Context(), from)
+		if n := started(); processes >= 0 && n != processes {
+			t.Errorf("%s: %d processes, want %d", what, n, processes)
+		}
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%s: %v, git says %v", what, err, wantErr)
+		}
+		if err != nil {
+			return
+		}
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(branch.Repository{})); diff != "" {
+			t.Errorf("%s (-git +memory):\n%s", what, diff)
+		}
+		if diff := cmp.Diff(branch.Values(t, want), branch.Values(t, got)); diff != "" {
+			t.Errorf("%s: settings (-git +memory):\n%s", what, diff)
+		}
+	}
+	const asked, known = 2, 0 // rev-parse and config
+	check(dir, "the first time", asked)
+	check(dir, "the second time", known)
+	check(filepath.Join(dir, "src/lib"), "in a directory below", known)
+	check(linked, "in a linked work tree", asked)
+	check(linked, "there the second time", known)
+
+	write(t, dir, "README", "more\n")
+	git(t, dir, "commit", "-qam", "second")
+	started()
+	check(dir, "after a commit", known)
+	git(t, dir, "checkout", "-q", "--detach")
+	check(dir, "with a detached HEAD", known)
+	git(t, dir, "checkout", "-q", "-b", "nested/name")
+	check(dir, "on another branch", known)
+	git(t, dir, "pack-refs", "--all")
+	check(dir, "with packed refs", known)
+	git(t, dir, "repack", "-adq")
+	git(t, dir, "prune-packed")
+	started()
+	check(dir, "when only a pack holds the commit", asked)
+	check(dir, "once that was asked", known)
+	git(t, dir, "symbolic-ref", "refs/heads/alias", "refs/heads/main")
+	git(t, dir, "symbolic-ref", "HEAD", "refs/heads/alias")
+	started()
+	check(dir, "through a symbolic branch", asked)
+	git(t, dir, "checkout", "-q", "main")
+
+	git(t, dir, "config", "user.name", "Grace")
+	started()
+	check(dir, "with a configuration changed just now", asked)
+	check(dir, "and still too new to be remembered", asked)
+	age(t, filepath.Join(dir, ".git/config"))
+	check(dir, "when it has settled", asked)
+	check(dir, "and was asked", known)
+	write(t, filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "git"), "config", "[core]\n\tautocrlf = input\n")
+	check(dir, "with a configuration that did not exist", asked)
+	if err := os.RemoveAll(os.Getenv("XDG_CONFIG_HOME")); err != nil {
+		t.Fatal(err)
+	}
+	check(dir, "without it again", known)
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "none"))
+	check(dir, "with the user's configuration elsewhere", asked)
+	os.Unsetenv("GIT_CONFIG_GLOBAL")
+
+	git(t, dir, "init", "-q", "--bare", "bare.git")
+	started()
+	check(filepath.Join(dir, "bare.git"), "in a bare repository inside", -1)
+	check(filepath.Join(dir, ".git"), "in the git directory", -1)
+	git(t, dir, "config", "include.path", "../more")
+	age(t, filepath.Join(dir, ".git/config"))
+	started()
+	check(dir, "with an include", asked)
+	check(dir, "with an include the second time", asked)
+	git(t, dir, "config", "--unset", "include.path")
+	git(t, dir, "config", "core.worktree", linked)
+	age(t, filepath.Join(dir, ".git/config"))
+	started()
+	check(dir, "with another work tree", asked)
+	check(dir, "with another work tree the second time", asked)
+}
+
+// What is not kept cannot be asked for: each setting that the package reads
+// stands in a section that the memory keeps.
+func TestMemoryKeepsWhatIsAsked(t *testing.T) {
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := regexp.MustCompile(`(?:\.values\[|truth\(|userFile\()"([a-z0-9.]+)"`)
+	found := 0
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range asked.FindAllStringSubmatch(string(content), -1) {
+			found++
+			if !branch.Remembered(match[1]) {
+				t.Errorf("%s asks for %q, which the memory does not keep: rememberedSections", name, match[1])
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d settings found: the pattern is out of date", found)
+	}
+}
+
+// Passwords stand in git's configuration too.
+func TestMemoryHoldsNoCredentials(t *testing.T) {
+	dir := repository(t)
+	git(t, dir, "config", "http.extraHeader", "Authorization: swordfish")
+	git(t, dir, "remote", "add", "origin", "https://me:swordfish@example.com/x.git")
+	age(t, filepath.Join(dir, ".git/config"), filepath.Join(os.Getenv("HOME"), ".gitconfig"))
+	memories := t.TempDir()
+	memory := branch.Memory{Dir: func(string) string { return memories }}
+	if _, err := memory.Open(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(memories, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	content, err := os.ReadFile(files[0])
+	if err != nil || strings.Contains(string(content), "swordfish") || !strings.Contains(string(content), "Ada") {
+		t.Errorf("%v:\n%s", err, content)
+	}
+}
