@@ -107,6 +107,12 @@ type Spec struct {
 	Degraded  bool              // accept less than the full tier
 	GuestKey  []byte            // the guest's private host key (OpenSSH PEM)
 	HostKey   []byte            // public key the keeper shows (authorized_keys line)
+
+	// Early, when not nil, is called by Acquire at most once, with a stream on
+	// which the guest will answer as soon as it serves: what is written before
+	// waits for it. A driver that has no such stream does not call it. When
+	// Acquire fails the stream ends. It must not block.
+	Early func(net.Conn) `json:"-"`
 }
 
 // Ownership tells the engine whose the files of a sandbox are.

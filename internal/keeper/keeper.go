@@ -68,6 +68,7 @@ type keeper struct {
 
 	mu    sync.Mutex // guards lease
 	lease *sandbox.Lease
+	early chan linked   // the wire, when the driver had a stream before the guest served
 	ended chan struct{} // closed when an ordered stop is complete
 	once  sync.Once
 }
@@ -101,6 +102,7 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (*
 	k := &keeper{order: order, driver: d, store: records, ended: make(chan struct{})}
 	if k.lease = order.Lease; k.lease == nil {
 		now := time.Now()
+		order.Spec.Early = k.connectEarly(ctx)
 		acquired, err := d.Acquire(ctx, order.Spec)
 		if err != nil {
 			return nil, nil, err
@@ -120,13 +122,9 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (*
 
 // connect opens the wire and the keeper's own socket, and records the lease.
 func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
-	conn, err := k.driver.Dial(ctx, k.driverLease())
-	if err != nil {
+	var err error
+	if k.link, err = k.openWire(ctx); err != nil {
 		return nil, err
-	}
-	k.link, err = wire.Connect(ctx, conn, k.order.HostPrivate, k.order.GuestPublic)
-	if err != nil {
-		return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot talk to the guest"), conn.Close())
 	}
 	dir := k.order.Spec.StateDir
 	if k.net, err = openNetwork(dir, k.emit); err != nil {
@@ -146,6 +144,41 @@ func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
 	}
 	listener.SetUnlinkOnClose(false) // its short path is gone by then
 	return listener, k.renew(sandbox.LeaseActive)
+}
+
+// linked is the outcome of a handshake.
+type linked struct {
+	link *wire.Link
+	err  error
+}
+
+// connectEarly begins the handshake while the guest still starts: our first
+// words wait for it, and our part of the work is done meanwhile.
+func (k *keeper) connectEarly(ctx context.Context) func(net.Conn) {
+	return func(conn net.Conn) {
+		k.early = make(chan linked, 1)
+		go func() {
+			link, err := wire.Connect(ctx, conn, k.order.HostPrivate, k.order.GuestPublic)
+			k.early <- linked{link, err}
+		}()
+	}
+}
+
+func (k *keeper) openWire(ctx context.Context) (*wire.Link, error) {
+	if k.early != nil {
+		if early := <-k.early; early.err == nil {
+			return early.link, nil
+		}
+	}
+	conn, err := k.driver.Dial(ctx, k.driverLease())
+	if err != nil {
+		return nil, err
+	}
+	link, err := wire.Connect(ctx, conn, k.order.HostPrivate, k.order.GuestPublic)
+	if err != nil {
+		return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot talk to the guest"), conn.Close())
+	}
+	return link, nil
 }
 
 func (k *keeper) driverLease() driver.Lease {

@@ -58,9 +58,6 @@ func keep() error {
 	if err := json.Unmarshal(data, &order); err != nil {
 		return err
 	}
-	if err := becomeSubreaper(); err != nil {
-		return err
-	}
 	// TERM ends the keeper, not the sandbox: the next command attaches again.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -55,7 +53,7 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 		return lease, seal(err, "cannot open the guest's socket")
 	}
 	defer listener.Close()
-	pid, err := start(ctx, config, listener)
+	pid, err := start(ctx, config, listener, func() { d.connectEarly(ctx, spec) })
 	if err != nil {
 		return lease, err
 	}
@@ -65,6 +63,16 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	}
 	lease.Handle, err = json.Marshal(handle{Guest: identity, Shift: config.Shift})
 	return lease, err
+}
+
+// connectEarly hands out a connection that waits in the guest's socket.
+func (Driver) connectEarly(ctx context.Context, spec driver.Spec) {
+	if spec.Early == nil {
+		return
+	}
+	if conn, err := dialGuest(ctx, spec.StateDir); err == nil {
+		spec.Early(conn)
+	}
 }
 
 func stageConfig(spec driver.Spec) stage.Config {
@@ -83,8 +91,10 @@ func stageConfig(spec driver.Spec) stage.Config {
 	return config
 }
 
-// start runs the first stage and returns the guest's host pid once it serves.
-func start(ctx context.Context, config stage.Config, listener *os.File) (int, error) {
+// start makes the sandbox's first process and returns its host pid once the
+// guest that it becomes serves. connected is called when the guest's socket
+// has somebody who will answer on it.
+func start(ctx context.Context, config stage.Config, listener *os.File, connected func()) (int, error) {
 	data, err := json.Marshal(config)
 	if err != nil {
 		return 0, err
@@ -100,84 +110,100 @@ func start(ctx context.Context, config stage.Config, listener *os.File) (int, er
 		return 0, seal(err, "cannot start the sandbox")
 	}
 	defer status.Close()
+	defer statusWriter.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return 0, seal(err, "cannot start the sandbox")
 	}
 	defer null.Close()
 
-	attr := &syscall.SysProcAttr{Setsid: true, Cloneflags: unix.CLONE_NEWNS}
+	verb, attr, dir := stage.VerbAssemble, ownNamespaces(config), "/"
+	if config.Shift != 0 {
+		verb, attr, dir = stage.VerbEnter, shiftedNamespaces(config), "" // where Outside stands
+	}
+	var child *os.Process
+	begin := func() (int, error) {
+		child, err = os.StartProcess("/proc/self/exe", []string{"litterbox-guest", verb}, &os.ProcAttr{
+			Dir: dir, Env: []string{}, Sys: attr, Files: []*os.File{null, null, null, input, listener, statusWriter},
+		})
+		statusWriter.Close() // the child has its own; ours would hide its end
+		if err != nil {
+			return 0, fmt.Errorf("cannot start its first process: %w", err)
+		}
+		connected()
+		return child.Pid, nil
+	}
 	if config.Shift == 0 {
-		attr = &syscall.SysProcAttr{
-			Setsid: true,
-			Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
-				unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: config.User.UID, HostID: os.Geteuid(), Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: config.User.GID, HostID: os.Getegid(), Size: 1}},
-			AmbientCaps: stage.AmbientCapabilities(),
-		}
+		_, err = begin()
+	} else {
+		err = stage.Outside(config, begin)
 	}
-	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", stage.VerbAssemble}, &os.ProcAttr{
-		Dir: "/", Env: []string{}, Sys: attr,
-		Files: []*os.File{null, null, null, input, listener, statusWriter},
-	})
-	statusWriter.Close() // the child has its own; ours would hide its end
-	if err != nil {
-		return 0, fault.Wrap("", joined(driver.ErrLeaseUnavailable, err), "cannot start the sandbox's first process").
-			WithHint("litterbox doctor")
+	if err == nil {
+		go func() {
+			// A child that died early shows on the status pipe, not here.
+			_, _ = inputWriter.Write(data)
+			inputWriter.Close()
+		}()
+		stop := context.AfterFunc(ctx, func() { _ = child.Kill(); status.Close() })
+		defer stop()
+		err = awaitReady(bufio.NewReader(status))
 	}
-	go func() {
-		// A child that died early shows on the status pipe, not here.
-		_, _ = inputWriter.Write(data)
-		inputWriter.Close()
-	}()
-	stop := context.AfterFunc(ctx, func() { _ = child.Kill(); status.Close() })
-	defer stop()
-	pid, err := awaitReady(bufio.NewReader(status), child.Pid)
 	if err != nil {
-		_ = child.Kill() // it may be gone already
-		if pid != child.Pid {
-			_ = unix.Kill(pid, unix.SIGKILL)
+		if child != nil {
+			_ = child.Kill() // it may be gone already
+			_, _ = child.Wait()
 		}
-		_, _ = child.Wait()
 		if ctx.Err() != nil {
 			return 0, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the sandbox")
 		}
 		return 0, fault.Wrap("", joined(driver.ErrLeaseUnavailable, err), "cannot start the sandbox").
 			WithHint("litterbox doctor")
 	}
-	if pid != child.Pid {
-		_, _ = child.Wait() // the first stage has ended; the guest is adopted
-	} else {
-		_ = child.Release()
-	}
-	return pid, nil
+	pid := child.Pid
+	// Its zombie goes when the keeper does, which is right after the guest.
+	return pid, child.Release()
 }
 
-func awaitReady(status *bufio.Reader, pid int) (int, error) {
-	for {
-		kind, err := status.ReadByte()
-		if err != nil {
-			return pid, errors.New("its first process ended without a word")
-		}
-		switch kind {
-		case stage.StatusReady:
-			return pid, nil
-		case stage.StatusProcess:
-			line, err := status.ReadString('\n')
-			if err != nil {
-				return pid, errors.New("its second process did not start")
-			}
-			if pid, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
-				return pid, err
-			}
-		case stage.StatusError:
-			text, err := io.ReadAll(status)
-			return pid, errors.Join(errors.New(string(text)), err)
-		default:
-			return pid, fmt.Errorf("it said %q, which nobody understands", kind)
-		}
+// ownNamespaces are those of an ordinary user's sandbox: its first process does
+// everything, as root of its own user namespace.
+func ownNamespaces(config stage.Config) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Setsid: true,
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: config.User.UID, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: config.User.GID, HostID: os.Getegid(), Size: 1}},
+		AmbientCaps: stage.AmbientCapabilities(),
 	}
+}
+
+// shiftedNamespaces are those of a sandbox of root's, whose mounts [stage.Outside]
+// makes: the process takes a copy of them when they are complete.
+func shiftedNamespaces(config stage.Config) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Setsid: true,
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+		UidMappings:                []syscall.SysProcIDMap{{ContainerID: config.User.UID, HostID: config.Shift, Size: 1}},
+		GidMappings:                []syscall.SysProcIDMap{{ContainerID: config.User.GID, HostID: config.Shift, Size: 1}},
+		GidMappingsEnableSetgroups: true, // the supplementary groups of root must go
+		AmbientCaps:                stage.AmbientCapabilities(),
+	}
+}
+
+func awaitReady(status *bufio.Reader) error {
+	kind, err := status.ReadByte()
+	if err != nil {
+		return errors.New("its first process ended without a word")
+	}
+	switch kind {
+	case stage.StatusReady:
+		return nil
+	case stage.StatusError:
+		text, err := io.ReadAll(status)
+		return errors.Join(errors.New(string(text)), err)
+	}
+	return fmt.Errorf("it said %q, which nobody understands", kind)
 }
 
 // listen opens the socket on the host's side; the guest inherits it, so its

@@ -15,20 +15,39 @@ import (
 // that nobody else sees.
 type assembly struct {
 	config Config
+	users  *os.File // the user namespace of the shifted ids; nil where ids are not shifted
 }
 
-func assemble(config Config) error {
+// action is one thing to do, worded for "cannot …".
+type action struct {
+	what string
+	do   func() error
+}
+
+func perform(actions []action) error {
+	for _, action := range actions {
+		if err := action.do(); err != nil {
+			return fmt.Errorf("cannot %s: %w", action.what, err)
+		}
+	}
+	return nil
+}
+
+// found mounts the empty root. Whoever is started afterwards in this mount
+// namespace sees what fill adds.
+func (a assembly) found() error {
 	// 0022 inside and for every mount point; the caller's umask is no business
 	// of the sandbox.
 	unix.Umask(0o022)
-	a := assembly{config}
-	steps := []struct {
-		what string
-		do   func() error
-	}{
+	return perform([]action{
 		// First of all nothing that follows may propagate to the host.
 		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
 		{"mount the root", a.root},
+	})
+}
+
+func (a assembly) fill() error {
+	return perform([]action{
 		{"mount system directories", a.system},
 		{"mount /etc", a.etc},
 		{"mount /dev", a.dev},
@@ -40,15 +59,9 @@ func assemble(config Config) error {
 		{"mount the workspace", a.workspace},
 		// Mount points are made; from here on the root itself cannot change.
 		{"make the root read-only", func() error {
-			return unix.Mount("", config.Root, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "")
+			return unix.Mount("", a.config.Root, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "")
 		}},
-	}
-	for _, step := range steps {
-		if err := step.do(); err != nil {
-			return fmt.Errorf("cannot %s: %w", step.what, err)
-		}
-	}
-	return nil
+	})
 }
 
 func (a assembly) root() error {
@@ -213,7 +226,7 @@ func (a assembly) mounts() error {
 func (a assembly) workspace() error {
 	w := a.config.Workspace
 	layers := w.Layers
-	if a.config.Shift != 0 {
+	if a.users != nil {
 		var err error
 		if layers, err = a.shiftedLayers(); err != nil {
 			return err

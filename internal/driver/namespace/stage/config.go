@@ -1,14 +1,13 @@
 // Package stage is the child side of the namespace driver: it turns a fresh
 // set of namespaces into a sandbox and then becomes the guest.
 //
-// It runs twice. As an ordinary user the second run does not exist: one
-// process, root of its own user namespace, assembles the root file system and
-// enters it. Run by root, real root assembles (so that lower layers can be
-// idmapped and every source can be reached), and a child in a user namespace
-// of shifted ids enters.
+// As an ordinary user one process, root of its own user namespace, assembles
+// the root file system and enters it. Run by root, the keeper itself, real
+// root, assembles (so that lower layers can be idmapped and every source can be
+// reached), and a child in a user namespace of shifted ids enters.
 //
 // Failure travels back over the status pipe as text; success is the guest's
-// first byte on the same pipe. Start reading at [Main].
+// first byte on the same pipe. Start reading at [Main] and [Outside].
 package stage
 
 import (
@@ -17,16 +16,15 @@ import (
 
 // Descriptors that a stage inherits, in this order after the standard ones.
 const (
-	configFD = 3 // JSON of Config, read to its end
+	configFD = 3 // JSON of Config, read to its end; it comes when the process may go on
 	socketFD = 4 // listening Unix socket of the guest
 	statusFD = 5 // pipe back to the keeper
 )
 
 // The first bytes of the status pipe's messages.
 const (
-	StatusReady   = 1   // the guest serves (guest.Config.Ready)
-	StatusProcess = 'p' // followed by the guest's host pid in decimal and a newline
-	StatusError   = 'e' // followed by text up to the end
+	StatusReady = 1   // the guest serves (guest.Config.Ready)
+	StatusError = 'e' // followed by text up to the end
 )
 
 // Verbs of the child, as its first argument.
@@ -36,7 +34,6 @@ const (
 	VerbGuest    = "guest"
 	VerbNothing  = "nothing" // ends at once: the namespaces could be made
 	VerbNetwork  = "network" // sets up a network and ends: nftables is there
-	VerbWait     = "wait"    // holds a user namespace until its standard input ends
 )
 
 // Config is everything a stage needs; it comes from the keeper, never from

@@ -13,12 +13,8 @@ import (
 // as PID 1 of the sandbox's pid namespace, with all capabilities of its user
 // namespace, which it gives up here for good.
 func enter(config Config, data []byte) error {
-	steps := []struct {
-		what string
-		do   func() error
-	}{
+	steps := []action{
 		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
-		{"set up the network", isolate},
 		{"set the host name", func() error { return unix.Sethostname([]byte(config.Hostname)) }},
 		{"unlock the root", func() error { return unlock(config) }},
 		// A new proc needs a fully visible proc in the same mount namespace
@@ -44,10 +40,8 @@ func enter(config Config, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("cannot open our own program: %w", err)
 	}
-	for _, step := range steps {
-		if err := step.do(); err != nil {
-			return fmt.Errorf("cannot %s: %w", step.what, err)
-		}
+	if err := perform(steps); err != nil {
+		return err
 	}
 	input, err := dataFile("config", data)
 	if err != nil {

@@ -3,7 +3,6 @@ package stage
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync/atomic"
@@ -73,10 +72,4 @@ func reportTo(status *os.File) (ready *os.File, err error) {
 		status.Close()
 	}()
 	return ready, nil
-}
-
-// wait holds a user namespace until whoever needs it closes our standard input.
-func wait() error {
-	_, err := io.Copy(io.Discard, os.Stdin)
-	return err
 }

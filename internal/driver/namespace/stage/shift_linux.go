@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,11 +16,6 @@ import (
 // It needs real root and kernel 5.19. The mounts stay below the new root's
 // parent, in our private mount namespace; the overlay holds clones of them.
 func (a assembly) shiftedLayers() ([]string, error) {
-	users, release, err := idNamespace(a.config.User.UID, a.config.Shift)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make an id mapping: %w", err)
-	}
-	defer release()
 	place := filepath.Join(a.config.StateDir, "lower")
 	if err := os.MkdirAll(place, 0o700); err != nil {
 		return nil, err
@@ -39,7 +33,7 @@ func (a assembly) shiftedLayers() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP | unix.MOUNT_ATTR_RDONLY, Userns_fd: uint64(users.Fd())}
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP | unix.MOUNT_ATTR_RDONLY, Userns_fd: uint64(a.users.Fd())}
 		err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &attr)
 		if err == nil {
 			err = moveMount(tree, at)
@@ -53,35 +47,4 @@ func (a assembly) shiftedLayers() ([]string, error) {
 		mounted = append(mounted, at)
 	}
 	return mounted, nil
-}
-
-// idNamespace makes a user namespace that maps the owner of cached files, id
-// inner on disk, to the shifted id. A child holds it until release.
-func idNamespace(inner, shifted int) (namespace *os.File, release func(), err error) {
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer reader.Close()
-	mapping := []syscall.SysProcIDMap{{ContainerID: inner, HostID: shifted, Size: 1}}
-	process, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", VerbWait}, &os.ProcAttr{
-		Files: []*os.File{reader},
-		Env:   []string{},
-		Sys:   &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: mapping, GidMappings: mapping},
-	})
-	if err != nil {
-		writer.Close()
-		return nil, nil, err
-	}
-	release = func() {
-		writer.Close()
-		_, _ = process.Wait() // it only held the namespace
-	}
-	namespace, err = os.Open(fmt.Sprintf("/proc/%d/ns/user", process.Pid))
-	if err != nil {
-		release()
-		return nil, nil, err
-	}
-	end := release
-	return namespace, func() { namespace.Close(); end() }, nil
 }

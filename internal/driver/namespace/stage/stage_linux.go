@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,12 +25,17 @@ func Main(verb string) {
 
 func run(verb string, status *os.File) error {
 	switch verb {
-	case VerbWait:
-		return wait()
 	case VerbNothing:
 		return nil
 	case VerbNetwork:
 		return network()
+	}
+	if verb != VerbGuest {
+		// Before the configuration comes, which does not matter for it: what
+		// the keeper still prepares takes its time too.
+		if err := isolate(); err != nil {
+			return fmt.Errorf("cannot set up the network: %w", err)
+		}
 	}
 	data, err := readConfig(verb == VerbGuest)
 	if err != nil {
@@ -42,22 +45,25 @@ func run(verb string, status *os.File) error {
 	if err := json.Unmarshal(data, &config); err != nil {
 		return fmt.Errorf("cannot decode the configuration: %w", err)
 	}
-	switch {
-	case verb == VerbGuest:
+	switch verb {
+	case VerbGuest:
 		return becomeGuest(config, status)
-	case verb == VerbEnter:
-		return enter(config, data)
-	case config.Shift != 0:
-		if err := assemble(config); err != nil {
+	case VerbAssemble:
+		a := assembly{config: config}
+		if err := a.found(); err != nil {
 			return err
 		}
-		return delegate(config, data, status)
-	default:
-		if err := assemble(config); err != nil {
+		if err := a.fill(); err != nil {
 			return err
 		}
-		return enter(config, data)
+	case VerbEnter:
+		// The keeper's mounts, in a namespace of our own; the working
+		// directory is the new root, and moves along.
+		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			return fmt.Errorf("cannot leave the mount namespace: %w", err)
+		}
 	}
+	return enter(config, data)
 }
 
 // readConfig reads the configuration to its end. The guest closes it, because
@@ -82,36 +88,6 @@ func readConfig(last bool) ([]byte, error) {
 		unix.CloseOnExec(configFD)
 		return data, nil
 	}
-}
-
-// delegate starts the second stage in a user namespace of its own and reports
-// its pid. Its parent, the keeper, is a subreaper and adopts it.
-func delegate(config Config, data []byte, status *os.File) error {
-	input, err := dataFile("config", data)
-	if err != nil {
-		return err
-	}
-	if err := os.Chdir(config.Root); err != nil {
-		return fmt.Errorf("cannot change to the new root: %w", err)
-	}
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{"litterbox-guest", VerbEnter}, &syscall.ProcAttr{
-		Env:   []string{},
-		Files: []uintptr{0, 1, 2, input, socketFD, statusFD},
-		Sys: &syscall.SysProcAttr{
-			Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
-				unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
-			UidMappings:                []syscall.SysProcIDMap{{ContainerID: config.User.UID, HostID: config.Shift, Size: 1}},
-			GidMappings:                []syscall.SysProcIDMap{{ContainerID: config.User.GID, HostID: config.Shift, Size: 1}},
-			GidMappingsEnableSetgroups: true, // the supplementary groups of root must go
-			AmbientCaps:                AmbientCapabilities(),
-			Setsid:                     true,
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("cannot start the second stage: %w", err)
-	}
-	_, err = fmt.Fprintf(status, "%c%s\n", StatusProcess, strconv.Itoa(pid))
-	return err
 }
 
 // dataFile holds data in anonymous memory and returns a descriptor at its start.
