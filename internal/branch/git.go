@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
 // oldestGit is named in the hint when git is missing or does not know an
@@ -32,7 +33,7 @@ type call struct {
 	files   []*os.File
 	plain   bool // the user's own git: none of our -c, the user's environment
 	umask   bool // run under umask 022
-	idle    bool // runWithProgress only: take what the machine has left over
+	idle    bool // take what the machine has left over
 }
 
 // quiet is what every process of ours is told; the user's configuration cannot
@@ -156,7 +157,12 @@ func (c call) output(ctx context.Context) ([]byte, error) {
 	if cmd.Stderr == nil {
 		cmd.Stderr = &stderr
 	}
-	err = cmd.Run()
+	if err = cmd.Start(); err == nil {
+		if c.idle {
+			process.MakeIdle(cmd.Process.Pid)
+		}
+		err = cmd.Wait()
+	}
 	return out.Bytes(), c.failure(ctx, err, stderr.String())
 }
 

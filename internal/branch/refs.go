@@ -136,8 +136,8 @@ func (r *Repository) Dirty(ctx context.Context) (bool, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	c := r.checkout("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=dirty")
-	// One thread: whoever asks has more urgent work for the other processors.
-	c.config = append(c.config, "core.preloadIndex=false")
+	// Whoever asks has more urgent work for the processors.
+	c.idle, c.config = true, append(c.config, "core.preloadIndex=false")
 	seen := &firstByte{stop: stop}
 	c.stdout = seen
 	_, err := c.output(ctx)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
@@ -127,48 +128,42 @@ func (e *Engine) claim(ctx context.Context, record *sandbox.Sandbox) error {
 }
 
 // build makes branch and place. They do not depend on each other, so they are
-// made at the same time.
+// made at the same time; the place, which takes longer, is begun first.
 func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, request CreateRequest) error {
-	// Before the keeper starts, which takes a missing policy for an empty one.
-	if err := p.savePolicy(policy); err != nil {
-		return err
-	}
-	record := p.record
-	identity, err := p.repo.Identity(ctx)
+	l := e.launch(p)
+	spec, err := e.prepare(ctx, p, policy)
 	if err != nil {
+		l.abandon()
 		return err
 	}
-	record.Author = identity
-	dirty := make(chan bool, 1)
-	if request.Dirty {
-		dirty <- false // they do not stay out
-	}
-	statusCtx, stopStatus := context.WithCancel(ctx)
-	defer stopStatus()
-	go func() {
-		if request.Dirty {
-			return
-		}
-		// Only for a note: a status that fails here fails for the user too.
-		changed, err := p.repo.Dirty(statusCtx)
-		dirty <- changed && err == nil
-	}()
+	spec.Degraded = request.AllowDegraded
+	record := p.record
 	var lease *sandbox.Lease
 	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		var err error
+		lease, err = l.command(groupCtx, e.order(p, spec, nil))
+		return err
+	})
 	group.Go(func() error {
 		if err := p.repo.CreateBranch(groupCtx, record.Branch, record.Base, record.ID); err != nil {
 			return err
 		}
 		return e.markBranch(p)
 	})
-	group.Go(func() error {
-		if err := errors.Join(e.prepareUpper(p), e.prepareHome(p)); err != nil {
-			return err
-		}
-		var err error
-		lease, err = e.startKeeper(groupCtx, p, nil, request.AllowDegraded)
-		return err
-	})
+	dirty := make(chan bool, 1)
+	statusCtx, stopStatus := context.WithCancel(ctx)
+	defer stopStatus()
+	patience := time.After(dirtyPatience)
+	if request.Dirty {
+		dirty <- false // they do not stay out
+	} else {
+		go func() {
+			// Only for a note: a status that fails here fails for the user too.
+			changed, err := p.repo.Dirty(statusCtx)
+			dirty <- changed && err == nil
+		}()
+	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
@@ -177,7 +172,7 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 		if changed {
 			p.note("uncommitted changes in " + record.Repository + " stay out of the sandbox")
 		}
-	case <-time.After(dirtyPatience):
+	case <-patience:
 		// git status takes its time in a large repository; a sandbox does not.
 		p.note("uncommitted changes, if there are any, stay out of the sandbox")
 	}
@@ -190,8 +185,26 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 	return nil
 }
 
-// dirtyPatience is how long a finished creation waits for git status.
-const dirtyPatience = 5 * time.Millisecond
+// prepare makes the files that a new place begins with, and describes it.
+func (e *Engine) prepare(ctx context.Context, p *place, policy *egress.Policy) (driver.Spec, error) {
+	// The keeper takes a missing policy for an empty one.
+	if err := p.savePolicy(policy); err != nil {
+		return driver.Spec{}, err
+	}
+	identity, err := p.repo.Identity(ctx)
+	if err != nil {
+		return driver.Spec{}, err
+	}
+	p.record.Author = identity
+	if err := errors.Join(e.prepareUpper(p), e.prepareHome(p)); err != nil {
+		return driver.Spec{}, err
+	}
+	return e.spec(ctx, p, true)
+}
+
+// dirtyPatience is how long git status may take before creation, when it is
+// finished, no longer waits for it.
+const dirtyPatience = 25 * time.Millisecond
 
 // branchMark lies beside the record once the branch is ours, so that a create
 // that failed earlier never touches a branch of somebody else.

@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -149,84 +147,21 @@ func (p *place) keys() (wire.Keys, error) {
 // startKeeper starts a keeper that attaches to lease, or acquires a new place
 // when lease is nil, and waits for its report.
 func (e *Engine) startKeeper(ctx context.Context, p *place, lease *sandbox.Lease, degraded bool) (*sandbox.Lease, error) {
-	pairs, err := p.keys()
-	if err != nil {
-		return nil, err
-	}
+	l := e.launch(p)
 	spec, err := e.spec(ctx, p, lease == nil)
 	if err != nil {
+		l.abandon()
 		return nil, err
 	}
-	spec.GuestKey, spec.HostKey, spec.Degraded = pairs.GuestPrivate, pairs.HostPublic, degraded
-	order, err := json.Marshal(keeper.Order{
-		StoreRoot: e.Store.Root, Repository: p.record.GitDir, Driver: p.record.Driver, Spec: spec, Lease: lease,
-		HostPrivate: pairs.HostPrivate, GuestPublic: pairs.GuestPublic, Strict: e.Store.Strict,
-	})
-	if err != nil {
-		return nil, err
-	}
-	answer, err := e.launch(ctx, p, order)
-	if err != nil {
-		return nil, err
-	}
-	var report keeper.Report
-	if err := json.Unmarshal(answer, &report); err != nil {
-		return nil, fault.New(fault.Internal, "the keeper of sandbox %q ended without a word", p.record.Name).
-			WithHint("cat %s", p.path("keeper.log"))
-	}
-	if report.Failure != nil {
-		return nil, &fault.Error{Kind: fault.Kind(report.Failure.Kind), Text: report.Failure.Text, Hint: report.Failure.Hint}
-	}
-	return report.Lease, nil
+	spec.Degraded = degraded
+	return l.command(ctx, e.order(p, spec, lease))
 }
 
-// launch starts the keeper in a session of its own, so that neither a closed
-// terminal nor Ctrl-C reaches it, and returns what it says on its output.
-func (e *Engine) launch(ctx context.Context, p *place, order []byte) ([]byte, error) {
-	cannot := func(err error) error {
-		return fault.Wrap(fault.Unavailable, err, "cannot start the keeper of sandbox %q", p.record.Name)
+// order is what a keeper is told, in full.
+func (e *Engine) order(p *place, spec driver.Spec, lease *sandbox.Lease) keeper.Order {
+	return keeper.Order{
+		StoreRoot: e.Store.Root, Repository: p.record.GitDir, Driver: p.record.Driver, Spec: spec, Lease: lease, Strict: e.Store.Strict,
 	}
-	if err := process.CloseOnExec(); err != nil {
-		return nil, cannot(err)
-	}
-	program, err := e.Program()
-	if err != nil {
-		return nil, cannot(err)
-	}
-	defer program.Close()
-	log, err := os.OpenFile(p.path("keeper.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, cannot(err)
-	}
-	defer log.Close()
-	input, inputWriter, err := os.Pipe()
-	if err != nil {
-		return nil, cannot(err)
-	}
-	defer inputWriter.Close()
-	output, outputWriter, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(cannot(err), input.Close())
-	}
-	defer output.Close()
-	child, err := os.StartProcess(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), []string{e.Child, "keeper"}, &os.ProcAttr{
-		Dir: "/", Env: os.Environ(), Files: []*os.File{input, outputWriter, log}, Sys: detached(),
-	})
-	if err = errors.Join(err, input.Close(), outputWriter.Close()); err != nil {
-		return nil, cannot(err)
-	}
-	go func() {
-		_, _ = inputWriter.Write(order) // a keeper that died early shows in its report
-		inputWriter.Close()
-	}()
-	stop := context.AfterFunc(ctx, func() { _ = child.Kill(); output.Close() })
-	defer stop()
-	var answer bytes.Buffer
-	_, err = answer.ReadFrom(output)
-	if ctx.Err() != nil {
-		return nil, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the keeper of sandbox %q", p.record.Name)
-	}
-	return answer.Bytes(), err
 }
 
 // stop ends the sandbox's processes in order. It is no error when nothing runs.

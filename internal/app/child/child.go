@@ -55,6 +55,9 @@ func keep() error {
 	if err != nil {
 		return err
 	}
+	if len(data) == 0 {
+		return nil // whoever started us has changed its mind
+	}
 	if err := json.Unmarshal(data, &order); err != nil {
 		return err
 	}
