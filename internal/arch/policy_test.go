@@ -76,6 +76,8 @@ test/attack/probe:
 test/posture: test/program
 test/posture/probe:
 test/network: test/program
+test/network/world: test/program
+test/network/clients: test/network/world test/program
 test/script:
 test/bench:
 `

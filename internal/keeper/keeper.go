@@ -357,5 +357,5 @@ func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 	if err := k.driver.Destroy(ctx, k.driverLease(), !orderly); err != nil {
 		return err
 	}
-	return k.renew(sandbox.LeaseReleased)
+	return errors.Join(k.net.close(), k.renew(sandbox.LeaseReleased))
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +46,9 @@ type network struct {
 	seen     *egress.Observations
 	changed  atomic.Bool
 	refusals *refusals
+
+	saving sync.Mutex
+	closed bool // guarded by saving
 }
 
 // openNetwork prepares the network of the sandbox in dir. Without a policy
@@ -130,10 +134,22 @@ func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease
 
 // save writes what was seen when there is something new.
 func (n *network) save() error {
-	if !n.changed.Swap(false) {
+	n.saving.Lock()
+	defer n.saving.Unlock()
+	if n.closed || !n.changed.Swap(false) {
 		return nil
 	}
 	return n.seen.Save(filepath.Join(n.dir, SeenFile))
+}
+
+// close writes what was seen for the last time: whoever asked for the
+// sandbox's end may delete its directory next.
+func (n *network) close() error {
+	err := n.save()
+	n.saving.Lock()
+	defer n.saving.Unlock()
+	n.closed = true
+	return err
 }
 
 // follow streams observations to a client until it goes away.
