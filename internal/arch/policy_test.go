@@ -78,6 +78,7 @@ test/posture/probe:
 test/network: test/program
 test/network/world: test/program
 test/network/clients: test/network/world test/program
+test/network/attacks: test/network/world test/program
 test/script:
 test/bench:
 `

@@ -123,9 +123,12 @@ func (f *flow) findHead(in *intake) (int, error) {
 			}
 			continue
 		}
-		line := bytes.TrimSuffix(in.buf[:end], []byte("\r\n"))
+		line, whole := bytes.CutSuffix(in.buf[:end], []byte("\r\n"))
 		if !bytes.HasPrefix([]byte(preface), line) && !bytes.Contains(line, []byte(" HTTP/1.")) {
 			return 0, nil
+		}
+		if !whole {
+			return end, nil // a bare line end: the empty line would not come either
 		}
 		return in.until("\r\n\r\n", maxHead)
 	}

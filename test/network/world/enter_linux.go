@@ -72,7 +72,7 @@ func New() (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{Dir: dir, CA: filepath.Join(dir, "ca.pem"), Names: &Names{known: map[string][]netip.Addr{}}}
+	w := &World{Dir: dir, CA: filepath.Join(dir, "ca.pem"), Names: &Names{known: map[string][]netip.Addr{}, forward: map[string]func([]byte) []byte{}}}
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (w *World) resolvers() error {
 			if err != nil {
 				return err
 			}
-			go w.Names.serveDatagrams(datagrams)
+			go w.Names.ServeDatagrams(datagrams)
 			go Accept(streams, w.Names.serveStream)
 		}
 		return nil

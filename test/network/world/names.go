@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
@@ -17,6 +19,8 @@ type Names struct {
 	mu    sync.Mutex
 	known map[string][]netip.Addr
 	asked []string
+	// forward has the servers of domains that are delegated.
+	forward map[string]func(message []byte) []byte
 }
 
 // Set makes name lead to addrs; a name that begins with "*." stands for every
@@ -40,24 +44,23 @@ func (n *Names) Asked(name string) []string {
 	return found
 }
 
-func (n *Names) find(name string) ([]netip.Addr, bool) {
+func (n *Names) find(name string) (addrs []netip.Addr, ok bool, forward func([]byte) []byte) {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.asked = append(n.asked, name)
-	if addrs, ok := n.known[name]; ok {
-		return slices.Clone(addrs), true
-	}
-	for {
-		_, rest, ok := strings.Cut(name, ".")
-		if !ok {
-			return nil, false
+	addrs, ok = n.known[name]
+	for !ok && forward == nil {
+		_, rest, more := strings.Cut(name, ".")
+		if !more {
+			break
 		}
-		if addrs, ok := n.known["*."+rest]; ok {
-			return slices.Clone(addrs), true
+		if forward = n.forward[name]; forward == nil {
+			addrs, ok = n.known["*."+rest]
 		}
 		name = rest
 	}
+	return slices.Clone(addrs), ok, forward
 }
 
 // answer replies to one DNS message; nil to what is none.
@@ -75,7 +78,10 @@ func (n *Names) answer(message []byte) []byte {
 		Header:    dnsmessage.Header{ID: header.ID, Response: true, RecursionDesired: true, RecursionAvailable: true},
 		Questions: []dnsmessage.Question{question},
 	}
-	addrs, ok := n.find(question.Name.String())
+	addrs, ok, forward := n.find(question.Name.String())
+	if forward != nil {
+		return forward(message)
+	}
 	if !ok {
 		reply.RCode = dnsmessage.RCodeNameError
 	}
@@ -97,17 +103,50 @@ func (n *Names) answer(message []byte) []byte {
 	return packed
 }
 
-func (n *Names) serveDatagrams(conn net.PacketConn) {
-	buffer := make([]byte, 4096)
+// ServeDatagrams answers on conn until it is closed.
+func (n *Names) ServeDatagrams(conn net.PacketConn) {
 	for {
+		buffer := make([]byte, 4096)
 		size, from, err := conn.ReadFrom(buffer)
 		if err != nil {
-			return // closed with the process
+			return
 		}
-		if reply := n.answer(buffer[:size]); reply != nil {
-			_, _ = conn.WriteTo(reply, from)
-		}
+		go func() {
+			if reply := n.answer(buffer[:size]); reply != nil {
+				_, _ = conn.WriteTo(reply, from)
+			}
+		}()
 	}
+}
+
+// Delegate makes another server, at a UDP address in the world, the one that
+// answers for domain and what is below: when the world's resolvers are asked,
+// and at address, where it is to be had directly.
+func (w *World) Delegate(t testing.TB, domain, address, server string) {
+	t.Helper()
+	ask := func(message []byte) []byte {
+		var conn net.Conn
+		err := w.place.do(func() (err error) {
+			conn, err = net.Dial("udp", server)
+			return err
+		})
+		if err != nil {
+			return nil
+		}
+		defer conn.Close()
+		reply := make([]byte, 4096)
+		size := 0
+		if err = conn.SetDeadline(time.Now().Add(5 * time.Second)); err == nil {
+			if _, err = conn.Write(message); err == nil {
+				size, _ = conn.Read(reply) // nothing is an answer too
+			}
+		}
+		return reply[:size]
+	}
+	w.Names.mu.Lock()
+	w.Names.forward[domain] = ask
+	w.Names.mu.Unlock()
+	go w.Names.ServeDatagrams(w.ListenPacket(t, address))
 }
 
 func (n *Names) serveStream(conn net.Conn) {

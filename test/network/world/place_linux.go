@@ -5,6 +5,10 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -125,4 +129,32 @@ func end(addresses, local []string) error {
 		}
 	}
 	return nil
+}
+
+// Counter is one of the world's counters of packets, from /proc/net/snmp.
+func (w *World) Counter(t testing.TB, group, name string) (value int64) {
+	t.Helper()
+	var data []byte
+	err := w.place.do(func() (err error) {
+		data, err = os.ReadFile("/proc/thread-self/net/snmp")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(line)
+		switch at := slices.Index(names, name); {
+		case fields[0] != group+":":
+		case names == nil:
+			names = fields
+		case at >= 0:
+			if value, err = strconv.ParseInt(fields[at], 10, 64); err == nil {
+				return value
+			}
+		}
+	}
+	t.Fatalf("the kernel counts no %s of %s", name, group)
+	return 0
 }
