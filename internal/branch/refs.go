@@ -85,6 +85,19 @@ func (r *Repository) Unpin(ctx context.Context, id string) error {
 	return r.updateRefs(ctx, "cannot release the base of", id, "delete "+keepRefs+id+"\x00\x00")
 }
 
+// Pins lists the ids of the sandboxes that keep a commit.
+func (r *Repository) Pins(ctx context.Context) ([]string, error) {
+	out, err := r.git("for-each-ref", "--format=%(refname)", keepRefs).output(ctx)
+	if err != nil {
+		return nil, fault.Wrap("", err, "cannot list what is kept in %q", r.CommonDir)
+	}
+	var ids []string
+	for line := range strings.Lines(string(out)) {
+		ids = append(ids, strings.TrimPrefix(strings.TrimSuffix(line, "\n"), keepRefs))
+	}
+	return ids, nil
+}
+
 // updateRefs runs one transaction of git-update-ref(1) --stdin -z commands.
 func (r *Repository) updateRefs(ctx context.Context, verb, name string, lines ...string) error {
 	c := r.git("update-ref", "-m", "litterbox", "--stdin", "-z")

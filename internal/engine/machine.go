@@ -25,10 +25,12 @@ type Check struct {
 type Report struct {
 	Isolation sandbox.Isolation `json:"isolation"`
 	Checks    []Check           `json:"checks"`
+	Leftovers []Leftover        `json:"leftovers"`
 }
 
 // Doctor tells which isolation tier holds on this machine, why, and the exact
-// command that mends what is missing. It changes nothing.
+// command that mends what is missing, and what crashes have left behind. It
+// changes nothing; see Fix.
 func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 	report := Report{Isolation: sandbox.IsolationFull}
 	git := Check{Name: "git", Needed: true, Mend: "install git 2.31 or newer"}
@@ -44,7 +46,11 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 			report.Isolation = ""
 		}
 	}
-	return report, nil
+	var err error
+	if git.OK {
+		report.Leftovers, err = e.leftovers(ctx)
+	}
+	return report, err
 }
 
 // TrustResult says what the human has just allowed.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -44,6 +45,31 @@ func (s *Store) Repositories() ([]string, error) {
 	}
 	slices.Sort(all)
 	return all, nil
+}
+
+// Names maps the names that are claimed in a repository to sandbox ids.
+func (s *Store) Names(gitDir string) (map[string]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.RepositoryDir(gitDir), "names"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unavailable(err, "list the sandboxes of %q", gitDir)
+	}
+	names := map[string]string{}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue // being claimed or released
+		}
+		id, err := s.Claimed(gitDir, entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		if id != "" {
+			names[entry.Name()] = id
+		}
+	}
+	return names, nil
 }
 
 // ForgetRepository removes what is kept for a repository that has no sandbox.

@@ -13,7 +13,9 @@ import (
 type doctorOptions struct {
 	console *console
 	doctor  func(context.Context) (engine.Report, error)
+	repair  func(context.Context, []engine.Leftover) []engine.Leftover
 
+	fix  bool
 	json bool
 }
 
@@ -23,15 +25,19 @@ func newDoctor(s *session) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check what this machine can isolate",
 		Long: `Check what this machine can isolate, and name the command that mends what is
-missing. It ends with 8 when the full isolation is not available.`,
-		Example:           "  litterbox doctor",
+missing. It also finds what crashes have left behind: processes, names, refs and
+layers that belong to no sandbox; --fix clears them away. Nobody's work is among
+them. It ends with 8 when the full isolation is not available.`,
+		Example: `  litterbox doctor
+  litterbox doctor --fix`,
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: s.action(func(ctx context.Context, e useCases, _ string, _ []string) error {
-			o.doctor = e.Doctor
+			o.doctor, o.repair = e.Doctor, e.Fix
 			return runDoctor(ctx, o)
 		}),
 	}
+	cmd.Flags().BoolVar(&o.fix, "fix", false, "clear away what crashes have left behind")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
 	return cmd
 }
@@ -41,8 +47,11 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.fix {
+		report.Leftovers = o.repair(ctx, report.Leftovers)
+	}
 	if o.json {
-		report.Checks = list(report.Checks)
+		report.Checks, report.Leftovers = list(report.Checks), list(report.Leftovers)
 		err = o.console.document(report)
 	} else {
 		err = printReport(o.console, report)
@@ -68,6 +77,9 @@ func printReport(c *console, report engine.Report) error {
 			}
 		}
 	}
+	if err := printLeftovers(c, report.Leftovers); err != nil {
+		return err
+	}
 	isolation := clean(string(report.Isolation))
 	if isolation == "" {
 		isolation = "none; no sandbox can be made here"
@@ -83,4 +95,31 @@ func verdict(check engine.Check) string {
 		return "missing"
 	}
 	return "absent" // nice to have
+}
+
+func printLeftovers(c *console, found []engine.Leftover) error {
+	unfixed := 0
+	for i, one := range found {
+		if i == 0 {
+			if err := c.print("\n"); err != nil {
+				return err
+			}
+		}
+		verdict := "left behind"
+		switch {
+		case one.Fixed:
+			verdict = "cleared away"
+		case one.Problem != "":
+			verdict = "not cleared away (" + one.Problem + ")"
+		default:
+			unfixed++
+		}
+		if err := c.print("%s: %s: %s\n", clean(verdict), clean(one.What), clean(one.Where)); err != nil {
+			return err
+		}
+	}
+	if unfixed == 0 {
+		return nil
+	}
+	return c.print("clear away %s: litterbox doctor --fix\n", count(unfixed, "leftover"))
 }

@@ -1,0 +1,96 @@
+package namespace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// program is argv[0] of keepers and guests.
+const program = "litterbox-guest"
+
+// Strays lists processes that belong to a sandbox below the state directory
+// root of which known is false: somebody removed its files under them.
+func (d Driver) Strays(root string, known func(sandboxID string) bool) ([]driver.Stray, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot list processes")
+	}
+	prefix := []byte(filepath.Join(root, "sandboxes") + "/")
+	var strays []driver.Stray
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		role, id := place(pid, prefix)
+		if id == "" || known(id) {
+			continue
+		}
+		identity, err := process.Identify(pid)
+		if err != nil {
+			continue // it has just ended
+		}
+		strays = append(strays, driver.Stray{
+			SandboxID: id, What: role + ", process " + strconv.Itoa(pid),
+			End: func() error { return end(identity) },
+		})
+	}
+	return strays, nil
+}
+
+// place tells what a process is and to which sandbox it belongs, by what it has
+// open or mounted. What cannot be read belongs to somebody else.
+func place(pid int, prefix []byte) (role, id string) {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	argv := bytes.Split(cmdline, []byte{0})
+	if err != nil || len(argv) < 2 || string(argv[0]) != program {
+		return "", ""
+	}
+	evidence, err := os.ReadFile(filepath.Join(dir, "mountinfo"))
+	if string(argv[1]) == "keeper" {
+		var log string
+		log, err = os.Readlink(filepath.Join(dir, "fd", "2"))
+		evidence = []byte(log)
+	}
+	_, rest, ok := bytes.Cut(evidence, prefix)
+	if err != nil || !ok {
+		return "", ""
+	}
+	id, _, _ = strings.Cut(string(rest), "/")
+	return string(argv[1]), id
+}
+
+// end kills exactly that process.
+func end(identity sandbox.Process) error {
+	pidfd, err := unix.PidfdOpen(identity.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot end process %d", identity.PID)
+	}
+	defer unix.Close(pidfd)
+	if !process.Alive(identity) {
+		return nil // its number was given to another one
+	}
+	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fault.Wrap(fault.Unavailable, err, "cannot end process %d", identity.PID)
+	}
+	if !waitPidfd(context.Background(), pidfd, destroyGrace) {
+		return fault.New(fault.Timeout, "cannot end process %d: it does not die", identity.PID)
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Leftover is something that a crash, or somebody with rm, has left behind.
+type Leftover struct {
+	What    string `json:"what"`
+	Where   string `json:"where"`
+	Fixed   bool   `json:"fixed"`
+	Problem string `json:"problem,omitempty"` // why it could not be fixed
+
+	fix func(context.Context) error
+}
+
+// leftovers finds what belongs to no sandbox. Nothing of it is anybody's work:
+// branches, trash and history stay.
+func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
+	records, problems := e.Store.Sandboxes()
+	if len(problems) > 0 {
+		return nil, problems[0] // its things would count as left over
+	}
+	known := map[string]*sandbox.Sandbox{}
+	for _, record := range records {
+		known[record.ID] = record
+	}
+	found := e.halfMade(records)
+	directories, err := e.unknownDirectories(known)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, directories...)
+	repositories, err := e.Store.Repositories()
+	if err != nil {
+		return nil, err
+	}
+	for _, gitDir := range repositories {
+		inRepository, err := e.repositoryLeftovers(ctx, gitDir, known)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, inRepository...)
+	}
+	for _, d := range e.Drivers {
+		finder, ok := d.(driver.StrayFinder)
+		if !ok {
+			continue
+		}
+		strays, err := finder.Strays(e.Store.Root, func(id string) bool { return fileExists(e.Store.SandboxDir(id)) })
+		if err != nil {
+			return nil, err
+		}
+		for _, stray := range strays {
+			found = append(found, Leftover{What: "a process of a sandbox that is gone", Where: stray.SandboxID + " (" + stray.What + ")",
+				fix: func(context.Context) error { return stray.End() }})
+		}
+	}
+	return found, nil
+}
+
+// halfMade are creations and deletions whose command died.
+func (e *Engine) halfMade(records []*sandbox.Sandbox) []Leftover {
+	var found []Leftover
+	for _, record := range records {
+		if record.State != sandbox.Creating && record.State != sandbox.Deleting || process.Alive(record.Holder) {
+			continue
+		}
+		what := "a sandbox whose creation was interrupted"
+		if record.State == sandbox.Deleting {
+			what = "a sandbox whose deletion was interrupted"
+		}
+		found = append(found, Leftover{What: what, Where: record.Name + " of " + record.Repository,
+			fix: func(ctx context.Context) error {
+				_, err := e.clearDead(ctx, record.GitDir, record.Name)
+				return err
+			}})
+	}
+	return found
+}
+
+// unknownDirectories are directories of sandboxes without a record.
+func (e *Engine) unknownDirectories(known map[string]*sandbox.Sandbox) ([]Leftover, error) {
+	entries, err := os.ReadDir(filepath.Dir(e.Store.SandboxDir("x")))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []Leftover
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if known[entry.Name()] != nil || err != nil || time.Since(info.ModTime()) < claimAge {
+			continue
+		}
+		dir := e.Store.SandboxDir(entry.Name())
+		found = append(found, Leftover{What: "the directory of a sandbox that has no record", Where: dir,
+			fix: func(context.Context) error { return removeTree(dir) }})
+	}
+	return found, nil
+}
+
+// repositoryLeftovers are pins, worktrees, names and unfinished layers of one
+// repository.
+func (e *Engine) repositoryLeftovers(ctx context.Context, gitDir string, known map[string]*sandbox.Sandbox) ([]Leftover, error) {
+	var found []Leftover
+	cache := e.cache(gitDir)
+	entries, err := cache.Entries()
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if entry.Partial && time.Since(entry.Used) > cacheRest {
+			found = append(found, Leftover{What: "a shared layer that was never finished", Where: entry.Dir,
+				fix: func(ctx context.Context) error { _, err := cache.RemoveEntry(ctx, entry); return err }})
+		}
+	}
+	names, err := e.Store.Names(gitDir)
+	if err != nil {
+		return nil, err
+	}
+	for name, id := range names {
+		if known[id] == nil && !fileExists(e.Store.SandboxDir(id)) {
+			found = append(found, Leftover{What: "the name of a sandbox that is gone", Where: name,
+				fix: func(context.Context) error { return e.Store.Release(gitDir, name, id) }})
+		}
+	}
+	if !fileExists(gitDir) {
+		return found, nil
+	}
+	repo := branch.At(gitDir, "", "")
+	pins, err := repo.Pins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range pins {
+		if known[id] == nil && !fileExists(e.Store.SandboxDir(id)) {
+			found = append(found, Leftover{What: "a ref that keeps the base of a sandbox that is gone", Where: id + " in " + gitDir,
+				fix: func(ctx context.Context) error { return repo.Unpin(ctx, id) }})
+		}
+	}
+	return found, nil
+}
+
+// Fix clears away what Doctor found left behind, and says for each what became
+// of it.
+func (e *Engine) Fix(ctx context.Context, found []Leftover) []Leftover {
+	for i := range found {
+		if err := found[i].fix(ctx); err != nil {
+			found[i].Problem = err.Error()
+		} else {
+			found[i].Fixed = true
+		}
+	}
+	return found
+}
