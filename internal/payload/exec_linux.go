@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -36,6 +37,8 @@ func executable(file *os.File) (*os.File, error) {
 		return file, nil
 	}
 	defer file.Close()
+	syscall.ForkLock.RLock() // as in unpack
+	defer syscall.ForkLock.RUnlock()
 	fd, err := unix.MemfdCreate("litterbox-guest", unix.MFD_CLOEXEC|unix.MFD_EXEC)
 	if errors.Is(err, unix.EINVAL) {
 		// Before kernel 6.3 every memory file could be executed.

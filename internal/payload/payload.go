@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
@@ -39,6 +40,11 @@ func Open(dir string) (*os.File, error) {
 
 // unpack writes the program in one step, so that nobody runs half of it.
 func unpack(path string, packed []byte) error {
+	// A child that is forked meanwhile would hold the file open for writing
+	// until it executes something else, and what is open for writing cannot be
+	// executed (ETXTBSY).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

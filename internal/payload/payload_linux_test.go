@@ -254,3 +254,43 @@ func TestUnpackOfBrokenBytes(t *testing.T) {
 		}
 	}
 }
+
+// A process that is started elsewhere in the program meanwhile must not hold
+// what was unpacked open for writing: it could not be executed then.
+func TestUnpackBesideForks(t *testing.T) {
+	_, content := program(t, 0o755)
+	small := packed(t, content)
+	stop := make(chan struct{})
+	var forks sync.WaitGroup
+	for range 4 {
+		forks.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := exec.Command("true").Run(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "bin", "guest")
+		if err := payload.Unpack(path, small); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := run(file); out != "it runs\n" {
+			t.Errorf("it says %q, %v", out, err)
+		}
+		file.Close()
+	}
+	close(stop)
+	forks.Wait()
+}

@@ -58,7 +58,7 @@ func Connect(ctx context.Context, conn net.Conn, hostPrivate, guestPublic []byte
 		User:              "litterbox",
 		Auth:              []ssh.AuthMethod{ssh.PublicKeys(signer)},
 		HostKeyCallback:   ssh.FixedHostKey(pinned),
-		HostKeyAlgorithms: []string{ssh.KeyAlgoED25519},
+		HostKeyAlgorithms: []string{pinned.Type()},
 		ClientVersion:     Identification,
 	})
 	if !unwatch() && err == nil {
