@@ -19,6 +19,9 @@ import (
 
 // Main runs the command line and returns its exit code.
 func Main(args []string, version string) int {
+	if isBackground(args) {
+		return background(args)
+	}
 	program := cli.Program{Version: version, Build: build}
 	return cli.Main(context.Background(), program, args[1:])
 }
@@ -40,6 +43,7 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 		Program:  func() (*os.File, error) { return payload.Open(records.Root) },
 		Child:    child.Program,
 		Probe:    func(stateDir string) []engine.Check { return checks(embedded.Probe(stateDir)) },
+		Later:    later,
 		Progress: progress,
 		Note:     func(note string) { fmt.Fprintln(os.Stderr, "note: "+note) },
 	}), nil

@@ -59,7 +59,7 @@ frontend/cli: engine fault sandbox wire
 # The composition roots: the only ones that name concrete drivers. child is
 # the small program; it must stay free of engine, git and frontends.
 app/child: driver driver/namespace driver/namespace/stage fault keeper sandbox
-app: app/child driver driver/namespace engine fault frontend/cli payload sandbox store
+app: app/child driver driver/namespace engine fault frontend/cli payload process sandbox store
 
 # Programs.
 cmd/litterbox: app app/child

@@ -23,7 +23,13 @@ import (
 // An entry is built in a directory beside its final place and renamed, under
 // a file lock; kill -9 in the middle leaves a directory that the next builder
 // of the same entry removes.
-type Cache struct{ Dir string }
+type Cache struct {
+	Dir string
+	// Had are the layers that a sandbox was started on before. Where others
+	// would do as well it gets the same again: the index inside knows their
+	// inodes.
+	Had []string
+}
 
 // Owner is who the files belong to as a sandbox sees them. With Chown the files
 // themselves get these ids (a sandbox run by root sees the layers through an
@@ -46,10 +52,7 @@ func (c Cache) entry(ctx context.Context, kind, key string,
 	parent := filepath.Join(c.Dir, kind)
 	dir := filepath.Join(parent, key)
 	if complete(dir, nil) {
-		// Whoever clears the cache away spares what was used just now, though
-		// the sandbox that starts from it may not be recorded yet.
-		now := time.Now()
-		_ = os.Chtimes(filepath.Join(dir, marker), now, now)
+		use(dir)
 		return dir, nil
 	}
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -76,6 +79,13 @@ func (c Cache) entry(ctx context.Context, kind, key string,
 		return "", errors.Join(err, os.RemoveAll(building))
 	}
 	return dir, nil
+}
+
+// use notes that an entry was used just now: whoever clears the cache away
+// spares it, though the sandbox that starts from it may not be recorded yet.
+func use(dir string) {
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(dir, marker), now, now)
 }
 
 func finish(building, dir string, build func(string, *os.File) error, lock *os.File) error {
@@ -175,4 +185,18 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 		}()
 		return nil, fault.Wrap(fault.Canceled, ctx.Err(), "cannot lock %q", path)
 	}
+}
+
+// tryLockFile is lockFile for those who do not wait: it gives nil when
+// somebody else holds the lock.
+func tryLockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot open the lock %q", path)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, nil
+	}
+	return f, nil
 }

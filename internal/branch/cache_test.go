@@ -75,7 +75,7 @@ func TestTreeIsVerifiedAfterAReboot(t *testing.T) {
 	reboot := func() {
 		t.Helper()
 		markers, err := filepath.Glob(filepath.Join(b.cache.Dir, "*/*/complete"))
-		if err != nil || len(markers) != 2 {
+		if err != nil || len(markers) != 3 {
 			t.Fatal(markers, err)
 		}
 		for _, m := range markers {

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,28 +20,97 @@ import (
 // TreeLayer is one tree as files.
 type TreeLayer struct {
 	Dir   string // the files; a read-only layer
+	Below string // the layer below it, when Dir holds only what differs from that
 	Index string // a git index that matches them, with the Owner's ids
+	// Flatten says that too much was put on top of Below: time to call
+	// [Cache.Flatten], while nobody waits.
+	Flatten bool
 }
 
-// Tree gives the files of a tree, checked out once for all sandboxes. It may
-// be called by any number of processes at the same time.
-func (c Cache) Tree(ctx context.Context, r *Repository, tree string, o Owner, p Progress) (TreeLayer, error) {
-	if !isOid(tree) {
-		return TreeLayer{}, fault.New(fault.Invalid, "cannot check out %q: not an object id", tree)
+// Dirs are the layers, topmost first.
+func (t TreeLayer) Dirs() []string {
+	if t.Below == "" {
+		return []string{t.Dir}
 	}
-	conversion, err := r.conversion()
+	return []string{t.Dir, t.Below}
+}
+
+// trees is the kind of cache entry that holds one whole tree as files.
+const trees = "trees"
+
+// Tree gives the files of a tree, checked out once for all sandboxes: whole, or
+// as what differs from a cached one that is near. It may be called by any
+// number of processes at the same time.
+func (c Cache) Tree(ctx context.Context, r *Repository, tree string, o Owner, p Progress) (TreeLayer, error) {
+	job, err := r.newCheckout(tree, o, p)
 	if err != nil {
 		return TreeLayer{}, err
 	}
-	key := tree + "-" + conversion.hash() + o.suffix()
-	dir, err := c.entry(ctx, "trees", key, verifyTree(r.ObjectFormat), func(dir string, lock *os.File) error {
-		return r.checkOut(ctx, conversion, tree, dir, lock, o, p)
+	made, isMade := c.madeDelta(job)
+	if isMade && slices.Contains(c.Had, made.Dir) {
+		return made, nil
+	}
+	if !complete(filepath.Join(c.Dir, trees, job.key()), verifyTree(r.ObjectFormat)) {
+		if isMade {
+			return made, nil
+		}
+		if layer, ok := c.delta(ctx, job); ok {
+			return layer, nil
+		}
+	}
+	return c.whole(ctx, job)
+}
+
+// Flatten checks a tree out whole that so far is only a delta, with what the
+// machine has left over. Whoever asks for the tree from then on gets that.
+// While another tree is being flattened it does nothing.
+func (c Cache) Flatten(ctx context.Context, r *Repository, tree string, o Owner) error {
+	job, err := r.newCheckout(tree, o, nil)
+	if err != nil {
+		return err
+	}
+	job.idle = true
+	lock, err := tryLockFile(filepath.Join(c.Dir, "flatten.lock"))
+	if lock == nil || err != nil {
+		return err
+	}
+	defer lock.Close()
+	_, err = c.whole(ctx, job)
+	return err
+}
+
+func (c Cache) whole(ctx context.Context, job checkout) (TreeLayer, error) {
+	dir, err := c.entry(ctx, trees, job.key(), verifyTree(job.r.ObjectFormat), func(dir string, lock *os.File) error {
+		return job.run(ctx, dir, lock)
 	})
 	if err != nil {
 		return TreeLayer{}, err
 	}
 	return TreeLayer{Dir: filepath.Join(dir, "files"), Index: filepath.Join(dir, "index")}, nil
 }
+
+// checkout is what one tree becomes files by.
+type checkout struct {
+	r          *Repository
+	tree       string
+	conversion conversion
+	owner      Owner
+	progress   Progress
+	idle       bool
+}
+
+func (r *Repository) newCheckout(tree string, o Owner, p Progress) (checkout, error) {
+	if !isOid(tree) {
+		return checkout{}, fault.New(fault.Invalid, "cannot check out %q: not an object id", tree)
+	}
+	v, err := r.conversion()
+	return checkout{r: r, tree: tree, conversion: v, owner: o, progress: p}, err
+}
+
+// key names an entry: the tree and everything else its files depend on.
+func (j checkout) key() string { return j.tree + j.suffix() }
+
+func (j checkout) suffix() string { return "-" + j.conversion.hash() + j.owner.suffix() }
 
 func (o Owner) suffix() string {
 	s := fmt.Sprintf("-%d-%d", o.UID, o.GID)
@@ -71,47 +142,58 @@ func (v conversion) hash() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// checkOut fills dir with files/ and index. git works in a private git
-// directory of ours that borrows the host's objects: no filter, hook or
-// monitor of any configuration exists there, so a filter=lfs attribute leaves
-// the pointer.
-func (r *Repository) checkOut(ctx context.Context, v conversion, tree, dir string, lock *os.File, o Owner, p Progress) error {
-	view, files, index := filepath.Join(dir, "view.git"), filepath.Join(dir, "files"), filepath.Join(dir, "index")
-	if err := r.makeView(view, v); err != nil {
+// run fills dir with files/ and index.
+func (j checkout) run(ctx context.Context, dir string, lock *os.File) error {
+	args := []string{"read-tree", "-u", "--reset"}
+	if j.progress != nil {
+		args = append(args, "-v")
+	}
+	files, index := filepath.Join(dir, "files"), filepath.Join(dir, "index")
+	if err := j.git(ctx, dir, lock, nil, append(args, j.tree)...); err != nil {
+		return err
+	}
+	if err := finishIndex(files, index, j.r.ObjectFormat, j.owner); err != nil {
+		return fault.Wrap(fault.Internal, err, "cannot prepare the index of %s", j.tree)
+	}
+	return j.give(files)
+}
+
+// git runs what writes files/ below dir, with the index there. It works in a
+// private git directory of ours that borrows the host's objects: no filter,
+// hook or monitor of any configuration exists there, so a filter=lfs attribute
+// leaves the pointer.
+func (j checkout) git(ctx context.Context, dir string, lock *os.File, stdin io.Reader, args ...string) error {
+	view, files := filepath.Join(dir, "view.git"), filepath.Join(dir, "files")
+	if err := j.r.makeView(view, j.conversion); err != nil {
 		return err
 	}
 	if err := makeDir(files); err != nil {
 		return err
 	}
 	c := call{
-		gitDir: view, dir: files, private: true, umask: true, files: []*os.File{lock},
-		env: []string{"GIT_WORK_TREE=" + files, "GIT_INDEX_FILE=" + index, "GIT_PROGRESS_DELAY=0"},
+		gitDir: view, dir: files, private: true, umask: true, files: []*os.File{lock}, idle: j.idle, stdin: stdin, args: args,
+		env: []string{"GIT_WORK_TREE=" + files, "GIT_INDEX_FILE=" + filepath.Join(dir, "index"), "GIT_PROGRESS_DELAY=0"},
 		config: []string{
 			// 0 means as many workers as there are processors (git 2.32).
 			"checkout.workers=0", "checkout.thresholdForParallelism=100", "index.version=2", "core.trustctime=false",
 		},
-		args: []string{"read-tree", "-u", "--reset"},
 	}
-	if p != nil {
-		c.args = append(c.args, "-v")
-	}
-	c.args = append(c.args, tree)
-	if err := runWithProgress(ctx, c, p); err != nil {
-		e := fault.Wrap(fault.Unavailable, err, "cannot check out the tree %s", tree)
-		if s, _ := r.settings(); s != nil && s.values["extensions.partialclone"] != "" {
+	if err := runWithProgress(ctx, c, j.progress); err != nil {
+		e := fault.Wrap(fault.Unavailable, err, "cannot check out the tree %s", j.tree)
+		if s, _ := j.r.settings(); s != nil && s.values["extensions.partialclone"] != "" {
 			e = e.WithHint("git checkout HEAD && git rev-list --objects HEAD >/dev/null   (this clone is partial; objects are missing)")
 		}
 		return e
 	}
-	if err := finishIndex(files, index, r.ObjectFormat, o); err != nil {
-		return fault.Wrap(fault.Internal, err, "cannot prepare the index of %s", tree)
-	}
-	if o.Chown {
-		if err := chownAll(files, o); err != nil {
-			return err
-		}
-	}
 	return os.RemoveAll(view)
+}
+
+// give hands the files to the owner.
+func (j checkout) give(files string) error {
+	if !j.owner.Chown {
+		return nil
+	}
+	return chownAll(files, j.owner)
 }
 
 // makeView makes a bare git directory that borrows the host's objects.

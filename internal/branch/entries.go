@@ -14,11 +14,26 @@ import (
 
 // CacheEntry is one shared layer, or what an interrupted build of one left.
 type CacheEntry struct {
-	Kind    string // "trees", "git": the directory it is in
+	Kind    string // "trees", "deltas", "packs", "git": the directory it is in
 	Key     string
 	Dir     string
 	Partial bool      // never finished; nobody uses it
 	Used    time.Time // when a sandbox last started from it
+}
+
+// Serves tells whether a workspace with this layer needs the entry: it lies
+// there, or is a history whose packs are those of the entry.
+func (e CacheEntry) Serves(layer string) bool {
+	if strings.HasPrefix(layer, e.Dir+"/") {
+		return true
+	}
+	if e.Kind != packs {
+		return false
+	}
+	// Of both, the name begins with the commit and the repository.
+	parts := strings.SplitN(e.Key, "-", 3)
+	beside := filepath.Join(filepath.Dir(filepath.Dir(e.Dir)), "git")
+	return len(parts) == 3 && strings.HasPrefix(layer, filepath.Join(beside, parts[0]+"-"+parts[1])+"-")
 }
 
 // Entries lists the cache.

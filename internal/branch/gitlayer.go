@@ -1,7 +1,6 @@
 package branch
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -10,13 +9,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync/atomic"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
-
-// maxPacks is how many packs a history may consist of before it is packed anew.
-const maxPacks = 8
 
 // Git gives a directory that holds only .git: the history of base as a
 // read-only layer, without HEAD, which is each sandbox's own ([PrepareUpper]).
@@ -24,9 +20,54 @@ const maxPacks = 8
 // never the host's object directory: through that, stashes, other branches and
 // reset secrets could be read. It may be called concurrently.
 func (c Cache) Git(ctx context.Context, r *Repository, base string, tree TreeLayer, o Owner, p Progress) (string, error) {
-	if !isOid(base) {
-		return "", fault.New(fault.Invalid, "cannot pack %q: not an object id", base)
+	h, err := c.history(ctx, r, base, o, p)
+	if err != nil {
+		return "", err
 	}
+	return c.git(ctx, r, h, tree, o)
+}
+
+// Layers gives the files of a tree and the history of the commit base, made at
+// the same time, as the layers of a workspace, topmost first. The history is
+// the last one.
+func (c Cache) Layers(ctx context.Context, r *Repository, base, tree string, o Owner, p Progress) (layers []string, files TreeLayer, err error) {
+	type found struct {
+		history
+		err error
+	}
+	var checkedOut atomic.Bool
+	var later Progress // one kind of work shows at a time
+	if p != nil {
+		later = func(label string, done, total int) {
+			if checkedOut.Load() {
+				p(label, done, total)
+			}
+		}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	packed := make(chan found, 1)
+	go func() {
+		h, err := c.history(ctx, r, base, o, later)
+		packed <- found{h, err}
+	}()
+	files, err = c.Tree(ctx, r, tree, o, p)
+	if err != nil {
+		stop()
+		<-packed
+		return nil, files, err
+	}
+	checkedOut.Store(true)
+	h := <-packed
+	if h.err != nil {
+		return nil, files, h.err
+	}
+	git, err := c.git(ctx, r, h.history, files, o)
+	return append(files.Dirs(), git), files, err
+}
+
+// git puts the directory together from what is made already.
+func (c Cache) git(ctx context.Context, r *Repository, h history, tree TreeLayer, o Owner) (string, error) {
 	s, err := r.settings()
 	if err != nil {
 		return "", err
@@ -35,34 +76,28 @@ func (c Cache) Git(ctx context.Context, r *Repository, base string, tree TreeLay
 	if err != nil {
 		return "", err
 	}
-	layer := gitLayer{r: r, s: s, rules: found, base: base, tree: tree, owner: o, progress: p}
-	dir, err := c.entry(ctx, "git", layer.key(), verifyGit, func(dir string, lock *os.File) error {
-		return layer.build(ctx, c, filepath.Join(dir, "layer", ".git"), lock)
+	layer := gitLayer{r: r, s: s, rules: found, history: h, tree: tree, owner: o}
+	dir, err := c.entry(ctx, "git", layer.key(), layer.verify, func(dir string, _ *os.File) error {
+		return layer.build(filepath.Join(dir, "layer", ".git"))
 	})
 	return filepath.Join(dir, "layer"), err
 }
 
 type gitLayer struct {
-	r        *Repository
-	s        *settings
-	rules    rules
-	base     string
-	tree     TreeLayer
-	owner    Owner
-	progress Progress
+	r       *Repository
+	s       *settings
+	rules   rules
+	history history
+	tree    TreeLayer
+	owner   Owner
 }
 
 // key names the commit and everything else that the layer's files depend on.
 func (l gitLayer) key() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "1 %q %q %q %q %q", l.config(), l.exclude(), filepath.Base(filepath.Dir(l.tree.Index)), l.shallow(),
-		l.rules.attributes)
-	return l.base + "-" + l.repositoryHash() + "-" + hex.EncodeToString(h.Sum(nil)[:8]) + l.owner.suffix()
-}
-
-func (l gitLayer) repositoryHash() string {
-	h := sha256.Sum256([]byte(l.r.CommonDir))
-	return hex.EncodeToString(h[:8])
+	fmt.Fprintf(h, "2 %q %q %q %q %q", l.config(), l.exclude(), filepath.Base(filepath.Dir(l.tree.Index)),
+		filepath.Base(l.history.dir), l.rules.attributes)
+	return l.history.base + "-" + repositoryHash(l.r) + "-" + hex.EncodeToString(h.Sum(nil)[:8]) + l.owner.suffix()
 }
 
 func (l gitLayer) config() string {
@@ -83,30 +118,20 @@ func (l gitLayer) exclude() string {
 	return string(bytes.Join([][]byte{l.rules.excludesFile, l.rules.exclude}, []byte("\n")))
 }
 
-// shallow is the boundary of a shallow clone (git-clone(1) --depth).
-func (l gitLayer) shallow() []byte {
-	content, err := os.ReadFile(filepath.Join(l.r.CommonDir, "shallow"))
+func (l gitLayer) build(dotGit string) error {
+	refs, err := os.ReadFile(filepath.Join(l.history.dir, packedRefs))
 	if err != nil {
-		return nil
+		return fault.Wrap(fault.Internal, err, "cannot read the cached history of %s", l.history.base)
 	}
-	return content
-}
-
-func (l gitLayer) build(ctx context.Context, c Cache, dotGit string, lock *os.File) error {
-	tags, err := l.tags(ctx)
-	if err != nil {
-		return err
-	}
-	packedRefs := "# pack-refs with: peeled fully-peeled sorted \n" + l.base + " refs/litterbox/base\n" + tags.packed
 	files := map[string]string{
 		"config":          l.config(),
 		"description":     "a litterbox sandbox\n",
 		"info/exclude":    l.exclude(),
 		"info/attributes": string(bytes.Join([][]byte{l.rules.attributesFile, l.rules.attributes}, []byte("\n"))),
-		"packed-refs":     packedRefs,
+		packedRefs:        string(refs),
 	}
-	if shallow := l.shallow(); shallow != nil {
-		files["shallow"] = string(shallow)
+	if boundary, err := os.ReadFile(filepath.Join(l.history.dir, shallow)); err == nil {
+		files[shallow] = string(boundary)
 	}
 	dirs := []string{"", "info", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"}
 	if err := makeDir(filepath.Dir(dotGit)); err != nil {
@@ -125,8 +150,8 @@ func (l gitLayer) build(ctx context.Context, c Cache, dotGit string, lock *os.Fi
 	if err := copyIndex(l.tree.Index, filepath.Join(dotGit, "index")); err != nil {
 		return err
 	}
-	if err := l.pack(ctx, c, filepath.Join(dotGit, "objects", "pack"), tags.oids, lock); err != nil {
-		return err
+	if err := sharePacks(filepath.Join(l.history.dir, packs), filepath.Join(dotGit, "objects", "pack")); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot share the history of %s", l.history.base)
 	}
 	if l.owner.Chown {
 		return chownAll(filepath.Dir(dotGit), l.owner)
@@ -159,184 +184,19 @@ func copyIndex(from, to string) error {
 	return err
 }
 
-type mergedTags struct {
-	oids   []string
-	packed string // lines of packed-refs
-}
-
-// tags lists the tags whose commits base already contains.
-func (l gitLayer) tags(ctx context.Context) (mergedTags, error) {
-	out, err := l.r.git("for-each-ref", "--merged="+l.base,
-		"--format=%(objectname) %(refname)%00%(*objectname)", "refs/tags").output(ctx)
-	if err != nil {
-		return mergedTags{}, fault.Wrap(fault.Internal, err, "cannot list the tags of %s", l.base)
-	}
-	var t mergedTags
-	for line := range strings.Lines(string(out)) {
-		ref, peeled, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
-		oid, _, _ := strings.Cut(ref, " ")
-		t.oids = append(t.oids, oid)
-		t.packed += ref + "\n"
-		if peeled != "" {
-			t.packed += "^" + peeled + "\n"
-		}
-	}
-	return t, nil
-}
-
-// pack fills dir. Where the history of an ancestor is cached, its packs are
-// shared by hard link and only what is new is packed.
-func (l gitLayer) pack(ctx context.Context, c Cache, dir string, tags []string, lock *os.File) error {
-	revs := l.base + "\n" + strings.Join(tags, "\n") + "\n"
-	if ancestor, from := l.ancestor(ctx, c); ancestor != "" {
-		if linkPacks(from, dir) == nil {
-			revs += "^" + ancestor + "\n"
-		} else if err := emptyDir(dir); err != nil { // swept meanwhile, or no hard links here
-			return err
-		}
-	}
-	k := l.r.git("pack-objects", "--revs", "--delta-base-offset", "--non-empty", "-q", filepath.Join(dir, "pack"))
-	if l.progress != nil {
-		k.args = append(k.args[:len(k.args)-2], "--progress", filepath.Join(dir, "pack"))
-		k.env = []string{"GIT_PROGRESS_DELAY=0"}
-	}
-	// Signatures of the pack's own files never matter to a reader of this
-	// layer; without bitmaps of the host's packs the exact set is walked.
-	k.config = []string{"pack.useBitmaps=false", "pack.writeReverseIndex=false", "core.fsync=none"}
-	k.stdin, k.files = strings.NewReader(revs), []*os.File{lock}
-	k.stdout = new(bytes.Buffer)
-	if err := runWithProgress(ctx, k, l.progress); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot pack the history of %s", l.base)
-	}
-	packs, err := filepath.Glob(filepath.Join(dir, "*.pack"))
-	if err != nil {
-		return err
-	}
-	for _, pack := range packs {
-		// With a .keep, an inner `git gc` does not copy the whole history into
-		// the sandbox's own directory.
-		if err := writeReadable(strings.TrimSuffix(pack, ".pack")+".keep", nil); err != nil {
-			return err
-		}
-		for _, name := range []string{pack, strings.TrimSuffix(pack, ".pack") + ".idx"} {
-			if err := os.Chmod(name, 0o444); err != nil {
-				return fault.Wrap(fault.Unavailable, err, "cannot make %q readable", name)
-			}
-		}
-	}
-	return nil
-}
-
-// ancestor finds the nearest commit of base's history whose layer is cached
-// and consists of few packs. An entry that is no ancestor is of no use, however
-// near: its objects would show another branch.
-func (l gitLayer) ancestor(ctx context.Context, c Cache) (oid, packs string) {
-	names, err := os.ReadDir(filepath.Join(c.Dir, "git"))
-	if err != nil {
-		return "", ""
-	}
-	cached := map[string]string{}
-	for _, n := range names {
-		oid, rest, _ := strings.Cut(n.Name(), "-")
-		dir := filepath.Join(c.Dir, "git", n.Name())
-		if !strings.HasPrefix(rest, l.repositoryHash()+"-") || !strings.HasSuffix(rest, l.owner.suffix()) ||
-			oid == l.base || !complete(dir, verifyGit) {
-			continue
-		}
-		objects := filepath.Join(dir, "layer", ".git", "objects", "pack")
-		if found, err := filepath.Glob(filepath.Join(objects, "*.pack")); err == nil && len(found) < maxPacks {
-			cached[oid] = objects
-		}
-	}
-	if len(cached) == 0 {
-		return "", ""
-	}
-	return l.nearest(ctx, cached)
-}
-
-// nearest reads base's history up to the first commit that is in cached.
-func (l gitLayer) nearest(ctx context.Context, cached map[string]string) (oid, packs string) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	cmd, err := l.r.git("rev-list", "--max-count=20000", l.base, "--").command(ctx)
-	if err != nil {
-		return "", ""
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil || cmd.Start() != nil {
-		return "", ""
-	}
-	for lines := bufio.NewScanner(out); oid == "" && lines.Scan(); {
-		if found, ok := cached[lines.Text()]; ok {
-			oid, packs = lines.Text(), found
-		}
-	}
-	stop()
-	_ = cmd.Wait() // killed when found; a history that cannot be read fails in pack-objects
-	return oid, packs
-}
-
-func linkPacks(from, to string) error {
-	names, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		if err := os.Link(filepath.Join(from, n.Name()), filepath.Join(to, n.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func emptyDir(dir string) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot empty %q", dir)
-	}
-	return makeDir(dir)
-}
-
-// verifyGit checks that every pack ends with the checksum that its index
-// recorded for it (gitformat-pack(5)), so it was written to its end.
-func verifyGit(dir string) bool {
+// verify checks an entry of an earlier boot. Its index must be that of the
+// files, which may have been made again.
+func (l gitLayer) verify(dir string) bool {
 	dotGit := filepath.Join(dir, "layer", ".git")
-	packs, err := filepath.Glob(filepath.Join(dotGit, "objects", "pack", "*.pack"))
-	if err != nil || len(packs) == 0 {
-		return false
-	}
-	for _, name := range []string{"config", "index", "packed-refs"} {
+	for _, name := range []string{"config", packedRefs} {
 		if info, err := os.Stat(filepath.Join(dotGit, name)); err != nil || info.Size() == 0 {
 			return false
 		}
 	}
-	for _, pack := range packs {
-		size := len(filepath.Base(pack)) - len("pack-.pack")
-		if size != 40 && size != 64 {
-			return false
-		}
-		size /= 2
-		want, err := readTail(strings.TrimSuffix(pack, ".pack")+".idx", 2*size)
-		if err != nil {
-			return false
-		}
-		if got, err := readTail(pack, size); err != nil || !bytes.Equal(got, want[:size]) {
-			return false
-		}
-	}
-	return true
-}
-
-func readTail(path string, n int) ([]byte, error) {
-	f, err := os.Open(path)
+	want, err := os.ReadFile(l.tree.Index)
 	if err != nil {
-		return nil, err
+		return false
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	tail := make([]byte, n)
-	_, err = f.ReadAt(tail, info.Size()-int64(n))
-	return tail, err
+	index, err := os.ReadFile(filepath.Join(dotGit, "index"))
+	return err == nil && bytes.Equal(index, want) && verifyPacks(filepath.Join(dotGit, "objects", "pack"))
 }

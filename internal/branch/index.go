@@ -38,35 +38,57 @@ const (
 // errIndex is an index file that is not what git wrote.
 var errIndex = errors.New("the index is not of version 2 or 3")
 
-// indexEntries calls each with the bytes of every entry and its path.
-func indexEntries(index []byte, format string, each func(entry []byte, path string) error) error {
+// indexEntries calls each with the bytes of every entry and its path. It
+// returns what follows the entries, without the checksum at the end.
+func indexEntries(index []byte, format string, each func(entry []byte, path string) error) (extensions []byte, err error) {
 	size := newHash(format).Size()
 	if len(index) < indexHeader+size || string(index[:4]) != "DIRC" {
-		return errIndex
+		return nil, errIndex
 	}
 	if v := binary.BigEndian.Uint32(index[4:]); v != 2 && v != 3 {
-		return errIndex
+		return nil, errIndex
 	}
 	at := indexHeader
 	for range binary.BigEndian.Uint32(index[8:]) {
 		name := entryOid + size + 2
 		if len(index) < at+name+2+size {
-			return errIndex
+			return nil, errIndex
 		}
 		entry := index[at:]
 		if binary.BigEndian.Uint16(entry[entryOid+size:])&extendedEntry != 0 {
 			name += 2
 		}
 		length := bytes.IndexByte(entry[name:], 0)
-		if length < 0 {
-			return errIndex
+		whole := (name + length + 8) &^ 7 // one to eight NULs, to a multiple of eight
+		if length < 0 || len(index) < at+whole+size {
+			return nil, errIndex
 		}
-		if err := each(entry, string(entry[name:name+length])); err != nil {
+		if err := each(entry[:whole], string(entry[name:name+length])); err != nil {
+			return nil, err
+		}
+		at += whole
+	}
+	return index[at : len(index)-size], nil
+}
+
+// writeIndex replaces the index at path, whose body is without a checksum. It
+// is a new file: git made the old one with a mode that follows the umask.
+func writeIndex(path, format string, body []byte, o Owner) error {
+	h := newHash(format)
+	h.Write(body)
+	fresh := path + ".new"
+	if err := os.WriteFile(fresh, h.Sum(body[:len(body):len(body)]), 0o644); err != nil {
+		return err
+	}
+	if err := os.Chmod(fresh, 0o644); err != nil {
+		return err
+	}
+	if o.Chown {
+		if err := os.Chown(fresh, o.UID, o.GID); err != nil {
 			return err
 		}
-		at += (name + length + 8) &^ 7 // one to eight NULs, to a multiple of eight
 	}
-	return nil
+	return os.Rename(fresh, path)
 }
 
 // finishIndex makes the index that a checkout left fit for use inside of a
@@ -80,7 +102,7 @@ func finishIndex(files, path, format string, o Owner) error {
 		return err
 	}
 	now := uint32(time.Now().Unix())
-	err = indexEntries(index, format, func(entry []byte, name string) error {
+	_, err = indexEntries(index, format, func(entry []byte, name string) error {
 		binary.BigEndian.PutUint32(entry[entryUID:], uint32(o.UID))
 		binary.BigEndian.PutUint32(entry[entryGID:], uint32(o.GID))
 		if binary.BigEndian.Uint32(entry[entryMtime:]) < now {
@@ -95,25 +117,7 @@ func finishIndex(files, path, format string, o Owner) error {
 	if err != nil {
 		return err
 	}
-	h := newHash(format)
-	body := index[:len(index)-h.Size()]
-	h.Write(body)
-	copy(index[len(body):], h.Sum(nil))
-
-	// A new file: git made the old one with a mode that follows the umask.
-	fresh := path + ".new"
-	if err := os.WriteFile(fresh, index, 0o644); err != nil {
-		return err
-	}
-	if err := os.Chmod(fresh, 0o644); err != nil {
-		return err
-	}
-	if o.Chown {
-		if err := os.Chown(fresh, o.UID, o.GID); err != nil {
-			return err
-		}
-	}
-	return os.Rename(fresh, path)
+	return writeIndex(path, format, index[:len(index)-newHash(format).Size()], o)
 }
 
 // verifyTree compares the sizes and times of a cached tree with its index.
@@ -132,7 +136,7 @@ func verifyTree(format string) func(dir string) bool {
 		if !bytes.Equal(h.Sum(nil), index[body:]) {
 			return false
 		}
-		return indexEntries(index, format, func(entry []byte, name string) error {
+		_, err = indexEntries(index, format, func(entry []byte, name string) error {
 			info, err := os.Lstat(filepath.Join(dir, "files", name))
 			if err != nil {
 				return err
@@ -145,6 +149,7 @@ func verifyTree(format string) func(dir string) bool {
 				return errIndex
 			}
 			return nil
-		}) == nil
+		})
+		return err == nil
 	}
 }

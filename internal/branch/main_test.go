@@ -58,6 +58,18 @@ func child(encoded string) error {
 	return cmd.Run()
 }
 
+// outside runs the script of s on the host.
+func (s inside) outside(t testing.TB, dir string) string {
+	t.Helper()
+	cmd := exec.Command("sh", "-e", "-c", s.Script)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("outside: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // run starts the child in a user namespace of its own, as a sandbox runs.
 func (s inside) run(t testing.TB) string {
 	t.Helper()
@@ -153,6 +165,7 @@ type box struct {
 	r      *branch.Repository
 	cache  branch.Cache
 	layers []string
+	tree   branch.TreeLayer
 	git    string // the layer with .git
 	upper  string
 	work   string
@@ -173,10 +186,17 @@ func open(t testing.TB, dir string) *branch.Repository {
 
 func newBox(t testing.TB, dir, name string) *box {
 	t.Helper()
+	return newBoxOn(t, branch.Cache{Dir: filepath.Join(t.TempDir(), "cache")}, dir, name)
+}
+
+// newBoxOn makes a box of what is checked out in dir on a cache that may hold
+// something already.
+func newBoxOn(t testing.TB, cache branch.Cache, dir, name string) *box {
+	t.Helper()
 	r := open(t, dir)
 	state := t.TempDir()
 	b := &box{
-		t: t, r: r, cache: branch.Cache{Dir: filepath.Join(state, "cache")}, base: r.Head, name: name,
+		t: t, r: r, cache: cache, base: r.Head, name: name,
 		upper: filepath.Join(state, "upper"), work: filepath.Join(state, "work"),
 		target: filepath.Join(state, "merged"), state: filepath.Join(state, "delta"),
 	}
@@ -188,15 +208,12 @@ func newBox(t testing.TB, dir, name string) *box {
 	// overlayfs leaves a directory there that an ordinary user cannot enter.
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(b.work, "work"), 0o700) })
 	ctx := t.Context()
-	tree, err := b.cache.Tree(ctx, r, r.HeadTree, branch.Owner{}, nil)
+	var err error
+	b.layers, b.tree, err = b.cache.Layers(ctx, r, r.Head, r.HeadTree, branch.Owner{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.git, err = b.cache.Git(ctx, r, r.Head, tree, branch.Owner{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.layers = []string{tree.Dir, b.git}
+	b.git = b.layers[len(b.layers)-1]
 	if err := branch.PrepareUpper(b.upper, name, r.Head, branch.Owner{}); err != nil {
 		t.Fatal(err)
 	}

@@ -77,6 +77,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 	if err := e.furnish(ctx, p, request); err != nil {
 		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
 	}
+	e.flattenLater(p)
 	head := record.Base
 	if record.Last != "" {
 		head = record.Last

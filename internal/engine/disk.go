@@ -133,9 +133,7 @@ func (e *Engine) sharedLayers(ctx context.Context, dir string, all bool) ([]shar
 		for _, entry := range entries {
 			layer := sharedLayer{repository: strings.TrimSuffix(gitDir, "/.git"), gitDir: gitDir, cache: cache, entry: entry}
 			for _, record := range records {
-				layer.used = layer.used || slices.ContainsFunc(record.Layers, func(path string) bool {
-					return strings.HasPrefix(path, entry.Dir+"/")
-				})
+				layer.used = layer.used || slices.ContainsFunc(record.Layers, entry.Serves)
 			}
 			found = append(found, layer)
 		}

@@ -36,6 +36,9 @@ type Options struct {
 	// Probe looks closely at this machine, for doctor.
 	Probe    func(stateDir string) []Check
 	Progress Progress
+	// Later starts this program again, detached, for work that nobody waits
+	// for; [Engine.Background] does it there. nil leaves such work undone.
+	Later func(task, sandboxID string) error
 	// Note receives what the user should know from use cases whose result has
 	// no place for it; nil drops it.
 	Note func(string)
@@ -59,6 +62,8 @@ type place struct {
 	config config.Config
 	dir    string   // the sandbox's state directory
 	notes  []string // what the user should know
+
+	flatten bool // its layers should be made one, once nobody waits
 }
 
 // find opens the sandbox called name in the repository that dir belongs to,
@@ -179,19 +184,17 @@ func (e *Engine) cache(gitDir string) branch.Cache {
 
 // layers checks the base's files and history out into the shared cache, unless
 // they are there, and returns them as layers for the workspace.
-func (e *Engine) layers(ctx context.Context, repo *branch.Repository, d driver.Driver, record *sandbox.Sandbox) ([]string, error) {
-	own := d.Ownership(record.ID)
-	owner := branch.Owner{UID: own.UID, GID: own.GID, Chown: own.ChownLayers}
-	cache := e.cache(record.GitDir)
-	files, err := cache.Tree(ctx, repo, record.BaseTree, owner, branch.Progress(e.Progress))
-	if err != nil {
-		return nil, err
-	}
-	history, err := cache.Git(ctx, repo, record.Base, files, owner, branch.Progress(e.Progress))
-	if err != nil {
-		return nil, err
-	}
-	return []string{files.Dir, history}, nil
+func (e *Engine) layers(ctx context.Context, p *place) ([]string, error) {
+	cache := e.cache(p.record.GitDir)
+	cache.Had = p.record.Layers
+	layers, files, err := cache.Layers(ctx, p.repo, p.record.Base, p.record.BaseTree, e.layerOwner(p), branch.Progress(e.Progress))
+	p.flatten = files.Flatten
+	return layers, err
+}
+
+func (e *Engine) layerOwner(p *place) branch.Owner {
+	own := p.driver.Ownership(p.record.ID)
+	return branch.Owner{UID: own.UID, GID: own.GID, Chown: own.ChownLayers}
 }
 
 // shutdownGrace is what the processes of a sandbox get between TERM and KILL.

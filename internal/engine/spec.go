@@ -26,7 +26,7 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	spec.Home = homeInside(p.record.Repository)
 	spec.User = innerUser(own)
 	spec.Nested = p.config.Security.Nested
-	if p.record.Layers, err = e.layers(ctx, p.repo, p.driver, p.record); err != nil {
+	if p.record.Layers, err = e.layers(ctx, p); err != nil {
 		return spec, err
 	}
 	spec.Workspace = driver.Workspace{Path: p.record.Repository, Layers: p.record.Layers, Upper: p.path("upper"), Work: p.path("work")}

@@ -1,0 +1,192 @@
+package branch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// parsedIndex is a git index taken apart: gitformat-index(5).
+type parsedIndex struct {
+	paths   []string // sorted
+	entries [][]byte // in the same order
+	cached  []byte   // the extension with the ids of directories; may be missing
+}
+
+// cacheTree is the name of that extension.
+const cacheTree = "TREE"
+
+func readIndex(path, format string) (*parsedIndex, error) {
+	cannot := func(err error) error {
+		return fault.Wrap(fault.Internal, err, "cannot read the index of a cached tree")
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, cannot(err)
+	}
+	x := &parsedIndex{}
+	rest, err := indexEntries(content, format, func(entry []byte, path string) error {
+		x.entries, x.paths = append(x.entries, entry), append(x.paths, path)
+		return nil
+	})
+	if err != nil {
+		return nil, cannot(err)
+	}
+	if binary.BigEndian.Uint32(content[4:]) != 2 { // entries of 3 have a field more
+		return nil, cannot(errIndex)
+	}
+	for len(rest) >= 8 {
+		size := int(binary.BigEndian.Uint32(rest[4:]))
+		if size > len(rest)-8 {
+			return nil, cannot(errIndex)
+		}
+		if string(rest[:4]) == cacheTree {
+			x.cached = rest[8 : 8+size]
+		}
+		rest = rest[8+size:]
+	}
+	return x, nil
+}
+
+// body puts the index together again, without the checksum.
+func (x *parsedIndex) body(format string) []byte {
+	b := []byte("DIRC\x00\x00\x00\x02")
+	b = binary.BigEndian.AppendUint32(b, uint32(len(x.entries)))
+	for _, entry := range x.entries {
+		b = append(b, entry...)
+	}
+	if len(x.cached) > 0 {
+		b = append(b, cacheTree...)
+		b = binary.BigEndian.AppendUint32(b, uint32(len(x.cached)))
+		b = append(b, x.cached...)
+	}
+	return b
+}
+
+// only gives an index of what changes bring, without any stat data, and of the
+// attribute files above them. wanted are the brought paths, each with a NUL.
+func (x *parsedIndex) only(changes []treeDiff, format string) (body []byte, wanted string) {
+	entries := map[string][]byte{}
+	for _, d := range changes {
+		if d.newMode == 0 {
+			continue
+		}
+		entries[d.path] = newEntry(d)
+		wanted += d.path + "\x00"
+		for dir := path.Dir(d.path); ; dir = path.Dir(dir) {
+			name := path.Join(dir, ".gitattributes")
+			if at, ok := slices.BinarySearch(x.paths, name); ok && entries[name] == nil {
+				entries[name] = x.entries[at]
+			}
+			if dir == "." {
+				break
+			}
+		}
+	}
+	small := &parsedIndex{}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		small.entries = append(small.entries, entries[name])
+	}
+	return small.body(format), wanted
+}
+
+// newEntry is the entry of a file that nobody has looked at yet.
+func newEntry(d treeDiff) []byte {
+	const entryMode = 24
+	entry := make([]byte, entryOid)
+	binary.BigEndian.PutUint32(entry[entryMode:], d.newMode)
+	oid, _ := hex.DecodeString(d.newOid) // hex by parseRaw's source; a wrong one git refuses
+	entry = append(entry, oid...)
+	entry = binary.BigEndian.AppendUint16(entry, uint16(min(len(d.path), nameMask)))
+	entry = append(entry, d.path...)
+	return append(entry, make([]byte, 8-len(entry)%8)...)
+}
+
+// with gives the index after changes, whose new entries above has.
+func (x *parsedIndex) with(above *parsedIndex, changes []treeDiff, format string) *parsedIndex {
+	fresh := make(map[string][]byte, len(above.paths))
+	for n, name := range above.paths {
+		fresh[name] = above.entries[n]
+	}
+	gone := map[string]bool{}
+	var brought []string
+	invalid := map[string]bool{}
+	for _, d := range changes {
+		gone[d.path] = true
+		if d.newMode != 0 {
+			brought = append(brought, d.path)
+		}
+		for dir := path.Dir(d.path); ; dir = path.Dir(dir) {
+			invalid[dir] = true
+			if dir == "." {
+				break
+			}
+		}
+	}
+	slices.Sort(brought)
+	whole := &parsedIndex{cached: invalidate(x.cached, invalid, newHash(format).Size())}
+	add := func(name string, entry []byte) {
+		whole.paths, whole.entries = append(whole.paths, name), append(whole.entries, entry)
+	}
+	for n, name := range x.paths {
+		for len(brought) > 0 && brought[0] < name {
+			add(brought[0], fresh[brought[0]])
+			brought = brought[1:]
+		}
+		if !gone[name] {
+			add(name, x.entries[n])
+		}
+	}
+	for _, name := range brought {
+		add(name, fresh[name])
+	}
+	return whole
+}
+
+// invalidate marks directories of a cache tree extension as unknown: git then
+// reads their trees. What cannot be read is dropped, which costs git more time.
+func invalidate(cached []byte, directories map[string]bool, size int) []byte {
+	var out []byte
+	var walk func(dir string) bool
+	walk = func(dir string) bool {
+		name, rest, ok := bytes.Cut(cached, []byte{0})
+		counts, rest, ok2 := bytes.Cut(rest, []byte{'\n'})
+		count, subtrees, ok3 := strings.Cut(string(counts), " ")
+		below, err := strconv.Atoi(subtrees)
+		if !ok || !ok2 || !ok3 || err != nil || below < 0 {
+			return false
+		}
+		var oid []byte
+		if !strings.HasPrefix(count, "-") {
+			if len(rest) < size {
+				return false
+			}
+			oid, rest = rest[:size], rest[size:]
+		}
+		dir = path.Join(dir, string(name))
+		if directories[dir] {
+			count, oid = "-1", nil
+		}
+		cached = rest
+		out = append(append(append(out, name...), 0), count+" "+subtrees+"\n"...)
+		out = append(out, oid...)
+		for range below {
+			if !walk(dir) {
+				return false
+			}
+		}
+		return true
+	}
+	if len(cached) == 0 || !walk(".") || len(cached) != 0 {
+		return nil
+	}
+	return out
+}
