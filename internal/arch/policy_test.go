@@ -22,7 +22,8 @@ process: fault sandbox
 
 # Records and settings on disk.
 store: fault sandbox process
-config: egress fault
+image: fault sandbox
+config: egress fault image
 payload: fault
 
 # Git. The inner packages are readers of git's own formats and know no
@@ -50,7 +51,7 @@ driver/drivertest: driver fault sandbox wire
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them.
 keeper: driver egress fault process sandbox store wire
-engine: branch config driver egress egress/preset fault keeper process sandbox store wire
+engine: branch config driver egress egress/preset fault image keeper process sandbox store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.
@@ -75,6 +76,7 @@ test/attack: test/program
 test/attack/probe:
 test/posture: test/program
 test/posture/probe:
+test/image: test/program
 test/network: test/program
 test/network/world: test/program
 test/network/clients: test/network/world test/program

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/image"
 )
 
 // wrong makes a problem at a value.
@@ -39,6 +42,14 @@ func checkEnvironment(v value) []problem {
 		}
 	}
 	return problems
+}
+
+// checkBaseImage wants what image.Parse reads.
+func checkBaseImage(v value) []problem {
+	if _, err := image.Parse(v.text); err != nil {
+		return wrong(v, printable(fault.HintOf(err)), "%s", err.Error())
+	}
+	return nil
 }
 
 // maxPrefix leaves room for the name in a path component of 255 bytes, with

@@ -40,6 +40,7 @@ type Config struct {
 
 // Container is the section about the place itself.
 type Container struct {
+	BaseImage    string            // as image.Parse reads it; empty when not set: the host's userland
 	SetupCommand []string          // arguments of one command, run once at creation
 	Env          map[string]string // environment of every command
 }

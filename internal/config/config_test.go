@@ -22,6 +22,7 @@ func parse(t *testing.T, file, content string) config.Config {
 
 const userFile = `durability = "strict"
 git.branch-prefix = "me/"
+container.base-image = "host"
 container.setup-command = ["true"]
 container.env = { EDITOR = "vi", A = "user" }
 mounts.read-only = ["~/.gitignore", "/opt/shared"]
@@ -35,6 +36,7 @@ retention.states = ["failed"]
 
 const repositoryFile = `durability = "normal"
 git.branch-prefix = ""
+container.base-image = "debian:12"
 container.setup-command = ["make", "setup"]
 container.env = { A = "repo", B = "repo" }
 mounts.read-only = ["/opt/shared", "/opt/sdk"]
@@ -51,6 +53,7 @@ func TestMerge(t *testing.T) {
 	user, repo := parse(t, "user", userFile), parse(t, "repo", repositoryFile)
 	untrusted := config.Config{
 		Container: config.Container{
+			BaseImage:    "host",
 			SetupCommand: []string{"make", "setup"},
 			Env:          map[string]string{"EDITOR": "vi", "A": "repo", "B": "repo"},
 		},
@@ -63,13 +66,14 @@ func TestMerge(t *testing.T) {
 		Copy:       []string{"config/local.test"},
 		Retention:  config.Retention{MaxAge: 14 * 24 * time.Hour, MaxDisk: 3 << 29, KeepLast: 3, States: []string{"stopped", "orphaned"}},
 		Set: []string{
-			"container.env", "container.setup-command", "copy", "durability", "git.branch-prefix", "mounts.read-only",
+			"container.base-image", "container.env", "container.setup-command", "copy", "durability", "git.branch-prefix", "mounts.read-only",
 			"network.allow", "network.default", "network.deny",
 			"retention.keep-last", "retention.max-age", "retention.max-disk", "retention.states",
 		},
 		File: "repo", Hash: repo.Hash,
 	}
 	trusted := untrusted
+	trusted.Container.BaseImage = "debian:12"
 	trusted.Mounts.ReadOnly = []string{"~/.gitignore", "/opt/shared", "/opt/sdk"}
 	trusted.Security.Nested = true
 	trusted.Network.Default = "allow"
@@ -85,7 +89,7 @@ func TestMerge(t *testing.T) {
 		want       config.Config
 		withheld   []string
 	}{
-		"not trusted":            {user, repo, false, untrusted, []string{"mounts.read-only", "network.default", "network.allow", "security.nested", "copy"}},
+		"not trusted":            {user, repo, false, untrusted, []string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy"}},
 		"trusted":                {user, repo, true, trusted, nil},
 		"no repository file":     {user, config.Config{}, false, defaults, nil},
 		"no user file":           {config.Config{}, repo, true, repo, nil},
@@ -147,7 +151,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is not documented", key.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"mounts.read-only", "network.default", "network.allow", "security.nested", "copy"}, trusted); diff != "" {
+	if diff := cmp.Diff([]string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy"}, trusted); diff != "" {
 		t.Errorf("keys that need trust (- want, + got):\n%s", diff)
 	}
 	slices.Sort(names)

@@ -54,6 +54,24 @@ func schema() []key {
 	return []key{
 		{
 			Key: Key{
+				Name: "container.base-image", Type: "string", NeedsTrust: true,
+				Meaning: "What the root file system of new sandboxes is made of, read-only:\n\n" +
+					"- `\"host\"`, the default: this machine's own programs and libraries, with your toolchains.\n" +
+					"- `\"/srv/rootfs\"` or `\"./rootfs\"`: a directory that holds a root file system. A relative path begins at the top of the repository and must stay in it.\n" +
+					"- `\"docker.io/library/debian:12\"`: an image of a registry, pulled once; `litterbox create --pull` asks again. A login of `docker login` or `podman login` is used, outside of the sandbox.\n" +
+					"- `\"oci:/path/to/layout\"` or `\"oci:/path/to/layout:NAME\"`: an OCI image layout.\n" +
+					"- `\"docker-archive:/path.tar\"`: what `docker save` writes.\n\n" +
+					"No container engine is needed. Of the image's configuration, `Env` counts (below `container.env`), the name in `User` becomes the inner user's, and `WorkingDir` exists; commands start in the project all the same, and everything belongs to the one user of the sandbox. Toolchains of your home are not mounted then; `mounts.read-only` can name them.",
+			},
+			shape: text,
+			read: func(c *Config, v value) []problem {
+				c.Container.BaseImage = v.text
+				return checkBaseImage(v)
+			},
+			merge: func(base *Config, over Config) { base.Container.BaseImage = over.Container.BaseImage },
+		},
+		{
+			Key: Key{
 				Name: "container.setup-command", Type: "list of strings",
 				Meaning: `Command and arguments run once inside when a sandbox is created, for example ["npm", "ci"]. It runs in the project directory, and its result is committed. For several commands use ["sh", "-c", "…"].`,
 			},
@@ -258,7 +276,7 @@ func schema() []key {
 // [limits] section that does nothing would be believed.
 func planned() [][]string {
 	names := []string{
-		"agents", "claude", "container.base-image", "container.ports", "container.services", "hooks", "limits",
+		"agents", "claude", "container.ports", "container.services", "hooks", "limits",
 		"project", "secrets", "sync", "tools", "vm", "watch",
 	}
 	var paths [][]string

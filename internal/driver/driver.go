@@ -102,6 +102,7 @@ type Spec struct {
 	Home      string            // path of HOME inside
 	User      User              // who the inner user is
 	Mounts    []Mount           // read-only host directories
+	Base      *Base             // what the root file system is made of; nil is the host's own userland
 	Env       map[string]string // complete environment of every command
 	Nested    bool              // security.nested: inner user namespaces allowed
 	Degraded  bool              // accept less than the full tier
@@ -140,6 +141,19 @@ type User struct {
 	UID   int // inside
 	GID   int
 	Shell string
+}
+
+// Base is a root file system of a sandbox's own.
+type Base struct {
+	// Layers are read-only directories, topmost first, with whiteouts as
+	// overlayfs has them.
+	Layers []string
+	// Owned tells that the layers belong to the inner user's id on disk, as
+	// those of a workspace do with Ownership.ChownLayers. Otherwise they are
+	// somebody's, and shown as they are.
+	Owned bool
+	// WorkingDir is made when it is missing; "" is none.
+	WorkingDir string
 }
 
 // Mount is a host directory or file that stands read-only inside.

@@ -34,6 +34,7 @@ type Status struct {
 	Cycles     []sandbox.Cycle `json:"cycles"` // those not over, and the last one
 	Background []wire.Process  `json:"background"`
 	Mounts     []Mount         `json:"mounts"`
+	BaseImage  *sandbox.Image  `json:"base_image"` // nil: the host's own userland
 	Trusted    bool            `json:"trusted"`
 	StateDir   string          `json:"state_dir"`
 }
@@ -50,6 +51,7 @@ type CreateRequest struct {
 	Name          string // as typed; slugified
 	Base          string // ref or commit; empty means HEAD
 	Dirty         bool   // the checkout's uncommitted tracked changes become the first commit
+	Pull          bool   // ask the registry what container.base-image stands for now
 	AllowDegraded bool
 }
 

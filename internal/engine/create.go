@@ -67,6 +67,9 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 	if err != nil {
 		return Creation{}, err
 	}
+	if record.Image, err = e.chooseBase(ctx, merged, repo.Top, d.Ownership(""), request.Pull); err != nil {
+		return Creation{}, err
+	}
 	if err := e.claim(ctx, record); err != nil {
 		return Creation{}, err
 	}

@@ -56,7 +56,7 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cycle *sandbox.Cycle, stream wire.Stream) (ExecResult, error) {
 	defer stream.Close()
 	command := wire.Exec{
-		Dir: []byte(request.WorkDir), Env: append(clientEnv(os.Environ()), request.Env...),
+		Dir: []byte(request.WorkDir), Env: append(clientEnv(os.Environ(), p.record.Image != nil), request.Env...),
 		Terminal: request.Streams.Terminal, Timeout: request.Timeout, Iteration: cycle.ID,
 	}
 	for _, argument := range request.Argv {

@@ -129,7 +129,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 		return Status{}, err
 	}
 	state, problem := e.state(ctx, p.record)
-	status := Status{Info: e.info(p.record, head, state), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}}
+	status := Status{Info: e.info(p.record, head, state), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}, BaseImage: p.record.Image}
 	status.Problem = problem
 	if head == "" {
 		status.Problem = "its branch " + p.record.Branch + " is gone"

@@ -88,6 +88,8 @@ func (e *Engine) Trust(ctx context.Context, dir string) (TrustResult, error) {
 // grant says what a key that needs trust asks for.
 func grant(key string, c config.Config) string {
 	switch key {
+	case "container.base-image":
+		return key + ": " + c.Container.BaseImage
 	case "mounts.read-only":
 		return key + ": " + strings.Join(c.Mounts.ReadOnly, " ")
 	case "network.allow":

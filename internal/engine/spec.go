@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -26,6 +27,11 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	spec.Home = homeInside(p.record.Repository)
 	spec.User = innerUser(own)
 	spec.Nested = p.config.Security.Nested
+	if p.record.Image != nil {
+		if err := e.addBase(ctx, p, own, &spec); err != nil {
+			return spec, err
+		}
+	}
 	if p.record.Layers, err = e.layers(ctx, p); err != nil {
 		return spec, err
 	}
@@ -38,9 +44,10 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		"HOME": spec.Home, "USER": spec.User.Name, "LOGNAME": spec.User.Name, "SHELL": spec.User.Shell,
 		"PATH": searchInside(search, spec), "LITTERBOX": p.record.Name,
 	}
-	for key, value := range p.config.Container.Env {
-		spec.Env[key] = value
+	if p.record.Image != nil {
+		maps.Copy(spec.Env, baseEnv(p.record.Image, spec.Home))
 	}
+	maps.Copy(spec.Env, p.config.Container.Env)
 	return spec, nil
 }
 
@@ -106,18 +113,21 @@ func innerUser(own driver.Ownership) driver.User {
 // LC_* do too. Everything else stays out: credentials live in variables.
 var passedOn = []string{"TERM", "COLORTERM", "LANG", "TZ", "NO_COLOR"}
 
-// clientEnv picks from the client's environment what may enter.
-func clientEnv(environ []string) []string {
+// clientEnv picks from the client's environment what may enter. An image need
+// not have the host's locales.
+func clientEnv(environ []string, image bool) []string {
 	var out []string
 	for _, entry := range environ {
 		key, _, ok := strings.Cut(entry, "=")
 		if !ok {
 			continue
 		}
-		pass := strings.HasPrefix(key, "LC_")
+		locale := key == "LANG" || strings.HasPrefix(key, "LC_")
+		pass := locale
 		for _, name := range passedOn {
 			pass = pass || key == name
 		}
+		pass = pass && !(locale && image)
 		if pass {
 			out = append(out, entry)
 		}

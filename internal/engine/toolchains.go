@@ -58,7 +58,8 @@ func (e *Engine) mounts(p *place, homeInside, search string) []Mount {
 		}
 		found = append(found, Mount{Path: path, Why: why})
 	}
-	if home, err := os.UserHomeDir(); err == nil && homeInside == filepath.Clean(home) {
+	// An image's programs are its own, and the host's need not run on its libraries.
+	if home, err := os.UserHomeDir(); err == nil && homeInside == filepath.Clean(home) && p.record.Image == nil {
 		for _, chain := range toolchains {
 			if !searched(search, filepath.Join(home, chain.lead)) {
 				continue
@@ -130,10 +131,12 @@ func linkTargets(dir, home string) []string {
 	return slices.Compact(targets)
 }
 
+// systemSearch is PATH where nobody says otherwise.
+var systemSearch = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+
 // searchInside is PATH as it is inside: the user's own entries that exist
 // there, in order, and the system's at the end.
 func searchInside(search string, spec driver.Spec) string {
-	system := []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 	var entries []string
 	keep := func(entry string) {
 		if !slices.Contains(entries, entry) {
@@ -157,7 +160,7 @@ func searchInside(search string, spec driver.Spec) string {
 		}
 	}
 	keep(filepath.Join(spec.Home, ".local/bin"))
-	for _, entry := range system {
+	for _, entry := range systemSearch {
 		keep(entry)
 	}
 	return strings.Join(entries, ":")

@@ -58,6 +58,7 @@ type Sandbox struct {
 	CreatedAt  time.Time `json:"created_at"`
 	Holder     Process   `json:"holder"`      // who creates or deletes it at this moment
 	ConfigHash string    `json:"config_hash"` // of the .litterbox.toml it was created with
+	Image      *Image    `json:"image"`       // what its root file system is made of; nil is the host's own userland
 }
 
 // Identity is a git identity, as the user's configuration had it.

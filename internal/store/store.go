@@ -13,6 +13,8 @@
 //	sandboxes/<id>/iterations.jsonl
 //	sandboxes/<id>/upper work home tmp …   the place's own files
 //	events.jsonl events-<n>.jsonl  what happened, in all of them
+//	images/layers/<digest>       unpacked layers of images, shared by all sandboxes
+//	images/names/<hash>.json     what a name of an image stood for
 //	trust.json                   which configurations the human trusted
 //
 // Start reading at [Store].

@@ -169,6 +169,7 @@ func TestStatus(t *testing.T) {
 				Cycles:     []sandbox.Cycle{{Version: 1, ID: 3, Kind: "exec", Command: "make \x1b[2J test", State: sandbox.Completed, ExitCode: 2, RequestedAt: now, StartedAt: now, CompletedAt: now}},
 				Background: processes(),
 				Mounts:     []engine.Mount{{Path: "/usr/lib/go", Why: "toolchain: go"}},
+				BaseImage:  &sandbox.Image{Reference: "docker.io/library/debian:12", Digest: "sha256:0123", Layers: []string{"sha256:4567"}, Env: []string{"PATH=/bin"}},
 			}, nil
 		},
 	}

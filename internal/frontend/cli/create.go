@@ -13,7 +13,7 @@ type createOptions struct {
 	create  func(context.Context, engine.CreateRequest) (engine.Creation, error)
 
 	dir, name, base string
-	dirty           bool
+	dirty, pull     bool
 	allowDegraded   bool
 	json            bool
 }
@@ -38,6 +38,7 @@ checkout stay out, unless --dirty makes those to tracked files the first commit.
 	}
 	cmd.Flags().StringVar(&o.base, "base", "", "start from `REF` instead of HEAD")
 	cmd.Flags().BoolVar(&o.dirty, "dirty", false, "bring the uncommitted changes to tracked files as the first commit")
+	cmd.Flags().BoolVar(&o.pull, "pull", false, "ask the registry again what container.base-image stands for")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the sandbox as one JSON object")
 	allowDegradedFlag(cmd, &o.allowDegraded)
 	return cmd
@@ -48,7 +49,7 @@ func allowDegradedFlag(cmd *cobra.Command, value *bool) {
 }
 
 func runCreate(ctx context.Context, o *createOptions) error {
-	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, Base: o.base, Dirty: o.dirty, AllowDegraded: o.allowDegraded})
+	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, Base: o.base, Dirty: o.dirty, Pull: o.pull, AllowDegraded: o.allowDegraded})
 	if err != nil {
 		return err
 	}

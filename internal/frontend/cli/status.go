@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -105,6 +106,9 @@ func statusRows(c *console, s engine.Status) [][]string {
 		[]string{"created", ago(c.now(), s.CreatedAt)},
 		[]string{"kept in", s.StateDir},
 	)
+	if s.BaseImage != nil {
+		rows = append(rows, []string{"base image", baseImage(s.BaseImage)})
+	}
 	for _, cycle := range s.Cycles {
 		rows = append(rows, []string{string(cycle.Kind), cycleLine(c, cycle)})
 	}
@@ -115,6 +119,14 @@ func statusRows(c *console, s engine.Status) [][]string {
 		rows = append(rows, []string{"sees", m.Path + " (" + m.Why + ")"})
 	}
 	return rows
+}
+
+// baseImage is an image as people name it, with the digest that says which.
+func baseImage(i *sandbox.Image) string {
+	if i.Digest == "" || strings.HasSuffix(i.Reference, i.Digest) {
+		return i.Reference
+	}
+	return i.Reference + " (" + i.Digest + ")"
 }
 
 func cycleLine(c *console, cycle sandbox.Cycle) string {

@@ -47,6 +47,12 @@ func (a assembly) found() error {
 }
 
 func (a assembly) fill() error {
+	if a.config.Base != nil {
+		if err := a.base(); err != nil {
+			return fmt.Errorf("cannot mount the base image: %w", err)
+		}
+		a.config.Root = a.config.top()
+	}
 	return perform([]action{
 		{"mount system directories", a.system},
 		{"mount /etc", a.etc},
@@ -65,6 +71,9 @@ func (a assembly) fill() error {
 }
 
 func (a assembly) root() error {
+	if a.config.Base != nil {
+		return a.foundBase()
+	}
 	if err := unix.Mount("litterbox", a.config.Root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=4m,nr_inodes=4096"); err != nil {
 		return err
 	}
@@ -77,7 +86,11 @@ func (a assembly) root() error {
 }
 
 func (a assembly) system() error {
-	for _, dir := range systemDirs {
+	dirs := systemDirs
+	if a.config.Base != nil {
+		dirs = nil // the image brings its own
+	}
+	for _, dir := range dirs {
 		info, err := os.Lstat(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -161,6 +174,9 @@ func moveMount(tree int, at string) error {
 // resolv.conf, passwd, group, hosts, hostname. An overlay without an upper
 // directory cannot be written by anybody.
 func (a assembly) etc() error {
+	if a.config.Base != nil {
+		return a.baseEtc()
+	}
 	layer := filepath.Join(a.config.StateDir, "etc")
 	return a.onTarget("/etc", true, func(at string) error {
 		return overlay(at, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, []string{layer, "/etc"}, "")
@@ -225,12 +241,9 @@ func (a assembly) mounts() error {
 // read-only layers, and the sandbox's upper directory.
 func (a assembly) workspace() error {
 	w := a.config.Workspace
-	layers := w.Layers
-	if a.users != nil {
-		var err error
-		if layers, err = a.shiftedLayers(); err != nil {
-			return err
-		}
+	layers, err := a.layersOf(w.Layers, true, "workspace")
+	if err != nil {
+		return err
 	}
 	return a.onTarget(w.Path, true, func(at string) error {
 		upper := fmt.Sprintf("upperdir=%s,workdir=%s", escapeOption(w.Upper), escapeOption(w.Work))

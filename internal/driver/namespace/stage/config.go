@@ -11,6 +11,8 @@
 package stage
 
 import (
+	"path/filepath"
+
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 )
 
@@ -46,6 +48,7 @@ type Config struct {
 	Home      string           `json:"home"`
 	User      driver.User      `json:"user"`
 	Mounts    []driver.Mount   `json:"mounts"`
+	Base      *driver.Base     `json:"base"` // nil: the host's own userland
 	Env       []string         `json:"env"`
 	Nested    bool             `json:"nested"`
 	// Shift is the host's id of the inner user when real root runs the
@@ -63,3 +66,16 @@ func (c Config) owner() (uid, gid int) {
 	}
 	return c.User.UID, c.User.GID
 }
+
+// top is the directory that becomes the root. An image's root cannot be mounted
+// before the ids of its layers can be mapped, which needs the process that will
+// enter; so it stands below the first mount.
+func (c Config) top() string {
+	if c.Base != nil {
+		return filepath.Join(c.Root, baseDir)
+	}
+	return c.Root
+}
+
+// baseDir is the name of an image's root below Config.Root.
+const baseDir = "base"

@@ -59,7 +59,11 @@ func enter(config Config, data []byte) error {
 		return err
 	}
 	argv := []string{"litterbox-guest", VerbGuest}
-	return execveat(self, argv, []string{})
+	err = execveat(self, argv, []string{})
+	if config.Base != nil && errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("%w: it is linked against a C library that the base image lacks; build litterbox with CGO_ENABLED=0", err)
+	}
+	return err
 }
 
 // unlock makes the new root the current directory and a mount that
@@ -67,7 +71,14 @@ func enter(config Config, data []byte) error {
 // namespace are locked to their place; a recursive clone is not.
 func unlock(config Config) error {
 	if config.Shift == 0 {
-		return os.Chdir(config.Root)
+		return os.Chdir(config.top())
+	}
+	if config.Base != nil {
+		// By its name below the working directory: what is above cannot be
+		// walked through with the ids that we have.
+		if err := os.Chdir(baseDir); err != nil {
+			return err
+		}
 	}
 	tree, err := unix.OpenTree(unix.AT_FDCWD, ".", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 	if err != nil {

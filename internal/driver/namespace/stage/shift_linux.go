@@ -9,14 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shiftedLayers gives the workspace's read-only layers as mounts in which the
-// cache's owner appears as the sandbox's shifted user. Only lower layers are
-// idmapped: an idmapped upper makes the overlay silently read-only.
+// shifted gives read-only layers as mounts in which their owner on disk
+// appears as the sandbox's shifted user. Only lower layers are idmapped: an
+// idmapped upper makes the overlay silently read-only. name tells one set of
+// layers from another.
 //
 // It needs real root and kernel 5.19. The mounts stay below the new root's
 // parent, in our private mount namespace; the overlay holds clones of them.
-func (a assembly) shiftedLayers() ([]string, error) {
-	place := filepath.Join(a.config.StateDir, "lower")
+func (a assembly) shifted(layers []string, name string) ([]string, error) {
+	place := filepath.Join(a.config.StateDir, "lower", name)
 	if err := os.MkdirAll(place, 0o700); err != nil {
 		return nil, err
 	}
@@ -24,7 +25,7 @@ func (a assembly) shiftedLayers() ([]string, error) {
 		return nil, err
 	}
 	var mounted []string
-	for i, layer := range a.config.Workspace.Layers {
+	for i, layer := range layers {
 		at := filepath.Join(place, strconv.Itoa(i))
 		if err := os.Mkdir(at, 0o700); err != nil {
 			return nil, err

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/image"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// chooseBase finds what a new sandbox's root file system is made of; nil is
+// the host's own userland. An image that is not there yet is brought.
+func (e *Engine) chooseBase(ctx context.Context, c config.Config, top string, own driver.Ownership, pull bool) (*sandbox.Image, error) {
+	if c.Container.BaseImage == "" {
+		return nil, nil
+	}
+	source, err := image.Parse(c.Container.BaseImage)
+	if err != nil || source.Kind == image.Host {
+		return nil, err
+	}
+	if source, err = source.Locate(top); err != nil {
+		return nil, err
+	}
+	if name := c.Container.BaseImage; source.Kind == image.Registry && !strings.ContainsAny(name, ":@") {
+		if info, err := os.Stat(filepath.Join(top, name)); err == nil && info.IsDir() {
+			return nil, fault.New(fault.Invalid, "cannot use the base image %q: it could be the directory of the repository or %s", name, source).
+				WithHint(`container.base-image = "./%s", or "%s"`, name, source)
+		}
+	}
+	if source.Kind != image.Directory {
+		found, err := e.images(own).Image(ctx, source, pull)
+		return &found, err
+	}
+	if err := e.checkBase(source.Path, top); err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(source.Path)
+	return &sandbox.Image{Reference: source.String(), Directory: real}, err
+}
+
+func (e *Engine) images(own driver.Ownership) image.Store {
+	return image.Store{
+		Dir:      filepath.Join(e.Store.Root, "images"),
+		Owner:    image.Owner{UID: own.UID, GID: own.GID, Chown: own.ChownLayers},
+		Progress: e.Progress,
+	}
+}
+
+// checkBase refuses a directory in which a sandbox would see what it must not.
+func (e *Engine) checkBase(dir, top string) error {
+	hidden := []string{e.Store.Root, top}
+	if home, err := os.UserHomeDir(); err == nil {
+		hidden = append(hidden, home)
+	}
+	return image.CheckDirectory(dir, hidden...)
+}
+
+// addBase puts the sandbox's image into its specification: layers,
+// environment, user.
+func (e *Engine) addBase(ctx context.Context, p *place, own driver.Ownership, spec *driver.Spec) error {
+	made := p.record.Image
+	if made.Directory != "" {
+		if err := e.checkBase(made.Directory, p.record.Repository); err != nil {
+			return err
+		}
+		spec.Base = &driver.Base{Layers: []string{made.Directory}}
+	} else {
+		layers, err := e.images(own).Layers(ctx, *made)
+		if err != nil {
+			return err
+		}
+		spec.Base = &driver.Base{Layers: layers, Owned: true, WorkingDir: made.WorkingDir}
+	}
+	if isUserName(made.User) {
+		spec.User.Name = made.User
+	}
+	spec.User.Shell = shellOf(spec.Base.Layers, spec.User.Shell)
+	return nil
+}
+
+// isUserName tells whether an image's user is one whose name the inner user
+// can take: not a number, and not root, which nobody inside is.
+func isUserName(name string) bool {
+	allowed := func(r rune) bool {
+		return r == '_' || r == '-' || r == '.' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+	}
+	return name != "" && name != "root" && len(name) <= 32 && !strings.ContainsFunc(name, func(r rune) bool { return !allowed(r) }) &&
+		strings.Trim(name, "0123456789") != "" && name[0] != '-'
+}
+
+// shellOf is the user's shell where the image has it, or one that it has.
+func shellOf(layers []string, mine string) string {
+	for _, shell := range []string{mine, "/bin/" + filepath.Base(mine), "/bin/bash"} {
+		if image.Has(layers, shell) {
+			return shell
+		}
+	}
+	return "/bin/sh"
+}
+
+// ours are variables that the sandbox's own user decides, not an image.
+var ours = []string{"HOME", "USER", "LOGNAME", "SHELL", "LITTERBOX"}
+
+// baseEnv is the environment of an image's programs.
+func baseEnv(made *sandbox.Image, home string) map[string]string {
+	env := map[string]string{"PATH": strings.Join(systemSearch, ":"), "LANG": "C.UTF-8"}
+	for _, entry := range made.Env {
+		if key, value, ok := strings.Cut(entry, "="); ok && !slices.Contains(ours, key) {
+			env[key] = value
+		}
+	}
+	env["PATH"] += ":" + filepath.Join(home, ".local/bin")
+	return env
+}

@@ -1,0 +1,154 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Bounds of what an image may ask for. Registries themselves refuse larger
+// documents; overlayfs takes 500 layers (kernel, OVL_MAX_STACK).
+const (
+	maxDocument = 8 << 20 // bytes of a manifest or a configuration
+	maxLayers   = 256
+	maxDepth    = 3 // of indexes in indexes
+)
+
+// descriptor points at a document or a layer (image-spec, descriptor.md).
+type descriptor struct {
+	MediaType   string            `json:"mediaType"`
+	Digest      string            `json:"digest"`
+	Size        int64             `json:"size"`
+	Platform    *platform         `json:"platform"`
+	Annotations map[string]string `json:"annotations"`
+	URLs        []string          `json:"urls"`
+}
+
+type platform struct {
+	OS           string `json:"os"`
+	Architecture string `json:"architecture"`
+	Variant      string `json:"variant"`
+}
+
+// manifest is an image's manifest, or an index of several: which of the two
+// it is, its fields tell.
+type manifest struct {
+	MediaType string       `json:"mediaType"`
+	Config    descriptor   `json:"config"`
+	Layers    []descriptor `json:"layers"`
+	Manifests []descriptor `json:"manifests"`
+}
+
+func (m manifest) isIndex() bool {
+	return len(m.Manifests) > 0 || strings.Contains(m.MediaType, "index")
+}
+
+// configuration is what an image says about itself (image-spec, config.md).
+type configuration struct {
+	OS           string `json:"os"`
+	Architecture string `json:"architecture"`
+	Config       struct {
+		Env        []string `json:"Env"`
+		WorkingDir string   `json:"WorkingDir"`
+		User       string   `json:"User"`
+	} `json:"config"`
+	RootFS struct {
+		DiffIDs []string `json:"diff_ids"`
+	} `json:"rootfs"`
+}
+
+// other names the platform of an image that cannot run here.
+func (c configuration) other() string {
+	if (c.OS == "" || c.OS == "linux") && (c.Architecture == "" || c.Architecture == runtime.GOARCH) {
+		return ""
+	}
+	return c.OS + "/" + c.Architecture
+}
+
+// choose picks the image for this machine out of an index.
+func choose(all []descriptor, name string) (descriptor, error) {
+	var offered []string
+	var unnamed []descriptor
+	for _, d := range all {
+		switch {
+		case d.Platform == nil:
+			unnamed = append(unnamed, d)
+		case d.Platform.OS == "linux" && d.Platform.Architecture == runtime.GOARCH:
+			return d, nil
+		case d.Platform.OS != "unknown": // attestations are
+			offered = append(offered, d.Platform.OS+"/"+d.Platform.Architecture)
+		}
+	}
+	if len(unnamed) == 1 {
+		return unnamed[0], nil
+	}
+	if len(unnamed) > 1 {
+		return descriptor{}, fault.New(fault.Invalid, "cannot use %s: it holds several images without a platform", name)
+	}
+	return descriptor{}, fault.New(fault.Unsupported, "cannot use %s: it has no image for linux/%s, only for %s",
+		name, runtime.GOARCH, strings.Join(offered, ", "))
+}
+
+// check refuses what a descriptor of a layer must not say.
+func (d descriptor) check() error {
+	if len(d.URLs) > 0 || strings.Contains(d.MediaType, "foreign") {
+		// It would have us fetch from any address that the image names.
+		return fault.New(fault.Unsupported, "a layer lies outside of its registry")
+	}
+	if d.Size < 0 {
+		return fault.New(fault.Invalid, "a layer has a negative size")
+	}
+	return checkDigest(d.Digest)
+}
+
+// checkDigest accepts "sha256:" with 64 hexadecimal digits, the one algorithm
+// that registries use. It makes a digest safe as a file name.
+func checkDigest(digest string) error {
+	encoded, ok := strings.CutPrefix(digest, "sha256:")
+	if !ok || len(encoded) != 64 || strings.Trim(encoded, "0123456789abcdef") != "" {
+		return fault.New(fault.Unsupported, "%q is no sha256 digest", digest)
+	}
+	return nil
+}
+
+func digestOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// read reads a document and verifies it against its descriptor.
+func read(ctx context.Context, d descriptor, open func(context.Context, descriptor) (io.ReadCloser, error)) ([]byte, error) {
+	if err := checkDigest(d.Digest); err != nil {
+		return nil, err
+	}
+	content, err := open(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	data, err := readDocument(content)
+	if err != nil {
+		return nil, err
+	}
+	if got := digestOf(data); got != d.Digest {
+		return nil, fault.New(fault.Denied, "its content has digest %s, not %s", got, d.Digest)
+	}
+	return data, nil
+}
+
+// readDocument reads no more than a document may have.
+func readDocument(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot read it")
+	}
+	if len(data) > maxDocument {
+		return nil, fault.New(fault.Unsupported, "it is larger than %d bytes", maxDocument)
+	}
+	return data, nil
+}
