@@ -155,30 +155,17 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 		}
 		return e.markBranch(p)
 	})
-	dirty := make(chan bool, 1)
-	statusCtx, stopStatus := context.WithCancel(ctx)
-	defer stopStatus()
-	patience := time.After(dirtyPatience)
-	if request.Dirty {
-		dirty <- false // they do not stay out
-	} else {
-		go func() {
-			// Only for a note: a status that fails here fails for the user too.
-			changed, err := p.repo.Dirty(statusCtx)
-			dirty <- changed && err == nil
-		}()
+	staysOut := func() string { return "" }
+	if !request.Dirty {
+		staysOut = e.lookForChanges(ctx, p)
 	}
-	if err := group.Wait(); err != nil {
+	err = group.Wait()
+	note := staysOut()
+	if err != nil {
 		return err
 	}
-	select {
-	case changed := <-dirty:
-		if changed {
-			p.note("uncommitted changes in " + record.Repository + " stay out of the sandbox")
-		}
-	case <-patience:
-		// git status takes its time in a large repository; a sandbox does not.
-		p.note("uncommitted changes, if there are any, stay out of the sandbox")
+	if note != "" {
+		p.note(note)
 	}
 	record.State = sandbox.Running
 	if err := e.Store.Save(record); err != nil {
@@ -204,6 +191,33 @@ func (e *Engine) prepare(ctx context.Context, p *place, policy *egress.Policy) (
 		return driver.Spec{}, err
 	}
 	return e.spec(ctx, p, true)
+}
+
+// lookForChanges begins to look whether the checkout holds uncommitted changes.
+// The function that it returns ends that, and gives a note when there are any,
+// or when nobody knows yet: git status takes its time in a large repository; a
+// sandbox does not.
+func (e *Engine) lookForChanges(ctx context.Context, p *place) func() string {
+	dirty := make(chan bool, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	patience := time.After(dirtyPatience)
+	go func() {
+		// Only for a note: a status that fails here fails for the user too.
+		changed, err := p.repo.Dirty(ctx)
+		dirty <- changed && err == nil
+	}()
+	return func() string {
+		defer cancel()
+		select {
+		case changed := <-dirty:
+			if changed {
+				return "uncommitted changes in " + p.record.Repository + " stay out of the sandbox"
+			}
+			return ""
+		case <-patience:
+			return "uncommitted changes, if there are any, stay out of the sandbox"
+		}
+	}
 }
 
 // dirtyPatience is how long git status may take before creation, when it is
