@@ -112,9 +112,11 @@ func (i *importer) run(ctx context.Context) (ImportResult, error) {
 	if i.old, err = i.r.delta(ctx, i.q); err != nil {
 		return i.result, err
 	}
-	// Started before the scan: while we read files, git starts.
-	if i.fi, err = i.r.startFastImport(ctx, i.edges(), i.q.Strict); err != nil {
-		return i.result, err
+	if i.fi = i.r.takeSpare(i.edges(), i.q.Strict); i.fi == nil {
+		// Started before the scan: while we read files, git starts.
+		if i.fi, err = i.r.startFastImport(ctx, i.edges(), i.q.Strict); err != nil {
+			return i.result, err
+		}
 	}
 	defer i.fi.stop()
 	if err := i.agentChanges(ctx); err != nil {

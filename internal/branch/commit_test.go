@@ -422,3 +422,32 @@ func TestConsolidate(t *testing.T) {
 	}
 	b.show("fsck", "--full", "--strict")
 }
+
+// A process that was started ahead serves the commit that follows; one that
+// nobody used leaves nothing behind, and neither does one for another sandbox.
+func TestPrefetch(t *testing.T) {
+	dir := repository(t)
+	b := newBox(t, dir, "box")
+	started := gitLog(t)
+	write(t, b.upper, "one", "1\n")
+	b.r.Prefetch(b.state, false)
+	b.importNow()
+	if n := started(); n != 1 {
+		t.Errorf("%d processes for a commit with a prefetch", n)
+	}
+	write(t, b.upper, "two", "2\n")
+	b.r.Prefetch(filepath.Join(t.TempDir(), "delta"), false)
+	b.importNow()
+	branch.ReleaseSpare(b.r)
+	if n := started(); n != 2 {
+		t.Errorf("%d processes for a commit beside another sandbox's prefetch", n)
+	}
+	for _, pattern := range []string{"fast_import_crash_*", "objects/pack/tmp_*", "objects/pack/*.keep"} {
+		if found, err := filepath.Glob(filepath.Join(dir, ".git", pattern)); err != nil || len(found) > 0 {
+			t.Errorf("left behind: %q, %v", found, err)
+		}
+	}
+	if files := git(t, dir, "ls-tree", "--name-only", "box", "one", "two"); files != "one\ntwo" {
+		t.Errorf("the branch holds %q", files)
+	}
+}

@@ -30,3 +30,10 @@ func Values(t *testing.T, r *Repository) map[string]string {
 	maps.DeleteFunc(values, func(key, _ string) bool { return !Remembered(key) })
 	return values
 }
+
+// ReleaseSpare ends the process that Prefetch started, as time does.
+func ReleaseSpare(r *Repository) {
+	if unused := r.takeSpare(r.spare.edges, r.spare.strict); unused != nil {
+		unused.release()
+	}
+}

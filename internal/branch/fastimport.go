@@ -42,7 +42,8 @@ func (r *Repository) startFastImport(ctx context.Context, edges string, strict b
 	if strict {
 		sync = "core.fsync=all"
 	}
-	c := r.git("fast-import", "--quiet", "--done", "--date-format=raw", "--cat-blob-fd=3")
+	// Not --done: a process that ends before its first word is no accident.
+	c := r.git("fast-import", "--quiet", "--date-format=raw", "--cat-blob-fd=3")
 	c.config = []string{"fastimport.unpackLimit=0", "pack.compression=0", sync}
 	if edges != "" {
 		c.args = append(c.args, "--export-pack-edges="+edges)

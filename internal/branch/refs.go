@@ -76,6 +76,18 @@ func (r *Repository) Pin(ctx context.Context, id, commit string) error {
 	return r.updateRefs(ctx, "cannot keep the base of", id, "update "+keepRefs+id+"\x00"+commit+"\x00\x00")
 }
 
+// Pinned tells whether something is kept for sandbox id.
+func (r *Repository) Pinned(ctx context.Context, id string) (bool, error) {
+	if err := checkRef(id); err != nil {
+		return false, err
+	}
+	_, err := r.git("rev-parse", "--verify", "--quiet", keepRefs+id).output(ctx)
+	if exitCode(err) > 0 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Unpin is the counterpart of Pin. A pin that is not there is no error. What
 // milestones squashed and what was deleted stays reachable.
 func (r *Repository) Unpin(ctx context.Context, id string) error {

@@ -33,6 +33,7 @@ type Repository struct {
 	HeadRef      string // "refs/heads/main"; empty when HEAD is detached
 
 	settings func() (*settings, error)
+	spare    spare
 }
 
 // Location says where a repository is.
@@ -111,13 +112,6 @@ func At(commonDir, top, oid string) *Repository {
 		return readSettings(context.Background(), call{gitDir: r.CommonDir})()
 	})
 	return r
-}
-
-// Prefetch begins to read, in the background, what Import needs to know of the
-// user's configuration. Called while a command still runs inside, it takes one
-// git process (2 ms) off the commit that follows.
-func (r *Repository) Prefetch() {
-	go func() { _, _ = r.settings() }() // whoever needs them gets the error, too
 }
 
 // Locate finds the repository of dir without starting git, for commands whose

@@ -150,10 +150,7 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 		return err
 	})
 	group.Go(func() error {
-		if err := p.repo.CreateBranch(groupCtx, record.Branch, record.Base, record.ID); err != nil {
-			return err
-		}
-		return e.markBranch(p)
+		return p.repo.CreateBranch(groupCtx, record.Branch, record.Base, record.ID)
 	})
 	staysOut := func() string { return "" }
 	if !request.Dirty {
@@ -224,17 +221,6 @@ func (e *Engine) lookForChanges(ctx context.Context, p *place) func() string {
 // finished, no longer waits for it.
 const dirtyPatience = 25 * time.Millisecond
 
-// branchMark lies beside the record once the branch is ours, so that a create
-// that failed earlier never touches a branch of somebody else.
-const branchMark = "branch-made"
-
-func (e *Engine) markBranch(p *place) error {
-	if err := os.WriteFile(p.path(branchMark), []byte(p.record.Branch+"\n"), 0o600); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot record the branch of sandbox %q", p.record.Name)
-	}
-	return nil
-}
-
 func (e *Engine) upperOwner(p *place) branch.Owner {
 	own := p.driver.Ownership(p.record.ID)
 	return branch.Owner{UID: own.UpperUID, GID: own.UpperGID, Chown: own.UpperUID >= 0}
@@ -294,7 +280,10 @@ func (e *Engine) setUp(ctx context.Context, p *place) error {
 // discard takes back everything that an unfinished create has made.
 func (e *Engine) discard(ctx context.Context, p *place) error {
 	err := e.stop(ctx, p)
-	if _, statErr := os.Stat(p.path(branchMark)); statErr == nil {
+	// Branch and pin were made together, or the branch is somebody else's.
+	pinned, pinErr := p.repo.Pinned(ctx, p.record.ID)
+	err = errors.Join(err, pinErr)
+	if pinned {
 		if tip, tipErr := p.repo.Tip(ctx, p.record.Branch); tipErr == nil {
 			if tip == p.record.Base {
 				err = errors.Join(err, p.repo.DeleteBranch(ctx, p.record.Branch, tip))

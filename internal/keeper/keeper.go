@@ -39,6 +39,9 @@ const OpStop wire.Op = "keeper.stop"
 // heartbeat is how often the lease is renewed; it expires after three misses.
 const heartbeat = 30 * time.Second
 
+// tidyAfter is when a keeper that has started gives memory back.
+const tidyAfter = 3 * time.Second
+
 // Order is what whoever starts a keeper tells it, as JSON on standard input.
 type Order struct {
 	StoreRoot  string `json:"store_root"`
@@ -83,9 +86,13 @@ func Run(ctx context.Context, drivers map[string]driver.Driver, order Order, rep
 	}
 	// That whoever asked has gone is no reason to end: the sandbox runs.
 	_ = errors.Join(json.NewEncoder(report).Encode(Report{Lease: k.lease}), report.Close())
-	// What starting needed is garbage now, and the keeper idles for hours.
-	debug.SetGCPercent(30)
-	debug.FreeOSMemory()
+	// What starting needed is garbage then, and the keeper idles for hours; but
+	// whoever started it has a command to run first.
+	tidy := time.AfterFunc(tidyAfter, func() {
+		debug.SetGCPercent(30)
+		debug.FreeOSMemory()
+	})
+	defer tidy.Stop()
 	return k.serve(ctx, listener)
 }
 

@@ -79,7 +79,7 @@ func stageConfig(spec driver.Spec) stage.Config {
 	config := stage.Config{
 		Root: filepath.Join(spec.StateDir, "root"), StateDir: spec.StateDir, Hostname: spec.Name,
 		Workspace: spec.Workspace, Home: spec.Home, User: spec.User, Mounts: spec.Mounts, Base: spec.Base,
-		Nested: spec.Nested, GuestKey: spec.GuestKey, HostKey: spec.HostKey,
+		Etc: etcFiles(spec), Nested: spec.Nested, GuestKey: spec.GuestKey, HostKey: spec.HostKey,
 	}
 	if realRoot() {
 		config.Shift = shiftFor(spec.SandboxID)

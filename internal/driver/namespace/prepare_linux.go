@@ -117,19 +117,16 @@ func prepare(spec driver.Spec, config stage.Config) error {
 			return err
 		}
 	}
-	return writeEtc(filepath.Join(spec.StateDir, "etc"), spec)
+	return nil
 }
 
-// writeEtc fills the layer above the host's /etc.
-func writeEtc(dir string, spec driver.Spec) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+// etcFiles are those of the layer above the host's /etc.
+func etcFiles(spec driver.Spec) map[string]string {
 	shell := spec.User.Shell
 	if shell == "" {
 		shell = "/bin/sh"
 	}
-	files := map[string]string{
+	return map[string]string{
 		"passwd": fmt.Sprintf("root:x:0:0:root:/root:/usr/sbin/nologin\n%s:x:%d:%d:litterbox:%s:%s\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
 			spec.User.Name, spec.User.UID, spec.User.GID, spec.Home, shell),
 		"group":    fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", spec.User.Name, spec.User.GID),
@@ -139,14 +136,4 @@ func writeEtc(dir string, spec driver.Spec) error {
 		"resolv.conf":   "nameserver 100.64.0.1\noptions timeout:5 attempts:2\n",
 		"nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n",
 	}
-	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			return err
-		}
-		if err := os.Chmod(path, 0o644); err != nil {
-			return err
-		}
-	}
-	return os.Chmod(dir, 0o755)
 }

@@ -15,6 +15,7 @@ import (
 // that nobody else sees.
 type assembly struct {
 	config Config
+	bench  string   // where layers are made that exist in memory only
 	users  *os.File // the user namespace of the shifted ids; nil where ids are not shifted
 }
 
@@ -33,6 +34,10 @@ func perform(actions []action) error {
 	return nil
 }
 
+func newAssembly(config Config) assembly {
+	return assembly{config: config, bench: filepath.Join(config.Root, "mnt")}
+}
+
 // found mounts the empty root. Whoever is started afterwards in this mount
 // namespace sees what fill adds.
 func (a assembly) found() error {
@@ -47,6 +52,9 @@ func (a assembly) found() error {
 }
 
 func (a assembly) fill() error {
+	if err := a.openBench(); err != nil {
+		return fmt.Errorf("cannot mount a workbench: %w", err)
+	}
 	if a.config.Base != nil {
 		if err := a.base(); err != nil {
 			return fmt.Errorf("cannot mount the base image: %w", err)
@@ -63,6 +71,7 @@ func (a assembly) fill() error {
 		{"mount the home directory", a.home},
 		{"mount host directories", a.mounts},
 		{"mount the workspace", a.workspace},
+		{"clear the workbench away", func() error { return unix.Unmount(a.bench, unix.MNT_DETACH) }},
 		// Mount points are made; from here on the root itself cannot change.
 		{"make the root read-only", func() error {
 			return unix.Mount("", a.config.Root, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "")
@@ -170,6 +179,12 @@ func moveMount(tree int, at string) error {
 	return unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS)
 }
 
+// openBench makes the workbench. It is gone before the sandbox could see it: an
+// overlay holds clones of its layers' mounts.
+func (a assembly) openBench() error {
+	return unix.Mount("litterbox", a.bench, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=4m,nr_inodes=1024")
+}
+
 // etc is the host's /etc below a layer of ours that holds what must differ:
 // resolv.conf, passwd, group, hosts, hostname. An overlay without an upper
 // directory cannot be written by anybody.
@@ -177,7 +192,15 @@ func (a assembly) etc() error {
 	if a.config.Base != nil {
 		return a.baseEtc()
 	}
-	layer := filepath.Join(a.config.StateDir, "etc")
+	layer := filepath.Join(a.bench, "etc")
+	if err := os.Mkdir(layer, 0o755); err != nil {
+		return err
+	}
+	for name, content := range a.config.Etc {
+		if err := os.WriteFile(filepath.Join(layer, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
 	return a.onTarget("/etc", true, func(at string) error {
 		return overlay(at, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, []string{layer, "/etc"}, "")
 	})

@@ -15,7 +15,7 @@ import (
 // foundBase mounts the memory that holds an image's root and what is added to it.
 func (a assembly) foundBase() error {
 	err := unix.Mount("litterbox", a.config.Root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=16m,nr_inodes=8192")
-	for _, dir := range []string{baseDir, "upper", "work"} {
+	for _, dir := range []string{baseDir, "upper", "work", filepath.Base(a.bench)} {
 		if err == nil {
 			err = os.Mkdir(filepath.Join(a.config.Root, dir), 0o755)
 		}
@@ -123,22 +123,14 @@ func (a assembly) baseEtc() error {
 		return err
 	}
 	defer dir.Close()
-	ours := filepath.Join(a.config.StateDir, "etc")
-	entries, err := os.ReadDir(ours)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		content, err := os.ReadFile(filepath.Join(ours, entry.Name()))
-		if err != nil {
-			return err
-		}
-		switch name := entry.Name(); name {
+	for name, content := range a.config.Etc {
+		data := []byte(content)
+		switch name {
 		case "passwd", "group":
 			// The image's own users stay: its programs look for them.
-			content = mergeUsers(content, a.small("/etc/"+name), a.config.User.Name)
+			data = mergeUsers(data, a.small("/etc/"+name), a.config.User.Name)
 		}
-		if err := replaceIn(dir, entry.Name(), content); err != nil {
+		if err := replaceIn(dir, name, data); err != nil {
 			return err
 		}
 	}

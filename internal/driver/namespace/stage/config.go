@@ -41,16 +41,17 @@ const (
 // Config is everything a stage needs; it comes from the keeper, never from
 // the sandbox.
 type Config struct {
-	Root      string           `json:"root"` // empty directory on the host; the root file system is mounted there
-	StateDir  string           `json:"state_dir"`
-	Hostname  string           `json:"hostname"`
-	Workspace driver.Workspace `json:"workspace"`
-	Home      string           `json:"home"`
-	User      driver.User      `json:"user"`
-	Mounts    []driver.Mount   `json:"mounts"`
-	Base      *driver.Base     `json:"base"` // nil: the host's own userland
-	Env       []string         `json:"env"`
-	Nested    bool             `json:"nested"`
+	Root      string            `json:"root"` // empty directory on the host; the root file system is mounted there
+	StateDir  string            `json:"state_dir"`
+	Hostname  string            `json:"hostname"`
+	Workspace driver.Workspace  `json:"workspace"`
+	Home      string            `json:"home"`
+	User      driver.User       `json:"user"`
+	Mounts    []driver.Mount    `json:"mounts"`
+	Base      *driver.Base      `json:"base"` // nil: the host's own userland
+	Etc       map[string]string `json:"etc"`  // files above the /etc of the host or the image: name → content
+	Env       []string          `json:"env"`
+	Nested    bool              `json:"nested"`
 	// Shift is the host's id of the inner user when real root runs the
 	// driver, and 0 otherwise.
 	Shift    int    `json:"shift"`

@@ -22,7 +22,7 @@ func Outside(config Config, begin func() (pid int, err error)) error {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			return fmt.Errorf("cannot leave the mount namespace: %w", err)
 		}
-		a := assembly{config: config}
+		a := newAssembly(config)
 		if err := a.found(); err != nil {
 			return err
 		}

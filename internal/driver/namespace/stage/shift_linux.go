@@ -14,14 +14,11 @@ import (
 // idmapped upper makes the overlay silently read-only. name tells one set of
 // layers from another.
 //
-// It needs real root and kernel 5.19. The mounts stay below the new root's
-// parent, in our private mount namespace; the overlay holds clones of them.
+// It needs real root and kernel 5.19. The mounts stay on the workbench, in our
+// private mount namespace; the overlay holds clones of them.
 func (a assembly) shifted(layers []string, name string) ([]string, error) {
-	place := filepath.Join(a.config.StateDir, "lower", name)
-	if err := os.MkdirAll(place, 0o700); err != nil {
-		return nil, err
-	}
-	if err := unix.Mount("litterbox", place, "tmpfs", 0, "mode=700,size=64k"); err != nil {
+	place := filepath.Join(a.bench, name)
+	if err := os.Mkdir(place, 0o700); err != nil {
 		return nil, err
 	}
 	var mounted []string

@@ -49,7 +49,7 @@ func run(verb string, status *os.File) error {
 	case VerbGuest:
 		return becomeGuest(config, status)
 	case VerbAssemble:
-		a := assembly{config: config}
+		a := newAssembly(config)
 		if err := a.found(); err != nil {
 			return err
 		}
