@@ -234,8 +234,12 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 	go func() {
 		for {
 			conn, err := listener.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return // below
+			}
 			if err != nil {
-				return // closed below
+				time.Sleep(10 * time.Millisecond) // out of descriptors: some come free
+				continue
 			}
 			go k.client(ctx, conn)
 		}

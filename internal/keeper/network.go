@@ -47,6 +47,8 @@ type network struct {
 	changed  atomic.Bool
 	refusals *refusals
 
+	room chan struct{} // holds one for every connection that is open
+
 	saving sync.Mutex
 	closed bool // guarded by saving
 }
@@ -54,7 +56,7 @@ type network struct {
 // openNetwork prepares the network of the sandbox in dir. Without a policy
 // file nothing is allowed.
 func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) {
-	n := &network{dir: dir, seen: egress.NewObservations(0), refusals: newRefusals(emit)}
+	n := &network{dir: dir, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit)}
 	if err := n.reload(); err != nil {
 		return nil, err
 	}
@@ -69,14 +71,15 @@ func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) 
 	if err != nil {
 		return nil, err
 	}
-	observe := func(o egress.Observation) {
-		n.changed.Store(true)
-		n.seen.Add(o)
-		n.refusals.note(o)
-	}
-	n.resolver = &egress.Resolver{Policy: n.policy.Load, Names: names, Observe: observe}
-	n.proxy = egress.New(egress.Options{Policy: n.policy.Load, Names: names, Upstream: upstream, Observe: observe})
+	n.resolver = &egress.Resolver{Policy: n.policy.Load, Names: names, Observe: n.observe}
+	n.proxy = egress.New(egress.Options{Policy: n.policy.Load, Names: names, Upstream: upstream, Observe: n.observe})
 	return n, nil
+}
+
+func (n *network) observe(o egress.Observation) {
+	n.changed.Store(true)
+	n.seen.Add(o)
+	n.refusals.note(o)
 }
 
 // reload puts the revision on disk in force, also for connections that live.
@@ -121,7 +124,7 @@ func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease
 		}
 		switch received.Kind {
 		case wire.KindConnection:
-			go n.proxy.Handle(ctx, received.Conn, received.Connection.Destination, received.Connection.Process)
+			n.carry(ctx, received)
 		case wire.KindQuery:
 			// Answering is a look into tables: nothing is asked outside.
 			answer := n.resolver.Answer(received.Query.Message, received.Query.TCP)

@@ -30,7 +30,7 @@ func newRefusals(emit func(*sandbox.Event) error) *refusals {
 }
 
 func (r *refusals) note(o egress.Observation) {
-	if o.Verdict != egress.Deny {
+	if o.Verdict != egress.Denied {
 		return
 	}
 	host, port := o.Host, ""

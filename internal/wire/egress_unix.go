@@ -113,7 +113,7 @@ func (e *Egress) send(kind Kind, payload, rights []byte) error {
 type Received struct {
 	Kind       Kind
 	Connection Connection
-	Conn       *net.TCPConn // with KindConnection; the caller closes it
+	Conn       *net.TCPConn // with KindConnection; the caller closes it; nil when no descriptor was left for it
 	Query      Query        // with KindQuery and KindAnswer
 }
 
@@ -149,14 +149,12 @@ func (e *Egress) fill() error {
 	if n == 0 {
 		return io.EOF
 	}
-	if flags&unix.MSG_CTRUNC != 0 {
-		return fault.New(fault.Unavailable, "too many descriptors in one message")
-	}
 	e.buffer = append(e.buffer, data[:n]...)
 	messages, err := unix.ParseSocketControlMessage(control[:oobn])
 	if err != nil {
 		return err
 	}
+	taken := 0
 	for _, message := range messages {
 		fds, err := unix.ParseUnixRights(&message)
 		if err != nil {
@@ -165,7 +163,16 @@ func (e *Egress) fill() error {
 		for _, fd := range fds {
 			unix.CloseOnExec(fd)
 			e.files = append(e.files, os.NewFile(uintptr(fd), "connection"))
+			taken++
 		}
+	}
+	if flags&unix.MSG_CTRUNC != 0 {
+		if taken > 0 {
+			return fault.New(fault.Unavailable, "too many descriptors in one message")
+		}
+		// This process has none left. The kernel closed the one that came, and
+		// ends each read behind a descriptor, so that its place in order is here.
+		e.files = append(e.files, nil)
 	}
 	return nil
 }
@@ -179,8 +186,13 @@ func (e *Egress) parse(kind Kind, payload []byte) (Received, error) {
 		}
 		file := e.files[0]
 		e.files = e.files[1:]
+		if file == nil {
+			return received, json.Unmarshal(payload, &received.Connection)
+		}
 		conn, err := net.FileConn(file)
-		if err = errors.Join(err, file.Close()); err != nil {
+		if closed := file.Close(); errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+			return received, errors.Join(closed, json.Unmarshal(payload, &received.Connection))
+		} else if err = errors.Join(err, closed); err != nil {
 			return received, err
 		}
 		tcp, ok := conn.(*net.TCPConn)
