@@ -74,6 +74,7 @@ arch:
 test/program: driver driver/namespace
 test/attack: test/program
 test/attack/probe:
+test/crash: test/program
 test/posture: test/program
 test/posture/probe:
 test/image: test/program

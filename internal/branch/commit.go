@@ -72,6 +72,12 @@ func (r *Repository) Import(ctx context.Context, q ImportRequest) (ImportResult,
 			i.ref = previewRefs + q.Branch
 		}
 		result, err := i.run(ctx)
+		var lock *lockedError
+		if errors.As(err, &lock) && attempt < 3 {
+			if err = r.awaitLock(ctx, lock); err == nil {
+				continue
+			}
+		}
 		if err == nil || attempt == 3 || !errors.Is(err, errMoved) {
 			if err == nil {
 				return result, nil

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
@@ -30,6 +31,9 @@ type fastImport struct {
 	crash   string // where git leaves a report when it dies
 	mark    int
 	ended   bool
+	started time.Time
+	refs    []string // that it moves at its end
+	drop    func(since time.Time, refs ...string)
 }
 
 // startFastImport starts the process. Every run leaves one small pack and
@@ -54,7 +58,7 @@ func (r *Repository) startFastImport(ctx context.Context, edges string, strict b
 	}
 	defer write.Close()
 	c.files = []*os.File{write}
-	f := &fastImport{call: c, ctx: ctx, replies: read, answers: bufio.NewReader(read)}
+	f := &fastImport{call: c, ctx: ctx, replies: read, answers: bufio.NewReader(read), started: time.Now(), drop: r.dropLocks}
 	fail := func(err error) (*fastImport, error) {
 		return nil, errors.Join(fault.Wrap("", err, "cannot start git fast-import"), read.Close())
 	}
@@ -87,6 +91,7 @@ func (f *fastImport) blob(size int64, content io.Reader) error {
 // begin starts a commit; parent is a ref with ^0, or what end returned.
 func (f *fastImport) begin(ref string, author, committer Signature, encoding, message, parent string) error {
 	f.mark++
+	f.refs = append(f.refs, ref)
 	fmt.Fprintf(f.in, "commit %s\nmark :%d\nauthor %s\ncommitter %s\n", ref, f.mark, author.line(), committer.line())
 	if encoding != "" {
 		fmt.Fprintf(f.in, "encoding %s\n", encoding)
@@ -125,6 +130,7 @@ func (f *fastImport) end() (string, error) {
 
 // reset makes a ref end where from says; the zero id means that it shall not exist.
 func (f *fastImport) reset(ref, from string) {
+	f.refs = append(f.refs, ref)
 	fmt.Fprintf(f.in, "reset %s\nfrom %s\n\n", ref, from)
 }
 
@@ -188,10 +194,16 @@ func (f *fastImport) wait(err error) error {
 	exit := f.call.failure(f.ctx, f.cmd.Wait(), f.stderr.String())
 	_ = f.replies.Close() // read end of a pipe
 	text := f.stderr.String()
-	switch {
-	case exit == nil:
+	if exit == nil {
 		return err
-	case strings.Contains(text, "Not updating "), strings.Contains(text, "but expected "), strings.Contains(text, ".lock': File exists"):
+	}
+	if exitCode(exit) < 0 { // killed
+		f.drop(f.started, f.refs...)
+	}
+	if lock, ok := lockNamed(text); ok {
+		return lock
+	}
+	if strings.Contains(text, "Not updating ") || strings.Contains(text, "but expected ") {
 		return errMoved
 	}
 	_ = os.Remove(f.crash) // git's report about our own stream; there may be none

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
@@ -58,13 +59,16 @@ func (r *Repository) CreateBranch(ctx context.Context, branch, commit, id string
 	if err := checkRef(branch); err != nil {
 		return err
 	}
-	lines := []string{"create " + heads + branch + "\x00" + commit + "\x00"}
+	var lines []string
 	if id != "" {
 		if err := checkRef(id); err != nil {
 			return err
 		}
+		// git writes them in this order, so that even when it is killed in
+		// between a branch of ours has its pin.
 		lines = append(lines, "create "+keepRefs+id+"\x00"+commit+"\x00")
 	}
+	lines = append(lines, "create "+heads+branch+"\x00"+commit+"\x00")
 	return r.updateRefs(ctx, "cannot create the branch", branch, lines...)
 }
 
@@ -112,12 +116,26 @@ func (r *Repository) Pins(ctx context.Context) ([]string, error) {
 
 // updateRefs runs one transaction of git-update-ref(1) --stdin -z commands.
 func (r *Repository) updateRefs(ctx context.Context, verb, name string, lines ...string) error {
-	c := r.git("update-ref", "-m", "litterbox", "--stdin", "-z")
-	c.stdin = strings.NewReader(strings.Join(lines, ""))
-	_, err := c.output(ctx)
+	var err error
 	var f *gitFailure
-	if err == nil || !errors.As(err, &f) {
-		return err
+	for attempt := 0; ; attempt++ {
+		started := time.Now()
+		c := r.git("update-ref", "-m", "litterbox", "--stdin", "-z")
+		c.stdin = strings.NewReader(strings.Join(lines, ""))
+		if _, err = c.output(ctx); err == nil {
+			return nil
+		}
+		if !errors.As(err, &f) || f.Code < 0 {
+			r.dropLocks(started, refsOf(lines)...)
+			return err
+		}
+		lock, locked := lockNamed(f.Stderr)
+		if !locked || attempt == 3 {
+			break
+		}
+		if err := r.awaitLock(ctx, lock); err != nil {
+			return fault.Wrap(fault.Conflict, err, "%s %q", verb, name)
+		}
 	}
 	nested := regexp.MustCompile(`'refs/heads/([^']+)' exists; cannot create 'refs/heads/([^']+)'`)
 	switch m := nested.FindStringSubmatch(f.Stderr); {
@@ -129,6 +147,17 @@ func (r *Repository) updateRefs(ctx context.Context, verb, name string, lines ..
 		return fault.New(fault.Conflict, "%s %q: it moved meanwhile", verb, name)
 	}
 	return fault.Wrap(fault.Internal, err, "%s %q", verb, name)
+}
+
+// refsOf names the refs of update-ref's commands: "verb SP ref NUL …".
+func refsOf(lines []string) []string {
+	var refs []string
+	for _, line := range lines {
+		_, rest, _ := strings.Cut(line, " ")
+		ref, _, _ := strings.Cut(rest, "\x00")
+		refs = append(refs, ref)
+	}
+	return refs
 }
 
 // Has tells whether the repository has the commit.

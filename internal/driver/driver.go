@@ -58,7 +58,9 @@ type Driver interface {
 
 	// Recover repairs what a crash left of the lease's place: processes,
 	// mounts, sockets. Afterwards either Attach works or Acquire does; the
-	// returned words say what was done, one line each. Idempotent.
+	// returned words say what was done, one line each. Idempotent. A lease
+	// without a handle is one that nobody came to record: what runs for its
+	// sandbox ends.
 	Recover(ctx context.Context, lease Lease) ([]string, error)
 
 	// Destroy ends the place. Without force it waits some seconds for an end

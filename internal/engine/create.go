@@ -325,14 +325,26 @@ func (e *Engine) clearDead(ctx context.Context, gitDir, name string) (bool, erro
 const claimAge = 10 * time.Second
 
 func (e *Engine) clearClaim(gitDir, name, id string) (bool, error) {
-	info, err := os.Stat(e.Store.SandboxDir(id))
-	if err == nil && time.Since(info.ModTime()) < claimAge {
-		return false, nil
+	if held, err := e.claimHeld(gitDir, name, id); err != nil || held {
+		return false, err
 	}
-	if err := os.RemoveAll(e.Store.SandboxDir(id)); err != nil {
+	if err := removeTree(e.Store.SandboxDir(id)); err != nil {
 		return false, fault.Wrap(fault.Unavailable, err, "cannot clear away a half-made sandbox")
 	}
 	return true, e.Store.Release(gitDir, name, id)
+}
+
+// claimHeld tells whether a claim without a record may still become a sandbox.
+func (e *Engine) claimHeld(gitDir, name, id string) (bool, error) {
+	_, by, err := e.Store.Claimant(gitDir, name)
+	if err != nil {
+		return false, err
+	}
+	if by.PID != 0 {
+		return process.Alive(by), nil
+	}
+	info, err := os.Stat(e.Store.SandboxDir(id))
+	return err == nil && time.Since(info.ModTime()) < claimAge, nil
 }
 
 // unfinished says what a half-made or half-deleted sandbox needs.

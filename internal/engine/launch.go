@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
@@ -125,6 +126,9 @@ func (l *launch) command(ctx context.Context, order keeper.Order) (*sandbox.Leas
 	if err := json.Unmarshal(answer.Bytes(), &report); err != nil {
 		return nil, fault.New(fault.Internal, "the keeper of sandbox %q ended without a word", l.p.record.Name).
 			WithHint("cat %s", l.p.path("keeper.log"))
+	}
+	if report.Busy {
+		return nil, errors.Join(&fault.Error{Kind: fault.Kind(report.Failure.Kind), Text: report.Failure.Text, Hint: report.Failure.Hint}, driver.ErrLeaseUnavailable)
 	}
 	if report.Failure != nil {
 		return nil, &fault.Error{Kind: fault.Kind(report.Failure.Kind), Text: report.Failure.Text, Hint: report.Failure.Hint}

@@ -131,9 +131,16 @@ func (e *Engine) repositoryLeftovers(ctx context.Context, gitDir string, known m
 		return nil, err
 	}
 	for name, id := range names {
-		if known[id] == nil && !fileExists(e.Store.SandboxDir(id)) {
+		if known[id] != nil {
+			continue
+		}
+		held, err := e.claimHeld(gitDir, name, id)
+		if err != nil {
+			return nil, err
+		}
+		if !held {
 			found = append(found, Leftover{What: "the name of a sandbox that is gone", Where: name,
-				fix: func(context.Context) error { return e.Store.Release(gitDir, name, id) }})
+				fix: func(context.Context) error { _, err := e.clearClaim(gitDir, name, id); return err }})
 		}
 	}
 	if !fileExists(gitDir) {

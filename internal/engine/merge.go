@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -310,12 +311,15 @@ func (e *Engine) findToDelete(ctx context.Context, request DeleteRequest) (*plac
 func (e *Engine) destroy(ctx context.Context, p *place) (DeleteResult, error) {
 	ctx = context.WithoutCancel(ctx)
 	result := DeleteResult{Name: p.record.Name}
-	var err error
-	if result.Trash, result.Tip, err = p.repo.Trash(ctx, p.record.Branch, p.record.Name, time.Now()); err != nil && fault.KindOf(err) != fault.NotFound {
-		return result, err
-	}
+	// Marked before the branch goes: cut off in between, the next command knows
+	// what was meant.
+	was := p.record.State
 	if err := e.markDeleting(ctx, p); err != nil {
 		return result, err
+	}
+	var err error
+	if result.Trash, result.Tip, err = p.repo.Trash(ctx, p.record.Branch, p.record.Name, time.Now()); err != nil && fault.KindOf(err) != fault.NotFound {
+		return result, errors.Join(err, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = was }))
 	}
 	if err := e.stop(ctx, p); err != nil {
 		return result, err

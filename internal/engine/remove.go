@@ -20,13 +20,27 @@ func (e *Engine) markDeleting(ctx context.Context, p *place) error {
 	return e.update(ctx, p, func(r *sandbox.Sandbox) { r.State, r.Holder = sandbox.Deleting, self })
 }
 
+// recordFile is the record of a sandbox in its directory.
+const recordFile = "sandbox.json"
+
 // remove deletes the sandbox's directory and gives its name up, in this order:
 // a name that is free has no files left.
 func (e *Engine) remove(p *place) error {
 	if err := p.repo.RemoveWorktree(p.record.Name); err != nil {
 		return err
 	}
-	if err := removeTree(p.dir); err != nil {
+	// The record goes last: as long as anything is left, it says that this is
+	// being deleted.
+	entries, err := os.ReadDir(p.dir)
+	for _, entry := range entries {
+		if entry.Name() != recordFile {
+			err = errors.Join(err, removeTree(p.path(entry.Name())))
+		}
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = removeTree(p.dir)
+	}
+	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot remove the files of sandbox %q", p.record.Name).
 			WithHint("litterbox delete --force %s", p.record.Name)
 	}

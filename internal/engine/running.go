@@ -74,6 +74,15 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (*net.Uni
 		}
 	}
 	started, err := e.startKeeper(ctx, p, lease, degraded)
+	if errors.Is(err, driver.ErrLeaseUnavailable) && lease == nil {
+		var conn *net.UnixConn
+		if conn, err = e.settleStart(ctx, p); conn != nil {
+			return conn, nil
+		}
+		if err == nil {
+			started, err = e.startKeeper(ctx, p, nil, degraded)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +102,24 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (*net.Uni
 	}
 	return conn, nil
 }
+
+// settleStart deals with a place that runs and that no lease speaks of: whoever
+// started it died on the way. Its keeper may still be coming up, which gives a
+// connection; otherwise nobody can ever use the place, and it is ended.
+func (e *Engine) settleStart(ctx context.Context, p *place) (*net.UnixConn, error) {
+	for deadline := time.Now().Add(startPatience); time.Now().Before(deadline) && ctx.Err() == nil; {
+		if conn, err := p.dial(ctx); err == nil {
+			return conn, nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	done, err := p.driver.Recover(ctx, driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir})
+	p.note(done...)
+	return nil, err
+}
+
+// startPatience is how long a keeper may take from its start to its socket.
+const startPatience = 3 * time.Second
 
 // revive looks at what became of a recorded lease. It returns the lease when
 // its guest still runs and only a keeper is missing, and nil when the place

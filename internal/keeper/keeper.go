@@ -59,6 +59,7 @@ type Order struct {
 type Report struct {
 	Lease   *sandbox.Lease `json:"lease"`
 	Failure *wire.Failure  `json:"failure"`
+	Busy    bool           `json:"busy,omitempty"` // the failure is driver.ErrLeaseUnavailable
 }
 
 // keeper is one running keeper.
@@ -82,7 +83,7 @@ func Run(ctx context.Context, drivers map[string]driver.Driver, order Order, rep
 	k, listener, err := open(ctx, drivers, order)
 	if err != nil {
 		failure := wire.Failure{Kind: string(fault.KindOf(err)), Text: err.Error(), Hint: fault.HintOf(err)}
-		return errors.Join(err, json.NewEncoder(report).Encode(Report{Failure: &failure}), report.Close())
+		return errors.Join(err, json.NewEncoder(report).Encode(Report{Failure: &failure, Busy: errors.Is(err, driver.ErrLeaseUnavailable)}), report.Close())
 	}
 	// That whoever asked has gone is no reason to end: the sandbox runs.
 	_ = errors.Join(json.NewEncoder(report).Encode(Report{Lease: k.lease}), report.Close())

@@ -31,8 +31,10 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -138,7 +140,17 @@ func (s *Store) Move(record *sandbox.Sandbox, gitDir string) error {
 // not at all, so nobody reads a name without an id.
 func claimName(names, name, id string) error {
 	temp := filepath.Join(names, "."+id)
-	err := os.WriteFile(temp, []byte(id), 0o600)
+	content := id
+	// Who claims it, so that nobody waits for a dead one. Systems where that
+	// cannot be told go by the age of the directory.
+	if self, err := process.Identify(os.Getpid()); err == nil {
+		line, err := json.Marshal(self)
+		if err != nil {
+			return unavailable(err, "claim the name %q", name)
+		}
+		content += "\n" + string(line)
+	}
+	err := os.WriteFile(temp, []byte(content), 0o600)
 	if err == nil {
 		err = errors.Join(os.Link(temp, filepath.Join(names, name)), os.Remove(temp))
 	}
@@ -165,7 +177,7 @@ func (s *Store) Release(gitDir, name, id string) error {
 	if err != nil {
 		return unavailable(err, "release the name %q", name)
 	}
-	if holder, err := os.ReadFile(mine); err == nil && string(holder) != id {
+	if holder, err := os.ReadFile(mine); err == nil && strings.SplitN(string(holder), "\n", 2)[0] != id {
 		return ignoreMissing(os.Rename(mine, filepath.Join(names, name)))
 	}
 	return ignoreMissing(os.Remove(mine))
@@ -173,14 +185,25 @@ func (s *Store) Release(gitDir, name, id string) error {
 
 // Claimed returns the id that holds name, or "" when nobody does.
 func (s *Store) Claimed(gitDir, name string) (string, error) {
-	id, err := os.ReadFile(filepath.Join(s.RepositoryDir(gitDir), "names", name))
+	id, _, err := s.Claimant(gitDir, name)
+	return id, err
+}
+
+// Claimant returns the id that holds name, or "", and the process that claimed
+// it; that one is zero where it is not known.
+func (s *Store) Claimant(gitDir, name string) (id string, by sandbox.Process, err error) {
+	content, err := os.ReadFile(filepath.Join(s.RepositoryDir(gitDir), "names", name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return "", by, nil
 	}
 	if err != nil {
-		return "", unavailable(err, "look up sandbox %q", name)
+		return "", by, unavailable(err, "look up sandbox %q", name)
 	}
-	return string(id), nil
+	id, line, known := strings.Cut(string(content), "\n")
+	if known && json.Unmarshal([]byte(line), &by) != nil {
+		by = sandbox.Process{}
+	}
+	return id, by, nil
 }
 
 // Find returns the record of a repository's sandbox by name; fault.NotFound

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -98,6 +99,22 @@ func (h *Host) Put(path, content string) {
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		h.Fatal(err)
 	}
+}
+
+// File is an open file with that content, at its beginning.
+func (h *Host) File(content string) *os.File {
+	h.Helper()
+	file, err := os.CreateTemp(h.Dir, "file-")
+	if err == nil {
+		_, err = file.WriteString(content)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		h.Fatal(err)
+	}
+	return file
 }
 
 // limit bounds every command: a test that hangs says nothing.

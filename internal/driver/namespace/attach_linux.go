@@ -112,6 +112,9 @@ func waitPidfd(ctx context.Context, fd int, most time.Duration) bool {
 // Recover implements driver.Driver. The namespaces and mounts die with their
 // last process, so what a crash can leave is a socket without a listener.
 func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, error) {
+	if len(lease.Handle) == 0 {
+		return d.endUnrecorded(lease)
+	}
 	place, err := decode(lease)
 	if err != nil {
 		return nil, err

@@ -50,6 +50,22 @@ func (d Driver) Strays(root string, known func(sandboxID string) bool) ([]driver
 	return strays, nil
 }
 
+// endUnrecorded ends whatever runs for a sandbox of which no lease is known.
+func (d Driver) endUnrecorded(lease driver.Lease) ([]string, error) {
+	found, err := d.Strays(filepath.Dir(filepath.Dir(lease.StateDir)), func(id string) bool { return id != filepath.Base(lease.StateDir) })
+	if err != nil {
+		return nil, err
+	}
+	var done []string
+	for _, one := range found {
+		if err := one.End(); err != nil {
+			return done, err
+		}
+		done = append(done, "ended what an interrupted start had left running: "+one.What)
+	}
+	return done, nil
+}
+
 // place tells what a process is and to which sandbox it belongs, by what it has
 // open or mounted. What cannot be read belongs to somebody else.
 func place(pid int, prefix []byte) (role, id string) {

@@ -1,0 +1,261 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/test/program"
+)
+
+var built *program.Built
+
+func TestMain(m *testing.M) {
+	os.Exit(program.Main(m, func(b *program.Built) { built = b }))
+}
+
+// patience bounds one command.
+const patience = 2 * time.Minute
+
+// killed runs litterbox and kills whichever of its processes makes the nth
+// step: the client, a git, the keeper or the guest. It tells which it was; ""
+// means that the command made fewer steps.
+func killed(h *program.Host, n int, stdin string, args ...string) (who, output string) {
+	h.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.Program("litterbox"), args...)
+	cmd.Dir, cmd.Env = h.Repo, h.Env
+	input, out := h.File(stdin), h.File("")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	result := trace(cmd, n)
+	printed, err := os.ReadFile(out.Name())
+	if err = errors.Join(result.err, err, input.Close(), out.Close()); err != nil {
+		h.Fatalf("litterbox %q, step %d: %v\n%s", args, n, err, printed)
+	}
+	return result.program, string(printed)
+}
+
+// programOf names the program that a process runs.
+func programOf(pid int) string {
+	cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // a zombie has none
+	argv := strings.Split(string(cmdline), "\x00")
+	name := filepath.Base(argv[0])
+	if len(argv) > 1 {
+		name += " " + argv[1]
+	}
+	return name
+}
+
+// most bounds the steps of one operation; each of them has fewer.
+const most = 400
+
+// next is the step after n to kill at. Many steps are alike, mounts above all;
+// LITTERBOX_TEST_CRASH=all takes every one of them.
+func next(n int) int {
+	if n < 24 || os.Getenv("LITTERBOX_TEST_CRASH") == "all" {
+		return n + 1
+	}
+	return n + 7
+}
+
+// everyStep carries out an operation with a kill at its first step, its second
+// and so on, until nothing is killed any more. Each round begins with before
+// and ends with after.
+func everyStep(t *testing.T, before func(h *program.Host, n int) (stdin string, args []string), after func(h *program.Host, n int)) {
+	t.Parallel()
+	h := built.New(t)
+	victims := map[string]int{}
+	n := 1
+	for ; ; n = next(n) {
+		stdin, args := before(h, n)
+		who, output := killed(h, n, stdin, args...)
+		t.Logf("step %d: killed %q", n, who)
+		after(h, n)
+		h.Git("fsck", "--connectivity-only", "--no-dangling")
+		if t.Failed() {
+			t.Fatalf("after a kill of %s at step %d of litterbox %q, which printed:\n%s", who, n, args, output)
+		}
+		if who == "" {
+			break
+		}
+		victims[who]++
+		if n >= most {
+			t.Fatalf("litterbox %q still makes steps after %d", args, most)
+		}
+	}
+	t.Logf("%d steps; killed: %v", n-1, victims)
+	if n < 3 {
+		t.Error("hardly anything was killed: the tracer does not do its work")
+	}
+	h.Must("doctor", "--fix")
+	if left := h.Must("doctor"); strings.Contains(left, "left behind") {
+		t.Errorf("doctor --fix leaves something behind:\n%s", left)
+	}
+}
+
+// holds fails unless the file of the branch has exactly this content.
+func holds(h *program.Host, branch, file, want string) {
+	h.Helper()
+	if got := h.Command(h.Repo, "git", "show", branch+":"+file); got.Code != 0 || got.Stdout != want {
+		h.Errorf("%s:%s is %q (exit %d), want %q", branch, file, got.Stdout, got.Code, want)
+	}
+}
+
+func TestCreate(t *testing.T) {
+	everyStep(t, func(_ *program.Host, n int) (string, []string) {
+		return "", []string{"create", fmt.Sprintf("box%d", n)}
+	}, func(h *program.Host, n int) {
+		name := fmt.Sprintf("box%d", n)
+		// Either there is one, which works, or there is none and its name is free.
+		if h.Litterbox("status", name).Code != 0 {
+			h.Must("create", name)
+		}
+		h.Must("exec", name, "--", "sh", "-c", "echo it works >file")
+		holds(h, name, "file", "it works\n")
+		h.Must("delete", "--force", name)
+	})
+}
+
+func TestExec(t *testing.T) {
+	everyStep(t, func(h *program.Host, n int) (string, []string) {
+		if n == 1 {
+			h.Must("create", "box")
+		}
+		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >before", n))
+		return "", []string{"exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >during", n)}
+	}, func(h *program.Host, n int) {
+		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >after; ls", n))
+		holds(h, "box", "before", fmt.Sprintln(n))
+		holds(h, "box", "after", fmt.Sprintln(n))
+		// What the killed command wrote is committed if it came to write.
+		inside := h.Inside("box", "cat", "during")
+		if inside.Code == 0 {
+			holds(h, "box", "during", inside.Stdout)
+		}
+	})
+}
+
+func TestWrite(t *testing.T) {
+	everyStep(t, func(h *program.Host, n int) (string, []string) {
+		if n == 1 {
+			h.Must("create", "box")
+		}
+		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo old %d >file", n))
+		return fmt.Sprintf("new %d\n", n), []string{"write", "box", "file"}
+	}, func(h *program.Host, n int) {
+		h.Must("exec", "box", "--", "true")
+		inside := h.Inside("box", "cat", "file")
+		if inside.Stdout != fmt.Sprintf("old %d\n", n) && inside.Stdout != fmt.Sprintf("new %d\n", n) {
+			h.Errorf("the file holds %q, neither the old content nor the new", inside.Stdout)
+		}
+		holds(h, "box", "file", inside.Stdout)
+	})
+}
+
+func TestMilestone(t *testing.T) {
+	everyStep(t, func(h *program.Host, n int) (string, []string) {
+		if n == 1 {
+			h.Must("create", "box")
+		}
+		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >one", n))
+		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >two", n))
+		return "", []string{"milestone", "box", "-m", fmt.Sprintf("milestone %d", n)}
+	}, func(h *program.Host, n int) {
+		if !strings.HasPrefix(h.Git("log", "-1", "--format=%s", "box"), fmt.Sprintf("milestone %d", n)) {
+			h.Must("milestone", "box", "-m", fmt.Sprintf("milestone %d", n))
+		}
+		h.Must("exec", "box", "--", "sh", "-c", "true")
+		holds(h, "box", "one", fmt.Sprintln(n))
+		holds(h, "box", "two", fmt.Sprintln(n))
+	})
+}
+
+func TestDelete(t *testing.T) {
+	everyStep(t, func(h *program.Host, n int) (string, []string) {
+		name := fmt.Sprintf("box%d", n)
+		h.Must("create", name)
+		h.Must("exec", name, "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
+		return "", []string{"delete", "--force", name}
+	}, func(h *program.Host, n int) {
+		name := fmt.Sprintf("box%d", n)
+		// Work is on the branch or in the trash, at every moment.
+		refs := h.Git("for-each-ref", "--format=%(refname)", "refs/heads/"+name, "refs/litterbox/trash/"+name+"-*")
+		if refs == "" {
+			h.Errorf("the tip of %s is on no ref", name)
+			return
+		}
+		holds(h, strings.Fields(refs)[0], "file", fmt.Sprintln(n))
+		h.Litterbox("delete", "--force", name) // nothing to do, or the rest of it
+		h.Must("create", name+"-again")
+		h.Must("delete", "--force", name+"-again")
+		if listed := h.Must("list"); strings.Contains(listed, name+" ") {
+			h.Errorf("%s is still there:\n%s", name, listed)
+		}
+	})
+}
+
+func TestMerge(t *testing.T) {
+	everyStep(t, func(h *program.Host, n int) (string, []string) {
+		name := fmt.Sprintf("box%d", n)
+		h.Must("create", name)
+		h.Must("exec", name, "--", "sh", "-c", fmt.Sprintf("echo %d >file%d", n, n))
+		return "", []string{"merge", name, "--no-edit"}
+	}, func(h *program.Host, n int) {
+		name := fmt.Sprintf("box%d", n)
+		clearGitLocks(h)
+		if listed := h.Must("list"); strings.Contains(listed, name+" ") {
+			// git itself may have died between index and work tree.
+			h.Git("reset", "--quiet", "--hard")
+			h.Git("clean", "--quiet", "--force", "-d")
+			if h.Litterbox("merge", name, "--no-edit").Code != 0 {
+				h.Must("delete", name) // it was merged, and half deleted
+			}
+		}
+		holds(h, "main", fmt.Sprintf("file%d", n), fmt.Sprintln(n))
+	})
+}
+
+// clearGitLocks removes what the user's own git, killed in the middle, leaves
+// and names itself.
+func clearGitLocks(h *program.Host) {
+	h.Shell("rm -f .git/index.lock .git/HEAD.lock .git/ORIG_HEAD.lock .git/refs/heads/main.lock")
+}
+
+func TestStop(t *testing.T) {
+	everyStep(t, func(h *program.Host, n int) (string, []string) {
+		if n == 1 {
+			h.Must("create", "box")
+		}
+		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
+		h.Must("exec", "box", "--no-commit", "--", "sh", "-c", fmt.Sprintf("echo %d >uncommitted", n))
+		return "", []string{"stop", "box"}
+	}, func(h *program.Host, n int) {
+		h.Must("start", "box")
+		h.Must("exec", "box", "--", "true")
+		holds(h, "box", "file", fmt.Sprintln(n))
+		holds(h, "box", "uncommitted", fmt.Sprintln(n))
+	})
+}
+
+func TestStart(t *testing.T) {
+	everyStep(t, func(h *program.Host, n int) (string, []string) {
+		if n == 1 {
+			h.Must("create", "box")
+		}
+		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
+		h.Must("stop", "box")
+		return "", []string{"start", "box"}
+	}, func(h *program.Host, n int) {
+		h.Must("exec", "box", "--", "sh", "-c", "cat file")
+		holds(h, "box", "file", fmt.Sprintln(n))
+	})
+}
