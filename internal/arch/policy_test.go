@@ -49,8 +49,8 @@ driver/fake: driver fault sandbox wire
 driver/drivertest: driver fault sandbox wire
 
 # The host process of one sandbox, and every use case once. Both get their
-# drivers handed to them.
-keeper: driver egress fault process sandbox store wire
+# drivers handed to them. The keeper needs git to join the packs of commits.
+keeper: branch driver egress fault process sandbox store wire
 engine: branch config driver egress egress/preset fault image keeper process sandbox store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never

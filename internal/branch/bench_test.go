@@ -26,8 +26,8 @@ func BenchmarkImport(b *testing.B) {
 				}
 				if result, err := x.r.Import(b.Context(), x.request()); err != nil || result.Changed != 10 {
 					b.Fatal(result, err)
-				} else if result.Consolidate {
-					if err := x.r.Consolidate(b.Context(), x.state); err != nil {
+				} else if result.Packing == branch.PackingOverdue {
+					if err := x.r.Consolidate(b.Context(), x.consolidation()); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -41,8 +41,8 @@ func BenchmarkImportNothing(b *testing.B) {
 	x := benchBox(b, 100)
 	for b.Loop() {
 		result, err := x.r.Import(b.Context(), x.request())
-		if err == nil && result.Consolidate {
-			err = x.r.Consolidate(b.Context(), x.state)
+		if err == nil && result.Packing == branch.PackingOverdue {
+			err = x.r.Consolidate(b.Context(), x.consolidation())
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -49,13 +49,13 @@ type ImportRequest struct {
 
 // ImportResult is what came of it.
 type ImportResult struct {
-	Commit      string   // the branch's tip, or the previewed commit
-	Tree        string   // its tree
-	Written     bool     // false only with OnlyIfChanged
-	Agent       []string // the agent's commits as they stand on the branch, oldest first
-	Changed     int      // paths that differ from the iteration before
-	Notes       []string // what stayed out, and why
-	Consolidate bool     // time to call Consolidate
+	Commit  string   // the branch's tip, or the previewed commit
+	Tree    string   // its tree
+	Written bool     // false only with OnlyIfChanged
+	Agent   []string // the agent's commits as they stand on the branch, oldest first
+	Changed int      // paths that differ from the iteration before
+	Notes   []string // what stayed out, and why
+	Packing Packing  // whether it is time to call Consolidate
 }
 
 // Import commits what a sandbox changed on top of its branch, while it may be
@@ -377,7 +377,7 @@ func (i *importer) record() error {
 	if err := i.fi.finish(); err != nil {
 		return err
 	}
-	i.result.Consolidate = i.r.written(i.q.State)
+	i.result.Packing = i.r.written(i.q.State)
 	return commitStaged(i.q.State)
 }
 

@@ -365,7 +365,7 @@ func TestConversionsMatchGitAndNothingRuns(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.r.Consolidate(ctx, b.state); err != nil {
+	if err := b.r.Consolidate(ctx, b.consolidation()); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := b.r.Trash(ctx, "fix", "fix", someTime); err != nil {
@@ -400,8 +400,8 @@ func TestConsolidate(t *testing.T) {
 	b := newBox(t, repository(t), "fix")
 	for i := range 170 {
 		write(t, b.upper, "counter", strings.Repeat("x", i))
-		if result := b.importNow(); result.Consolidate {
-			if err := b.r.Consolidate(t.Context(), b.state); err != nil {
+		if result := b.importNow(); result.Packing == branch.PackingDue {
+			if err := b.r.Consolidate(t.Context(), b.consolidation()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -417,7 +417,7 @@ func TestConsolidate(t *testing.T) {
 	b.show("gc", "-q") // the user's own
 	b.show("fsck", "--full", "--strict")
 	b.importNow()
-	if err := b.r.Consolidate(t.Context(), b.state); err != nil {
+	if err := b.r.Consolidate(t.Context(), b.consolidation()); err != nil {
 		t.Fatal(err)
 	}
 	b.show("fsck", "--full", "--strict")

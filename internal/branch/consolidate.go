@@ -18,13 +18,15 @@ import (
 const packsSuffix = ".packs"
 
 const (
-	// freshPacks is how many packs of single commits one sandbox may leave
-	// before they are joined, and joinedPacks how many of those.
-	freshPacks  = 20
-	joinedPacks = 8
-	// allPacks is how many packs a repository may have before fewer suffice; the
-	// user's gc.autoPackLimit is 50.
-	allPacks = 40
+	// freshPacks is how many packs of single commits one sandbox leaves before
+	// they are to be joined, and mostPacks how many it may have when nobody
+	// came to do it; joinedPacks is how many of those joined make a larger one.
+	// Three busy sandboxes stay below the user's gc.autoPackLimit, which is 50.
+	freshPacks  = 6
+	mostPacks   = 12
+	joinedPacks = 3
+	// allPacks is how many packs a repository may have before fewer suffice.
+	allPacks = 30
 	// settledPack is the size in bytes from which a joined pack is left alone,
 	// hugePack that from which any is.
 	settledPack = 16 << 20
@@ -66,24 +68,36 @@ func (r *Repository) packPath(name, extension string) string {
 	return filepath.Join(r.CommonDir, "objects", "pack", name+extension)
 }
 
+// Packing says how pressing it is to call Consolidate.
+type Packing int
+
+// From nothing to do, over some time soon, to before the next commit.
+const (
+	PackingNone Packing = iota
+	PackingDue
+	PackingOverdue
+)
+
 // written looks after the pack that an import left, and tells whether it is
 // time to join packs.
-func (r *Repository) written(state string) bool {
+func (r *Repository) written(state string) Packing {
 	packs := r.ownedPacks(state).fresh
 	if len(packs) > 0 {
 		last := packs[len(packs)-1]
 		startWriteback(r.packPath(last, ".pack"))
 		startWriteback(r.packPath(last, ".idx"))
 	}
-	if len(packs) >= freshPacks {
-		return true
-	}
-	if len(packs) < freshPacks/4 {
-		return false
+	switch {
+	case len(packs) >= mostPacks:
+		return PackingOverdue
+	case len(packs) >= freshPacks:
+		return PackingDue
+	case len(packs) < freshPacks/2:
+		return PackingNone
 	}
 	all, err := os.ReadDir(filepath.Join(r.CommonDir, "objects", "pack"))
 	if err != nil {
-		return false
+		return PackingNone
 	}
 	count := 0
 	for _, e := range all {
@@ -91,35 +105,52 @@ func (r *Repository) written(state string) bool {
 			count++
 		}
 	}
-	return count >= allPacks
+	if count < allPacks {
+		return PackingNone
+	}
+	return PackingDue
+}
+
+// Consolidation asks for the packs of one sandbox to be joined.
+type Consolidation struct {
+	State string // as in ImportRequest
+	// Lock takes a lock of the sandbox: "packs" against others who consolidate,
+	// and for a moment "commit", which whoever calls Import holds.
+	Lock func(ctx context.Context, name string) (unlock func(), err error)
+	Idle bool // take what the machine has left over
 }
 
 // Consolidate joins the small packs that imports left for one sandbox, so that
-// they neither slow git down nor trip the user's gc.auto. Objects are never
-// lost: the old packs go only after the new one stands. The caller holds the
-// sandbox's lock. It takes about 50 ms in a large repository.
-func (r *Repository) Consolidate(ctx context.Context, state string) error {
-	packs := r.ownedPacks(state)
+// they neither slow git down nor trip the user's gc.auto. Commits go on
+// meanwhile. Objects are never lost: the old packs go only after the new one
+// stands. In a large repository it takes about 50 ms.
+func (r *Repository) Consolidate(ctx context.Context, q Consolidation) error {
+	unlock, err := q.Lock(ctx, "packs")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	packs := r.ownedPacks(q.State)
 	if len(packs.fresh) < 2 {
 		return nil
 	}
 	// What imports wrote is not compressed yet.
-	name, err := r.join(ctx, packs.fresh, "--no-reuse-object")
+	name, err := r.join(ctx, q, packs.fresh, "--no-reuse-object")
 	if err != nil {
 		return err
 	}
 	joined := append(packs.joined, name)
-	if err := r.replace(state, joined, packs.fresh); err != nil || len(joined) < joinedPacks {
+	if err := r.replace(ctx, q, name, packs.fresh); err != nil || len(joined) < joinedPacks {
 		return err
 	}
-	if name, err = r.join(ctx, joined); err != nil {
+	if name, err = r.join(ctx, q, joined); err != nil {
 		return err
 	}
-	return r.replace(state, []string{name}, joined)
+	return r.replace(ctx, q, name, joined)
 }
 
 // join makes one pack of several and gives its name.
-func (r *Repository) join(ctx context.Context, packs []string, flags ...string) (string, error) {
+func (r *Repository) join(ctx context.Context, q Consolidation, packs []string, flags ...string) (string, error) {
 	objects, err := r.objectsOf(packs)
 	if err != nil {
 		return "", err
@@ -128,7 +159,7 @@ func (r *Repository) join(ctx context.Context, packs []string, flags ...string) 
 	// commit, 110 ms at 100,000 files.
 	c := r.git(append([]string{"pack-objects", "--delta-base-offset", "-q"}, flags...)...)
 	c.args = append(c.args, filepath.Join(r.CommonDir, "objects", "pack", "pack"))
-	c.stdin = strings.NewReader(objects)
+	c.stdin, c.idle = strings.NewReader(objects), q.Idle
 	out, err := c.line(ctx)
 	if err != nil {
 		return "", fault.Wrap("", err, "cannot join the packs of the sandbox")
@@ -140,19 +171,32 @@ func (r *Repository) join(ctx context.Context, packs []string, flags ...string) 
 	return name, nil
 }
 
-// replace notes the packs that stay and removes the ones they were made of. The
+// replace notes the pack that stays and removes the ones it was made of. The
 // note comes first: a crash after it leaves packs that nobody needs, which is
-// harmless.
-func (r *Repository) replace(state string, joined, old []string) error {
-	note := ""
-	for _, name := range joined {
-		note += r.packPath(name, ".pack") + ": joined\n"
+// harmless. What was written since is noted as it was.
+func (r *Repository) replace(ctx context.Context, q Consolidation, joined string, old []string) error {
+	unlock, err := q.Lock(ctx, "commit")
+	if err != nil {
+		return err
 	}
-	if err := os.WriteFile(state+packsSuffix, []byte(note), 0o600); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot write %q", state+packsSuffix)
+	defer unlock()
+	noted, err := os.ReadFile(q.State + packsSuffix)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot read %q", q.State+packsSuffix)
+	}
+	note := r.packPath(joined, ".pack") + ": joined\n"
+	for line := range strings.Lines(string(noted)) {
+		path, _, _ := strings.Cut(line, ".pack:")
+		if name := filepath.Base(path); name != joined && !slices.Contains(old, name) {
+			note += line
+		}
+	}
+	// In place: a git that is already under way appends to this very file.
+	if err := os.WriteFile(q.State+packsSuffix, []byte(note), 0o600); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot write %q", q.State+packsSuffix)
 	}
 	for _, name := range old {
-		if slices.Contains(joined, name) {
+		if name == joined {
 			continue
 		}
 		// The index first, as git does: a pack without one is not used, an

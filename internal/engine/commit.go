@@ -11,6 +11,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
@@ -23,17 +24,45 @@ type commitOptions struct {
 // after the commits that the agent made itself. It completes iteration and
 // reports whether there was a commit.
 func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iteration, options commitOptions) (bool, []string, error) {
+	committed, packing, notes, err := e.commitLocked(ctx, p, iteration, options)
+	if err != nil || packing == branch.PackingNone {
+		return committed, notes, err
+	}
+	// Housekeeping of the object store; a failure costs space, not work.
+	if err := e.lookAfterPacks(ctx, p, packing); err != nil {
+		notes = append(notes, "could not pack the branch's objects: "+err.Error())
+	}
+	return committed, notes, nil
+}
+
+// lookAfterPacks lets the keeper join the small packs that commits leave,
+// while nobody waits. Where it does not keep up, or does not run, it is done
+// here: more packs than git likes would cost everybody.
+func (e *Engine) lookAfterPacks(ctx context.Context, p *place, packing branch.Packing) error {
+	if packing == branch.PackingOverdue {
+		return p.repo.Consolidate(ctx, branch.Consolidation{State: p.deltaFile(), Lock: e.Store.LocksOf(p.record.ID)})
+	}
+	stream, err := p.dial(ctx)
+	if err != nil {
+		return nil // not running
+	}
+	defer stream.Close()
+	return wire.WriteJSON(stream, wire.KindRequest, wire.Request{Version: wire.Version, Op: keeper.OpPack})
+}
+
+func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.Iteration, options commitOptions) (bool, branch.Packing, []string, error) {
+	const none = branch.PackingNone
 	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
 	if err != nil {
-		return false, nil, err
+		return false, none, nil, err
 	}
 	defer unlock()
 	fresh, err := e.Store.Sandbox(p.record.ID)
 	if errors.Is(err, os.ErrNotExist) {
-		return false, nil, fault.New(fault.NotFound, "sandbox %q was deleted while the command ran", p.record.Name)
+		return false, none, nil, fault.New(fault.NotFound, "sandbox %q was deleted while the command ran", p.record.Name)
 	}
 	if err != nil {
-		return false, nil, err
+		return false, none, nil, err
 	}
 	*p.record = *fresh
 	if iteration.Number == 0 {
@@ -48,16 +77,16 @@ func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iterat
 	request.Trailers = trailers(p.record.Name, iteration)
 	result, err := p.repo.Import(ctx, request)
 	if err != nil {
-		return false, notes, fault.Wrap("", err, "cannot commit what sandbox %q holds", p.record.Name)
+		return false, none, notes, fault.Wrap("", err, "cannot commit what sandbox %q holds", p.record.Name)
 	}
 	notes = append(notes, result.Notes...)
 	if !result.Written {
-		return false, notes, nil
+		return false, none, notes, nil
 	}
 	iteration.Commit, iteration.Changed, iteration.Notes = result.Commit, result.Changed, notes
 	iteration.Message = request.Subject
 	if err := e.Store.AppendIteration(p.record.ID, iteration); err != nil {
-		return true, notes, err
+		return true, none, notes, err
 	}
 	e.emit(p, event(sandbox.EventIteration, iteration.Cycle, "number", itoa(iteration.Number), "commit", iteration.Commit,
 		"message", iteration.Message, "changed", itoa(iteration.Changed)))
@@ -69,15 +98,9 @@ func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iterat
 			r.InnerHead = agent.Head
 		}
 	}); err != nil {
-		return true, notes, err
+		return true, none, notes, err
 	}
-	if result.Consolidate {
-		// Housekeeping of the object store; a failure costs space, not work.
-		if err := p.repo.Consolidate(ctx, p.deltaFile()); err != nil {
-			notes = append(notes, "could not pack the branch's objects: "+err.Error())
-		}
-	}
-	return true, notes, nil
+	return true, result.Packing, notes, nil
 }
 
 func (e *Engine) importRequest(p *place) branch.ImportRequest {

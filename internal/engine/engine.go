@@ -19,6 +19,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
@@ -149,7 +150,7 @@ func (p *place) path(parts ...string) string {
 }
 
 // deltaFile remembers what the branch holds against its base.
-func (p *place) deltaFile() string { return p.path("delta") }
+func (p *place) deltaFile() string { return p.path(keeper.DeltaFile) }
 
 // settings loads the configuration that counts: the one in the human's
 // checkout, and the human's own.

@@ -69,6 +69,7 @@ type keeper struct {
 	store  *store.Store
 	link   *wire.Link
 	net    *network
+	packs  packs
 
 	mu    sync.Mutex // guards lease
 	lease *sandbox.Lease
@@ -274,6 +275,7 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 		}
 		break
 	}
+	k.packs.close()
 	return errors.Join(problem, k.net.save(), listener.Close(), k.link.Close())
 }
 
@@ -342,6 +344,9 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 		err = k.stop(context.WithoutCancel(ctx), request.Grace)
 	case OpPolicy:
 		err = k.net.reload()
+	case OpPack:
+		k.pack(context.WithoutCancel(ctx))
+		return
 	case OpNetwork:
 		err = k.net.save()
 	case OpFollow:
@@ -361,6 +366,7 @@ func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 	k.mu.Lock()
 	k.lease.State = sandbox.LeaseReleased // so that the guest's end is no surprise
 	k.mu.Unlock()
+	k.packs.close()
 	orderly := false
 	if stream, err := k.link.Open(); err == nil {
 		orderly = wire.Shutdown(ctx, stream, grace) == nil

@@ -21,6 +21,7 @@
 package store
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -93,6 +94,11 @@ func (s *Store) SandboxDir(id string) string {
 
 // TrustFile holds what the human trusted.
 func (s *Store) TrustFile() string { return filepath.Join(s.Root, "trust.json") }
+
+// LocksOf gives Lock for one sandbox.
+func (s *Store) LocksOf(id string) func(ctx context.Context, name string) (unlock func(), err error) {
+	return func(ctx context.Context, name string) (func(), error) { return s.Lock(ctx, id, name) }
+}
 
 // Claim reserves name within the repository for a new sandbox and returns the
 // new sandbox's id. It fails with fault.AlreadyExists when the name is taken;
