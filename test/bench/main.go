@@ -19,7 +19,7 @@ import (
 func main() {
 	program := flag.String("litterbox", "bin/litterbox", "the program to measure")
 	rounds := flag.Int("rounds", 20, "repetitions of each measurement; the median counts")
-	sizes := flag.String("files", "100,15000", "sizes of the repositories, in files")
+	sizes := flag.String("files", "100,15000,100000", "sizes of the repositories, in files")
 	flag.Parse()
 	if err := run(*program, *rounds, strings.Split(*sizes, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -32,6 +32,7 @@ type bench struct {
 	dir       string
 	rounds    int
 	env       []string
+	smallest  map[string]timing // what was measured in the first repository
 }
 
 func run(program string, rounds int, sizes []string) error {
@@ -43,7 +44,7 @@ func run(program string, rounds int, sizes []string) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{litterbox: program, dir: dir, rounds: rounds, env: append(os.Environ(),
+	b := &bench{litterbox: program, dir: dir, rounds: rounds, smallest: map[string]timing{}, env: append(os.Environ(),
 		"HOME="+dir, "XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
 		"GIT_CONFIG_GLOBAL="+filepath.Join(dir, "gitconfig"))}
 	config := "[user]\n\tname = Bench\n\temail = bench@example.com\n[init]\n\tdefaultBranch = main\n"
@@ -66,30 +67,59 @@ func run(program string, rounds int, sizes []string) error {
 	return os.RemoveAll(dir)
 }
 
-// row prints one line of the table.
-func row(what string, here time.Duration, beside string, other time.Duration) {
-	ratio, name := "", "–"
-	if other > 0 {
-		ratio = fmt.Sprintf("%.2f ×", float64(here)/float64(other))
-		name = fmt.Sprintf("%s %s", beside, round(other))
-	}
-	fmt.Printf("| %s | %s | %s | %s |\n", what, round(here), name, ratio)
+// timing is what one step took.
+type timing struct{ median, best time.Duration }
+
+func (t timing) String() string {
+	return fmt.Sprintf("%s (best %s)", milliseconds(t.median), milliseconds(t.best))
 }
 
-func round(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+}
 
-// median runs step rounds times and returns the median of its durations.
-func (b *bench) median(step func(i int) error) (time.Duration, error) {
-	var all []time.Duration
-	for i := range b.rounds {
-		start := time.Now()
-		if err := step(i); err != nil {
-			return 0, err
-		}
-		all = append(all, time.Since(start))
+// row prints one line of the table.
+func row(what string, here timing, beside string, other timing) {
+	ratio, name := "", "–"
+	if other.median > 0 {
+		ratio = fmt.Sprintf("%.2f ×", float64(here.median)/float64(other.median))
+		name = fmt.Sprintf("%s %s", beside, other)
 	}
-	slices.Sort(all)
-	return all[len(all)/2], nil
+	fmt.Printf("| %s | %s | %s | %s |\n", what, here, name, ratio)
+}
+
+// compare adds the line that says whether the size of the repository matters.
+func (b *bench) compare(what, size string, here timing) {
+	small, known := b.smallest[what]
+	if !known {
+		b.smallest[what] = here
+		return
+	}
+	row(what+", "+size, here, "the same in the first repository", small)
+}
+
+// step is one of several things that are measured side by side.
+type step func(i int) error
+
+// measure runs every step rounds times, in turn, so that whatever else the
+// machine does meanwhile meets them alike.
+func (b *bench) measure(steps ...step) ([]timing, error) {
+	all := make([][]time.Duration, len(steps))
+	for i := range b.rounds {
+		for n, step := range steps {
+			start := time.Now()
+			if err := step(i); err != nil {
+				return nil, err
+			}
+			all[n] = append(all[n], time.Since(start))
+		}
+	}
+	timings := make([]timing, len(steps))
+	for n := range all {
+		slices.Sort(all[n])
+		timings[n] = timing{median: all[n][len(all[n])/2], best: all[n][0]}
+	}
+	return timings, nil
 }
 
 func (b *bench) command(dir string, argv ...string) error {
@@ -112,12 +142,13 @@ func (b *bench) version() error {
 	if err := b.command(b.dir, "go", "build", "-o", hello, source); err != nil {
 		return err
 	}
-	other, err := b.median(func(int) error { return b.command(b.dir, hello) })
-	if err != nil {
-		return err
+	timings, err := b.measure(
+		func(int) error { return b.command(b.dir, b.litterbox, "version") },
+		func(int) error { return b.command(b.dir, hello) },
+	)
+	if err == nil {
+		row("`litterbox version`", timings[0], "hello world in Go", timings[1])
 	}
-	here, err := b.median(func(int) error { return b.command(b.dir, b.litterbox, "version") })
-	row("`litterbox version`", here, "hello world in Go", other)
 	return err
 }
 
@@ -153,39 +184,12 @@ func (b *bench) repository(count int) error {
 	size := fmt.Sprintf("%d files", count)
 	litterbox := func(args ...string) error { return b.command(repo, append([]string{b.litterbox}, args...)...) }
 
-	// First checkout of the tree, once: afterwards it is cached.
-	start := time.Now()
-	if err := litterbox("create", "first"); err != nil {
+	if err := b.checkouts(repo, size, litterbox); err != nil {
 		return err
 	}
-	checkout := time.Since(start)
-	start = time.Now()
-	if err := b.command(repo, "git", "worktree", "add", "-q", filepath.Join(b.dir, "tree"+size), "-b", "beside"); err != nil {
+	if err := b.commands(repo, size, litterbox); err != nil {
 		return err
 	}
-	row("create with the first checkout, "+size, checkout, "git worktree add", time.Since(start))
-
-	var bwrap time.Duration
-	if _, err := exec.LookPath("bwrap"); err == nil {
-		if bwrap, err = b.median(func(int) error {
-			return b.command(repo, "bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true")
-		}); err != nil {
-			return err
-		}
-	}
-	here, err := b.median(func(i int) error { return litterbox("run", fmt.Sprintf("s%d", i), "--", "true") })
-	if err != nil {
-		return err
-	}
-	row("create, first command and its commit, "+size, here, "bwrap", bwrap)
-	if here, err = b.median(func(int) error { return litterbox("exec", "first", "--no-commit", "--", "true") }); err != nil {
-		return err
-	}
-	row("exec without commit, "+size, here, "bwrap", bwrap)
-	if here, err = b.median(func(int) error { return litterbox("exec", "first", "--", "true") }); err != nil {
-		return err
-	}
-	row("exec with commit, "+size, here, "bwrap", bwrap)
 	if err := b.tenFiles(repo, size, litterbox); err != nil {
 		return err
 	}
@@ -199,51 +203,70 @@ func (b *bench) repository(count int) error {
 	return litterbox(names...)
 }
 
-// tenFiles changes ten files and commits: inside with exec, and beside it in
-// a worktree with git add and git commit.
-func (b *bench) tenFiles(repo, size string, litterbox func(...string) error) error {
-	script := "for i in 0 1 2 3 4 5 6 7 8 9; do echo change >> dir0/file$i.txt; done"
-	here, err := b.median(func(int) error { return litterbox("exec", "first", "--", "sh", "-c", script) })
+// checkouts measures what happens once for each tree; afterwards it is cached.
+func (b *bench) checkouts(repo, size string, litterbox func(...string) error) error {
+	once := func(do func() error) (timing, error) {
+		start := time.Now()
+		err := do()
+		return timing{median: time.Since(start), best: time.Since(start)}, err
+	}
+	here, err := once(func() error { return litterbox("create", "first") })
 	if err != nil {
 		return err
 	}
-	tree := filepath.Join(b.dir, "tree"+size)
-	other, err := b.median(func(int) error {
-		return b.command(tree, "sh", "-c", script+"; git add -A && git commit -qm change")
+	beside, err := once(func() error {
+		return b.command(repo, "git", "worktree", "add", "-q", b.tree(size), "-b", "beside")
 	})
-	row("change ten files and commit, "+size, here, "git add, git commit", other)
+	row("create with the first checkout, "+size, here, "git worktree add", beside)
 	return err
 }
 
-// memory prints the proportional set size of the idle sandbox "first".
-func (b *bench) memory(size string) error {
-	entries, err := os.ReadDir("/proc")
+func (b *bench) tree(size string) string { return filepath.Join(b.dir, "tree"+size) }
+
+// commands measures a sandbox from nothing to its first commit, and commands
+// in one that runs.
+func (b *bench) commands(repo, size string, litterbox func(...string) error) error {
+	steps := []step{
+		func(i int) error { return litterbox("run", fmt.Sprintf("s%d", i), "--", "true") },
+		func(int) error { return litterbox("exec", "first", "--no-commit", "--", "true") },
+		func(int) error { return litterbox("exec", "first", "--", "true") },
+	}
+	_, err := exec.LookPath("bwrap")
+	if err == nil {
+		steps = append(steps, func(int) error {
+			return b.command(repo, "bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true")
+		})
+	}
+	timings, err := b.measure(steps...)
 	if err != nil {
 		return err
 	}
-	var total, processes int
-	for _, entry := range entries {
-		comm, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
-		if err != nil || !bytes.HasPrefix(comm, []byte("litterbox-guest\x00")) {
-			continue
-		}
-		rollup, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "smaps_rollup"))
-		if err != nil {
-			continue // not ours to read
-		}
-		for line := range strings.Lines(string(rollup)) {
-			if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "Pss:" {
-				kib, err := strconv.Atoi(fields[1])
-				if err != nil {
-					return err
-				}
-				total += kib
-				processes++
-			}
-		}
+	var bwrap timing
+	if len(timings) > 3 {
+		bwrap = timings[3]
 	}
-	sandboxes := b.rounds + 1
-	fmt.Printf("| memory of an idle sandbox (PSS of %d processes over %d sandboxes), %s | %.1f MB | – | |\n",
-		processes, sandboxes, size, float64(total)/1024/float64(sandboxes))
+	for n, what := range []string{"create, first command and its commit", "exec without commit", "exec with commit"} {
+		row(what+", "+size, timings[n], "bwrap", bwrap)
+		b.compare(what, size, timings[n])
+	}
+	return nil
+}
+
+// tenFiles changes ten files and commits: inside with exec, and beside it in
+// a worktree with git add and git commit.
+func (b *bench) tenFiles(repo, size string, litterbox func(...string) error) error {
+	const what = "change ten files and commit"
+	script := "for i in 0 1 2 3 4 5 6 7 8 9; do echo change >> dir0/file$i.txt; done"
+	timings, err := b.measure(
+		func(int) error { return litterbox("exec", "first", "--", "sh", "-c", script) },
+		func(int) error {
+			return b.command(b.tree(size), "sh", "-c", script+"; git add -A && git commit -qm change")
+		},
+	)
+	if err != nil {
+		return err
+	}
+	row(what+", "+size, timings[0], "git add, git commit", timings[1])
+	b.compare(what, size, timings[0])
 	return nil
 }
