@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -190,8 +192,12 @@ func (r *Repository) Dirty(ctx context.Context) (bool, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	c := r.checkout("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=dirty")
-	// Whoever asks has more urgent work for the processors.
-	c.idle, c.config = true, append(c.config, "core.preloadIndex=false")
+	// Whoever asks has more urgent work for the processors, so it has one thread;
+	// in a large repository it shall not even compete for that.
+	c.config = append(c.config, "core.preloadIndex=false")
+	if info, err := os.Stat(filepath.Join(r.GitDir, "index")); err == nil && info.Size() > largeIndex {
+		c.idle = true
+	}
 	seen := &firstByte{stop: stop}
 	c.stdout = seen
 	_, err := c.output(ctx)
@@ -250,6 +256,9 @@ func (r *Repository) Ignored(ctx context.Context, paths []string) (map[string]bo
 	}
 	return ignored, nil
 }
+
+// largeIndex is the size of an index, in bytes, of about ten thousand files.
+const largeIndex = 1 << 20
 
 // firstByte ends its producer as soon as anything arrives.
 type firstByte struct {

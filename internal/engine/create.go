@@ -219,7 +219,7 @@ func (e *Engine) lookForChanges(ctx context.Context, p *place) func() string {
 
 // dirtyPatience is how long git status may take before creation, when it is
 // finished, no longer waits for it.
-const dirtyPatience = 25 * time.Millisecond
+const dirtyPatience = 12 * time.Millisecond
 
 func (e *Engine) upperOwner(p *place) branch.Owner {
 	own := p.driver.Ownership(p.record.ID)

@@ -102,27 +102,29 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 // with a stream to a sandbox that runs. On an error the cycle, if there is one
 // already, is to be ended by endCycle.
 func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, message string, degraded bool) (*sandbox.Cycle, wire.Stream, error) {
-	holder, err := process.Identify(os.Getpid())
+	type dialled struct {
+		stream wire.Stream
+		err    error
+	}
+	answer := make(chan dialled, 1)
+	go func() {
+		stream, err := p.dial(ctx)
+		answer <- dialled{stream, err}
+	}()
+	cycle, err := e.recordCycle(p, kind, command, message)
+	got := <-answer
+	var stream wire.Stream
+	if got.err == nil {
+		stream = got.stream
+	} else if err == nil {
+		cycle.State = sandbox.Leasing
+		err = e.Store.SaveCycle(p.record.ID, cycle)
+	}
 	if err != nil {
-		return nil, nil, fault.Wrap(fault.Internal, err, "cannot identify this process")
-	}
-	policy, err := p.policy()
-	if err != nil {
-		return nil, nil, err
-	}
-	now := time.Now()
-	cycle := &sandbox.Cycle{LeaseID: p.record.ID, Policy: policy.Revision, Kind: kind, Command: command, Message: message,
-		State: sandbox.Leasing, RequestedAt: now, StartedAt: now, Holder: holder}
-	// Nearly always it runs, and leasing is over before it could be written.
-	stream, err := p.dial(ctx)
-	if err == nil {
-		cycle.State = sandbox.Executing
-	}
-	if err := e.Store.BeginCycle(p.record.ID, cycle); err != nil {
 		if stream != nil {
 			err = errors.Join(err, stream.Close())
 		}
-		return nil, nil, err
+		return cycle, nil, err
 	}
 	leasing := event(sandbox.EventCycleLeasing, cycle.ID, "kind", kind, "command", command)
 	if stream != nil {
@@ -137,6 +139,27 @@ func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, messag
 		return cycle, nil, errors.Join(err, stream.Close())
 	}
 	return cycle, stream, nil
+}
+
+// recordCycle writes a new cycle down as executing: nearly always the sandbox
+// runs, and leasing is over before it could be written. On an error there is
+// no cycle.
+func (e *Engine) recordCycle(p *place, kind, command, message string) (*sandbox.Cycle, error) {
+	holder, err := process.Identify(os.Getpid())
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "cannot identify this process")
+	}
+	policy, err := p.policy()
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	cycle := &sandbox.Cycle{LeaseID: p.record.ID, Policy: policy.Revision, Kind: kind, Command: command, Message: message,
+		State: sandbox.Executing, RequestedAt: now, StartedAt: now, Holder: holder}
+	if err := e.Store.BeginCycle(p.record.ID, cycle); err != nil {
+		return nil, err
+	}
+	return cycle, nil
 }
 
 func (e *Engine) endCycle(p *place, cycle *sandbox.Cycle, exit wire.Exit, problem error) error {

@@ -27,6 +27,7 @@ type guest struct {
 	spawner  *spawner
 	idle     idle
 
+	prepared chan struct{} // closed when commands can run; then the fields above are set
 	stopOnce sync.Once
 	stop     chan struct{} // closed when the guest shall end
 }
@@ -46,8 +47,28 @@ func Run(config Config) error {
 	}
 	keepDescriptors()
 	outlive()
-	g := &guest{Config: config, started: time.Now(), children: newChildren(), stop: make(chan struct{})}
+	g := &guest{Config: config, started: time.Now(), children: newChildren(),
+		prepared: make(chan struct{}), stop: make(chan struct{})}
 	go g.children.reapForever()
+	// The handshake with the keeper, which may wait already, needs nothing of
+	// what follows; its first request does (handle).
+	ended := make(chan error, 1)
+	go func() { ended <- g.accept() }()
+	if err := g.setUp(); err != nil {
+		return err
+	}
+	if config.Ready != nil {
+		_, err := config.Ready.Write([]byte{1})
+		if err := errors.Join(err, config.Ready.Close()); err != nil {
+			return fault.Wrap(fault.Internal, err, "cannot tell that the guest serves")
+		}
+	}
+	return <-ended
+}
+
+// setUp makes the guest ready to run commands.
+func (g *guest) setUp() error {
+	config := g.Config
 
 	spawner, listener, err := newSpawner(g.children, config.Notify)
 	if err != nil {
@@ -69,13 +90,8 @@ func Run(config Config) error {
 			return fault.Wrap(fault.Unavailable, err, "cannot serve the sandbox's connections")
 		}
 	}
-	if config.Ready != nil {
-		_, err := config.Ready.Write([]byte{1})
-		if err := errors.Join(err, config.Ready.Close()); err != nil {
-			return fault.Wrap(fault.Internal, err, "cannot tell that the guest serves")
-		}
-	}
-	return g.accept()
+	close(g.prepared)
+	return nil
 }
 
 // keepDescriptors keeps what the guest inherited from its children: Go marks
@@ -105,7 +121,7 @@ func (g *guest) accept() error {
 			places <- struct{}{}
 			serving.Go(func() {
 				defer func() { <-places }()
-				if g.egress != nil && g.isEgress(conn) {
+				if g.Network && g.isEgress(conn) {
 					return
 				}
 				// What goes wrong on a connection is its keeper's to report.
@@ -138,6 +154,7 @@ func (g *guest) isEgress(conn net.Conn) bool {
 	if _, err := io.ReadFull(unixConn, hello); err != nil {
 		return true
 	}
+	<-g.prepared
 	g.egress.attach(unixConn)
 	return true
 }

@@ -25,6 +25,7 @@ type exchange struct {
 
 // handle answers one stream: a request, and whatever belongs to it.
 func (g *guest) handle(stream wire.Stream) {
+	<-g.prepared
 	g.idle.begin()
 	defer g.idle.end()
 	x := &exchange{stream: stream, in: wire.NewReader(stream), out: wire.NewWriter(stream)}

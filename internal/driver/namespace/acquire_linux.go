@@ -124,7 +124,7 @@ func start(ctx context.Context, config stage.Config, listener *os.File, connecte
 	var child *os.Process
 	begin := func() (int, error) {
 		child, err = os.StartProcess("/proc/self/exe", []string{"litterbox-guest", verb}, &os.ProcAttr{
-			Dir: dir, Env: []string{}, Sys: attr, Files: []*os.File{null, null, null, input, listener, statusWriter},
+			Dir: dir, Env: []string{"GOMAXPROCS=1"}, Sys: attr, Files: []*os.File{null, null, null, input, listener, statusWriter},
 		})
 		statusWriter.Close() // the child has its own; ours would hide its end
 		if err != nil {
