@@ -296,3 +296,35 @@ func TestSHA256RepositoriesWork(t *testing.T) {
 		t.Fatalf("%+v, want %s", got, want)
 	}
 }
+
+// The state directory may lie on another file system than the repository.
+func TestHistoryOnAnotherFileSystem(t *testing.T) {
+	dir := repository(t)
+	other, err := os.MkdirTemp("/dev/shm", "litterbox-test-")
+	if err != nil {
+		t.Skip("no other file system to write to: ", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(other) })
+	var here, there syscall.Stat_t
+	if err := errors.Join(syscall.Stat(dir, &here), syscall.Stat(other, &there)); err != nil || here.Dev == there.Dev {
+		t.Skip("/dev/shm is no other file system: ", err)
+	}
+	// Characters that separate and quote.
+	odd := filepath.Join(filepath.Dir(dir), `odd: "quoted" \back`)
+	if err := os.Rename(dir, odd); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, odd)
+	cache := branch.Cache{Dir: filepath.Join(other, "cache")}
+	layers, _, err := cache.Layers(t.Context(), r, r.Head, r.HeadTree, branch.Owner{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(cache.Dir, "packs/*/*.odb")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	packs, err := filepath.Glob(filepath.Join(layers[len(layers)-1], ".git/objects/pack/*.pack"))
+	if err != nil || len(packs) != 1 {
+		t.Fatalf("packs %q, %v", packs, err)
+	}
+}

@@ -34,7 +34,7 @@ func (s *scan) regular(ctx context.Context, upper root, path string, dir *direct
 	if before.Mode&unix.S_IFMT != unix.S_IFREG {
 		return file{}, errStays{"it changes while it is read"}
 	}
-	if _, err := overlayAttributes(f); err != nil {
+	if _, err := s.overlayAttributes(f); err != nil {
 		return file{}, err
 	}
 	if before.Size > s.limits.FileSize {

@@ -55,7 +55,7 @@ func (i *importer) edits() ([]edit, error) {
 // expand adds the layers' paths that are at or below a path of set and were
 // not covered by other.
 func (i *importer) expand(candidates, set, other map[string]struct{}) error {
-	s := &scan{source: i.q.Source}
+	s := &scan{source: i.q.Source, format: i.r.ObjectFormat}
 	for path := range set {
 		if covered(other, path) {
 			continue

@@ -137,9 +137,18 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 		}
 	}
 	k := j.r.git("pack-objects", "--revs", "--delta-base-offset", "--non-empty", "-q", filepath.Join(dir, "pack"))
+	// git writes a pack beside its objects first and renames it, which does not
+	// work from one file system to another.
+	odb := dir + ".odb"
+	k.env = []string{
+		"GIT_OBJECT_DIRECTORY=" + odb, "GIT_PROGRESS_DELAY=0",
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoteConfig(filepath.Join(j.r.CommonDir, "objects")),
+	}
+	if err := makeDir(odb); err != nil {
+		return err
+	}
 	if j.progress != nil {
 		k.args = append(k.args[:len(k.args)-2], "--progress", filepath.Join(dir, "pack"))
-		k.env = []string{"GIT_PROGRESS_DELAY=0"}
 	}
 	// Signatures of the pack's own files never matter to a reader of this
 	// layer; without bitmaps of the host's packs the exact set is walked.
@@ -150,7 +159,7 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 		return fault.Wrap(fault.Unavailable, err, "cannot pack the history of %s", j.base)
 	}
 	made, err := filepath.Glob(filepath.Join(dir, "*.pack"))
-	if err != nil {
+	if err = errors.Join(err, os.RemoveAll(odb)); err != nil {
 		return err
 	}
 	for _, pack := range made {

@@ -27,6 +27,8 @@ const (
 	indexHeader   = 12
 	entryCtime    = 0
 	entryMtime    = 8
+	entryIno      = 20
+	entryMode     = 24
 	entryUID      = 28
 	entryGID      = 32
 	entrySize     = 36

@@ -100,7 +100,6 @@ func (x *parsedIndex) only(changes []treeDiff, format string) (body []byte, want
 
 // newEntry is the entry of a file that nobody has looked at yet.
 func newEntry(d treeDiff) []byte {
-	const entryMode = 24
 	entry := make([]byte, entryOid)
 	binary.BigEndian.PutUint32(entry[entryMode:], d.newMode)
 	oid, _ := hex.DecodeString(d.newOid) // hex by parseRaw's source; a wrong one git refuses

@@ -58,16 +58,6 @@ func isWhiteout(st *unix.Stat_t) bool {
 	return st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == 0
 }
 
-// layerKind is what the layers hold at a path.
-type layerKind int
-
-const (
-	layerNone layerKind = iota
-	layerFile           // a file or link
-	layerDir
-	layerGitlink // an empty directory: a tree has none, so it is a submodule
-)
-
 // layerStack looks paths up in the read-only layers. A set of layers is a
 // slice of their numbers, topmost first: those in which the parent is visible.
 type layerStack []root
@@ -118,6 +108,22 @@ func (l layerStack) lookup(set []int, path string) (layerKind, []int, error) {
 		return layerGitlink, dirs, nil
 	}
 	return layerDir, dirs, nil
+}
+
+// top finds the topmost thing at path, whose parent is a directory in each
+// layer of set; ok is false when there is none, or when it is hidden.
+func (l layerStack) top(set []int, path string) (layer int, st unix.Stat_t, ok bool, err error) {
+	for _, i := range set {
+		st, err := statAt(l[i].f, path)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return 0, st, false, fault.Wrap(fault.Internal, err, "cannot look up %q in a layer", path)
+		}
+		return i, st, !isWhiteout(&st), nil
+	}
+	return 0, st, false, nil
 }
 
 // list gives the names in a directory that is merged from set, whiteouts of
@@ -206,11 +212,14 @@ func overlayAttributes(f *os.File) (opaque bool, err error) {
 
 // expand lists the tracked paths of the layers at or below path.
 func (s *scan) expand(path string) ([]string, error) {
-	stack, err := openLayers(s.source.Layers)
+	stack, err := s.openBeneath()
 	if err != nil {
 		return nil, err
 	}
 	defer stack.close()
+	if s.copied != nil {
+		return stack.expand(nil, path, nil)
+	}
 	set := stack.all()
 	for i, part := 0, strings.Split(path, "/"); i < len(part)-1; i++ {
 		kind, dirs, err := stack.lookup(set, strings.Join(part[:i+1], "/"))

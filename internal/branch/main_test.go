@@ -44,7 +44,9 @@ func child(encoded string) error {
 	}
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr,redirect_dir=nofollow,metacopy=off",
 		strings.Join(s.Layers, ":"), s.Upper, s.Work)
-	if err := mountOverlay(s.Target, options); err != nil {
+	if len(s.Layers) == 0 { // a copy
+		s.Target = s.Upper
+	} else if err := mountOverlay(s.Target, options); err != nil {
 		return fmt.Errorf("mount: %w", err)
 	}
 	if err := os.Chdir(s.Target); err != nil {
@@ -167,6 +169,7 @@ type box struct {
 	layers []string
 	tree   branch.TreeLayer
 	git    string // the layer with .git
+	copied string // remembers what was copied to upper, in a box without layers
 	upper  string
 	work   string
 	target string
@@ -232,7 +235,7 @@ var someTime = time.Unix(1_700_000_000, 0).UTC()
 
 func (b *box) request() branch.ImportRequest {
 	return branch.ImportRequest{
-		Branch: b.name, Source: branch.Source{Upper: b.upper, Layers: b.layers}, State: b.state, Base: b.base,
+		Branch: b.name, Source: branch.Source{Upper: b.upper, Layers: b.layers, Copied: b.copied}, State: b.state, Base: b.base,
 		Author:  branch.Signature{Name: "Ada", Email: "ada@example.com", When: someTime},
 		Subject: "step", Body: "command", Trailers: []branch.Trailer{{Key: "Sandbox", Value: b.name}},
 	}

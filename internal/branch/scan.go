@@ -17,6 +17,9 @@ import (
 type Source struct {
 	Upper  string   // receives every change; a sandbox may write it while we read
 	Layers []string // read-only, topmost first; no sandbox can write them
+	// Copied is set where Upper holds the whole workspace and there are no
+	// layers: the file that remembers what was copied there ([Copy]).
+	Copied string
 }
 
 // Limits bound what one import reads. Zero fields mean the defaults.
@@ -74,6 +77,7 @@ type scan struct {
 	entries int
 	below   []string // sorted paths that are tracked beside the layers
 	result  present
+	copied  *listing // what was copied to the upper directory; nil above layers
 }
 
 // present is what a scan found.

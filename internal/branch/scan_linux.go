@@ -17,7 +17,7 @@ import (
 type walker struct {
 	*scan
 	upper  root
-	layers layerStack
+	layers beneath
 }
 
 // directory is one directory of the upper layer on the way down.
@@ -37,7 +37,7 @@ func (s *scan) walk(ctx context.Context) error {
 		return err
 	}
 	defer upper.f.Close()
-	layers, err := openLayers(s.source.Layers)
+	layers, err := s.openBeneath()
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *scan) walk(ctx context.Context) error {
 		return fault.Wrap(fault.Unavailable, err, "cannot open %q", s.source.Upper)
 	}
 	defer d.Close()
-	switch opaque, err := overlayAttributes(d); {
+	switch opaque, err := s.overlayAttributes(d); {
 	case err != nil:
 		return err
 	case opaque:
@@ -64,7 +64,36 @@ func (s *scan) walk(ctx context.Context) error {
 	if err := w.read(ctx, d, top); err != nil {
 		return err
 	}
+	if s.copied != nil {
+		for _, path := range s.copied.missing() {
+			if !covered(s.result.gone, path) {
+				s.result.gone[path] = struct{}{}
+			}
+		}
+	}
 	return w.release(top)
+}
+
+// openBeneath opens what the base has: layers, or what was copied.
+func (s *scan) openBeneath() (beneath, error) {
+	if s.source.Copied == "" {
+		return openLayers(s.source.Layers)
+	}
+	if s.copied != nil {
+		return s.copied, nil
+	}
+	copied, err := openListing(s.source.Copied, s.format)
+	s.copied = copied
+	return copied, err
+}
+
+// overlayAttributes reads what overlayfs noted on a file. In a copy such
+// attributes are the sandbox's own, and mean nothing.
+func (s *scan) overlayAttributes(f *os.File) (opaque bool, err error) {
+	if s.copied != nil {
+		return false, nil
+	}
+	return overlayAttributes(f)
 }
 
 // rules enters a directory: its ignore and attribute files, as the merged view
@@ -137,6 +166,11 @@ func (w *walker) read(ctx context.Context, f *os.File, d *directory) error {
 		if err := ctx.Err(); err != nil {
 			return fault.Wrap(fault.Canceled, err, "cannot go on reading")
 		}
+		path := join(d.path, name)
+		st, err := statAt(f, name)
+		if err == nil && w.unchanged(path, &st) {
+			continue
+		}
 		if w.entries++; w.entries > w.limits.Entries {
 			return fault.New(fault.Denied, "cannot read more than %d changed paths", w.limits.Entries).
 				WithHint("add what is generated to .gitignore")
@@ -144,8 +178,6 @@ func (w *walker) read(ctx context.Context, f *os.File, d *directory) error {
 		if d.path == "" && name == ".git" {
 			continue
 		}
-		path := join(d.path, name)
-		st, err := statAt(f, name)
 		if err != nil {
 			continue // vanished meanwhile
 		}
@@ -155,6 +187,9 @@ func (w *walker) read(ctx context.Context, f *os.File, d *directory) error {
 		}
 		if why := badPath(path, mode); why != "" {
 			w.result.notes.add("%q stays out: %s", path, why)
+			if w.copied != nil { // if the base has it, nobody takes it away
+				w.copied.meetBelow(path)
+			}
 			continue
 		}
 		if err := w.entry(ctx, f, d, name, path, &st); err != nil {
@@ -162,6 +197,23 @@ func (w *walker) read(ctx context.Context, f *os.File, d *directory) error {
 		}
 	}
 	return nil
+}
+
+// unchanged tells whether something is still as it was copied.
+func (w *walker) unchanged(path string, st *unix.Stat_t) bool {
+	if w.copied == nil {
+		return false
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG, unix.S_IFLNK:
+		w.copied.meet(path)
+		return w.copied.unchanged(path, w.fileOf(st))
+	case unix.S_IFDIR:
+		if f, ok := w.copied.files[path]; ok && f.mode == modeGitlink {
+			w.copied.meet(path)
+		}
+	}
+	return false
 }
 
 // entry decides about one name.
@@ -265,10 +317,13 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 		}
 		w.result.notes.add("%q stays as last committed: %s", path, stays.why)
 		w.keepBelow(path)
+		if w.copied != nil {
+			w.copied.meetBelow(path)
+		}
 		return nil
 	}
 	defer f.Close()
-	opaque, err := overlayAttributes(f)
+	opaque, err := w.overlayAttributes(f)
 	if err != nil {
 		return err
 	}
@@ -371,7 +426,7 @@ func (w *walker) look(d *directory, path string) (layerKind, bool, error) {
 			return layerNone, false, err
 		}
 		if f, err := w.upper.open(dir, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
-			opaque, err := overlayAttributes(f)
+			opaque, err := w.overlayAttributes(f)
 			_ = f.Close()
 			if err != nil {
 				return layerNone, false, err

@@ -33,6 +33,11 @@ type Driver interface {
 	// asked before layers and the upper directory are made.
 	Ownership(sandboxID string) Ownership
 
+	// Carriage says how workspaces whose files lie below dir can be carried
+	// here and, where not by an overlay, why. It may try, and remember below
+	// dir what it found; asked once for each sandbox, when it is created.
+	Carriage(ctx context.Context, dir string) (how sandbox.Carriage, why string)
+
 	// Acquire makes a place for spec and returns once its guest answers. On
 	// error nothing is left behind. Calling it again for a sandbox whose
 	// place still runs fails with ErrLeaseUnavailable.
@@ -129,10 +134,11 @@ type Ownership struct {
 }
 
 // Workspace is the project's tree: read-only layers, topmost first, and the
-// directory that receives every change.
+// directory that receives every change. Without layers that directory exists
+// and holds everything (sandbox.CarriageCopy).
 type Workspace struct {
 	Path   string   // where it stands inside: its original host path
-	Layers []string // read-only, topmost first
+	Layers []string // read-only, topmost first; none for a copy
 	Upper  string   // receives changes; readable by the host afterwards
 	Work   string   // scratch of the overlay, same file system as Upper
 }

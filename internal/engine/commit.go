@@ -107,7 +107,7 @@ func (e *Engine) importRequest(p *place) branch.ImportRequest {
 	request := branch.ImportRequest{
 		Branch: p.record.Branch, State: p.deltaFile(), Base: p.record.Base, Last: p.record.Last,
 		Author: branch.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
-		Source: branch.Source{Upper: p.path("upper"), Layers: p.record.Layers},
+		Source: p.source(),
 		Strict: e.Store.Strict,
 	}
 	return request

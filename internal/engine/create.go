@@ -70,6 +70,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 	if record.Image, err = e.chooseBase(ctx, merged, repo.Top, d.Ownership(""), request.Pull); err != nil {
 		return Creation{}, err
 	}
+	notes = append(notes, e.carry(ctx, d, record)...)
 	if err := e.claim(ctx, record); err != nil {
 		return Creation{}, err
 	}

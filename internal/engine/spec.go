@@ -36,6 +36,12 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		return spec, err
 	}
 	spec.Workspace = driver.Workspace{Path: p.record.Repository, Layers: p.record.Layers, Upper: p.path("upper"), Work: p.path("work")}
+	if p.copied() {
+		if err := e.fill(ctx, p); err != nil {
+			return spec, err
+		}
+		spec.Workspace.Layers = nil
+	}
 	search := os.Getenv("PATH")
 	for _, mount := range e.mounts(p, spec.Home, search) {
 		spec.Mounts = append(spec.Mounts, driver.Mount{Source: mount.Path, Target: mount.Path})

@@ -132,7 +132,13 @@ func (l *Link) Wait() error {
 }
 
 // Close ends the link and every stream on it.
-func (l *Link) Close() error { return l.conn.Close() }
+func (l *Link) Close() error {
+	err := l.conn.Close()
+	if errors.Is(err, net.ErrClosed) { // the other end was faster
+		err = nil
+	}
+	return err
+}
 
 // Serve answers on conn as the guest, to the holder of one key only:
 // guestPrivate is an OpenSSH PEM, hostPublic an authorized_keys line. handle

@@ -35,6 +35,9 @@ type attack struct {
 	Name   string
 	Threat string // what goes wrong when it works
 
+	// Overlay says that it means nothing where a workspace is a copy.
+	Overlay bool
+
 	// Control does the same outside of any sandbox, and fails the test when
 	// it does not succeed there.
 	Control func(*world)

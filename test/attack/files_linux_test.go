@@ -167,7 +167,7 @@ func fileAttacks() []attack {
 			},
 		},
 		{
-			Name:   "plant overlay attributes",
+			Name: "plant overlay attributes", Overlay: true,
 			Threat: "redirect_dir and metacopy make the overlay, or the reader of the upper directory, look elsewhere",
 			Control: func(w *world) {
 				w.Put(filepath.Join(w.Canary, "dir"), "")

@@ -51,27 +51,39 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { run(t, testscript.Params{Dir: "testdata", Setup: setup}) }
+
+// Where no overlay can be mounted everything works the same, on copies. These
+// are the scripts about files and what becomes of them.
+func TestScriptsOnCopies(t *testing.T) {
+	var files []string
+	for _, name := range []string{
+		"bring", "commits", "copy", "create", "delta", "diff", "exec", "files", "inside", "merge", "milestone", "restart",
+	} {
+		files = append(files, filepath.Join("testdata", name+".txtar"))
+	}
+	run(t, testscript.Params{Files: files, Setup: func(env *testscript.Env) error {
+		env.Setenv("LITTERBOX_WORKSPACE", "copy")
+		return setup(env)
+	}})
+}
+
+func run(t *testing.T, p testscript.Params) {
 	missing := whyNoSandbox(t)
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
-		RequireExplicitExec: true,
-		RequireUniqueNames:  true,
-		// Its removal fails the test when a sandbox left something that the
-		// user cannot remove.
-		WorkdirRoot: t.TempDir(),
-		Setup:       setup,
-		Cmds:        commands(),
-		Condition: func(name string) (bool, error) {
-			switch name {
-			case "sandbox":
-				return missing == "", nil
-			case "root":
-				return os.Geteuid() == 0, nil
-			}
-			return false, fmt.Errorf("unknown condition %q", name)
-		},
-	})
+	p.RequireExplicitExec, p.RequireUniqueNames, p.Cmds = true, true, commands()
+	// Its removal fails the test when a sandbox left something that the user
+	// cannot remove.
+	p.WorkdirRoot = t.TempDir()
+	p.Condition = func(name string) (bool, error) {
+		switch name {
+		case "sandbox":
+			return missing == "", nil
+		case "root":
+			return os.Geteuid() == 0, nil
+		}
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	testscript.Run(t, p)
 }
 
 // whyNoSandbox says what this machine lacks for a sandbox; empty when nothing.

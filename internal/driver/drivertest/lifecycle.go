@@ -319,7 +319,10 @@ func failsWithoutATrace(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	layer := p.spec.Workspace.Layers[1]
+	layer := p.spec.Workspace.Upper
+	if layers := p.spec.Workspace.Layers; len(layers) > 0 {
+		layer = layers[1]
+	}
 	if err := os.Rename(layer, layer+".away"); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -104,10 +105,34 @@ func plan(env *Env, d driver.Driver, id string) (*place, error) {
 		GuestKey: keys.GuestPrivate, HostKey: keys.HostPublic,
 	}
 	p := &place{driver: d, spec: spec, keys: keys}
-	if _, err := os.Lstat(dir); err == nil {
-		return p, nil
+	how, _ := d.Carriage(context.Background(), env.Dir)
+	_, err = os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = furnish(dir, spec, own)
+		if err == nil && how == sandbox.CarriageCopy {
+			err = fill(spec.Workspace, own)
+		}
 	}
-	return p, furnish(dir, spec, own)
+	if how == sandbox.CarriageCopy {
+		p.spec.Workspace.Layers = nil
+	}
+	return p, err
+}
+
+// fill copies the layers into the upper directory, as the engine would.
+func fill(w driver.Workspace, own driver.Ownership) error {
+	for _, files := range []map[string]string{bottomLayer, topLayer} {
+		for name, content := range files {
+			path := filepath.Join(w.Upper, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return chown(w.Upper, own.UpperUID, own.UpperGID)
 }
 
 // The files that stand below the workspace, by layer.

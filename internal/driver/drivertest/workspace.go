@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,6 +29,11 @@ func workspace() []Check {
 			Name: "puts changes into the upper directory",
 			Why:  "the host commits what lies there, by reading it",
 			Run:  putsChangesIntoUpper,
+		},
+		{
+			Name: "shows a copy",
+			Why:  "where no layers can be mounted, the upper directory holds the whole workspace",
+			Run:  showsACopy,
 		},
 		{
 			Name: "keeps deletions",
@@ -73,7 +79,7 @@ func neverChangesALayer(ctx context.Context, env *Env) error {
 		if err := p.alter(ctx); err != nil {
 			return err
 		}
-		for i, want := range []map[string]string{topLayer, bottomLayer} {
+		for i, want := range []map[string]string{topLayer, bottomLayer}[:len(p.spec.Workspace.Layers)] {
 			got, err := contents(p.spec.Workspace.Layers[i])
 			if err != nil {
 				return err
@@ -115,11 +121,49 @@ func putsChangesIntoUpper(ctx context.Context, env *Env) error {
 				return wrong("%s holds %q in the upper directory (%v), want %q", name, got, err, want)
 			}
 		}
+		if len(p.spec.Workspace.Layers) == 0 {
+			return nil // a copy
+		}
 		if _, err := os.Lstat(filepath.Join(p.spec.Workspace.Upper, "dir", "bottom.txt")); err == nil {
 			return wrong("the upper directory holds a file that nobody changed")
 		}
 		return nil
 	})
+}
+
+func showsACopy(ctx context.Context, env *Env) error {
+	p, err := plan(env, env.Driver(), "copy")
+	if err != nil {
+		return err
+	}
+	p.spec.Workspace.Layers = nil
+	if err := fill(p.spec.Workspace, p.driver.Ownership("copy")); err != nil {
+		return err
+	}
+	if err := p.acquire(ctx); err != nil {
+		return err
+	}
+	return errors.Join(p.holdsCopy(ctx), p.end(ctx))
+}
+
+func (p *place) holdsCopy(ctx context.Context) error {
+	for name, content := range map[string]string{"both.txt": topLayer["both.txt"], "dir/bottom.txt": bottomLayer["dir/bottom.txt"]} {
+		if err := p.wants(ctx, inside(name), content); err != nil {
+			return err
+		}
+	}
+	if err := p.alter(ctx); err != nil {
+		return err
+	}
+	for name, content := range map[string]string{"changed.txt": "after\n", "dir/new.txt": "new, below\n", "dir/top.txt": "only top\n"} {
+		if err := p.wants(ctx, inside(name), content); err != nil {
+			return err
+		}
+	}
+	if content, err := p.read(ctx, inside("gone.txt")); err == nil {
+		return wrong("a removed file is still there: %q", content)
+	}
+	return nil
 }
 
 func keepsDeletions(ctx context.Context, env *Env) error {

@@ -28,6 +28,7 @@ const (
 	WritesIntoLayers         Defect = "writes into layers"
 	HidesChanges             Defect = "keeps changes elsewhere"
 	ForgetsDeletions         Defect = "forgets deletions"
+	NeedsLayers              Defect = "shows nothing without layers"
 	ChangesOwnership         Defect = "changes its mind about ownership"
 	StandsElsewhere          Defect = "runs commands elsewhere"
 	LeaksEnvironment         Defect = "leaks the host's environment"
@@ -53,7 +54,7 @@ func Defects() []Defect {
 		GreetsWithAnotherVersion, LosesExitCodes, LetsStrangersIn, AcquiresTwice, RemembersInMemory,
 		AttachesToNothing, FailsSecondDestroy, FailsOrderlyDestroy, LeavesProcesses, LeavesFailedPlaces, LeaksErrno,
 		RecoverEndsPlaces, MissesKilledGuest, LosesFilesInCrash, LeavesCanceledPlaces,
-		ReversesLayers, WritesIntoLayers, HidesChanges, ForgetsDeletions, ChangesOwnership,
+		ReversesLayers, WritesIntoLayers, HidesChanges, ForgetsDeletions, NeedsLayers, ChangesOwnership,
 		StandsElsewhere, LeaksEnvironment, ForgetsHome, RunsAsSomebodyElse, HasAnotherName, MountsWritable,
 		MixesPlaces, CarriesOneWire, PausesNothing, RevertsNothing, MeasuresNothing,
 		PretendsToPause, PretendsToRevert, PretendsToMeasure,

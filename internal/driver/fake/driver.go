@@ -41,6 +41,11 @@ func (d Driver) Ownership(string) driver.Ownership {
 	return own
 }
 
+// Carriage implements driver.Driver: layers are looked through by name.
+func (Driver) Carriage(context.Context, string) (sandbox.Carriage, string) {
+	return sandbox.CarriageOverlay, ""
+}
+
 // handle is what a lease keeps of a place.
 type handle struct {
 	Serial int `json:"serial"`

@@ -56,6 +56,7 @@ func caughtBy() map[fake.Defect]string {
 		fake.WritesIntoLayers:         "never changes a layer",
 		fake.HidesChanges:             "puts changes into the upper directory",
 		fake.ForgetsDeletions:         "keeps deletions",
+		fake.NeedsLayers:              "shows a copy",
 		fake.ChangesOwnership:         "answers ownership the same each time",
 		fake.StandsElsewhere:          "stands at the workspace",
 		fake.LeaksEnvironment:         "has the environment it was given",

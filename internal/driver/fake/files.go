@@ -68,7 +68,7 @@ func (p *place) readFile(path string) ([]byte, error) {
 		return read(filepath.Join(p.home(), name), missing)
 	}
 	name, ok := below(path, p.spec.Workspace.Path)
-	if !ok || p.isDeleted(name) {
+	if !ok || p.isDeleted(name) || p.driver.has(NeedsLayers) && len(p.spec.Workspace.Layers) == 0 {
 		return nil, missing
 	}
 	for _, at := range p.layered(name) {

@@ -113,7 +113,7 @@ func (p *place) waitWhilePaused() {
 
 // upper is where changes go.
 func (p *place) upper() string {
-	if p.driver.has(HidesChanges) {
+	if p.driver.has(HidesChanges) && len(p.spec.Workspace.Layers) > 0 {
 		return filepath.Join(p.spec.StateDir, "elsewhere")
 	}
 	return p.spec.Workspace.Upper

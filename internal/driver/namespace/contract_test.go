@@ -36,6 +36,15 @@ func TestMain(m *testing.M) {
 
 func TestContract(t *testing.T) { drivertest.RunTests(t, newEnv) }
 
+// Where no overlay can be mounted everything else is the same.
+func TestContractOfCopies(t *testing.T) {
+	drivertest.RunTests(t, func(t testing.TB) drivertest.Env {
+		env := newEnv(t)
+		env.Driver = func() driver.Driver { return namespace.Driver{Copy: true} }
+		return env
+	})
+}
+
 func BenchmarkContract(b *testing.B) { drivertest.RunBenchmarks(b, newEnv) }
 
 func newEnv(t testing.TB) drivertest.Env {

@@ -18,7 +18,11 @@ import (
 const Name = "namespace"
 
 // Driver implements driver.Driver. The zero value is ready.
-type Driver struct{}
+type Driver struct {
+	// Copy makes Carriage answer as if no overlay could be mounted, to try what
+	// happens then.
+	Copy bool
+}
 
 // Name implements driver.Driver.
 func (Driver) Name() string { return Name }

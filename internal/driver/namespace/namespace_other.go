@@ -8,6 +8,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 var errLinux = fault.Wrap("", driver.ErrUnsupported, "the namespace driver needs Linux").
@@ -35,6 +36,11 @@ func (Driver) Destroy(context.Context, driver.Lease, bool) error { return errLin
 
 // Ownership implements driver.Driver.
 func (Driver) Ownership(string) driver.Ownership { return driver.Ownership{UpperUID: -1, UpperGID: -1} }
+
+// Carriage implements driver.Driver; nothing can be acquired anyway.
+func (Driver) Carriage(context.Context, string) (sandbox.Carriage, string) {
+	return sandbox.CarriageOverlay, ""
+}
 
 // Probe says that Linux is missing.
 func (Driver) Probe(string) []Finding {

@@ -87,17 +87,19 @@ func prepare(spec driver.Spec, config stage.Config) error {
 	if config.Shift != 0 {
 		uid, gid = config.Shift, config.Shift
 	}
-	dirs := []struct {
+	type directory struct {
 		path string
 		mode fs.FileMode
 		own  bool
-	}{
+	}
+	dirs := []directory{
 		{config.Root, 0o755, false},
-		{spec.Workspace.Work, 0o755, false},
-		{spec.Workspace.Upper, 0o755, true},
 		{filepath.Join(spec.StateDir, "tmp"), 0o1777, true},
 		{filepath.Join(spec.StateDir, "var-tmp"), 0o1777, true},
 		{filepath.Join(spec.StateDir, "home"), 0o700, true},
+	}
+	if len(spec.Workspace.Layers) > 0 { // else it holds the workspace, and must exist
+		dirs = append(dirs, directory{spec.Workspace.Upper, 0o755, true}, directory{spec.Workspace.Work, 0o755, false})
 	}
 	for _, dir := range dirs {
 		err := os.Mkdir(dir.path, dir.mode.Perm())

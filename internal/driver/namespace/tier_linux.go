@@ -1,8 +1,10 @@
 package namespace
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -100,7 +102,7 @@ func requireFull() error {
 }
 
 // Probe tries what a sandbox needs, without leaving anything behind.
-func (Driver) Probe(stateDir string) []Finding {
+func (d Driver) Probe(stateDir string) []Finding {
 	major, minor := kernelVersion()
 	findings := []Finding{{
 		Name: "kernel", Needed: true, OK: major > 5 || major == 5 && minor >= 12,
@@ -135,16 +137,25 @@ func (Driver) Probe(stateDir string) []Finding {
 	}
 
 	state := Finding{Name: "state directory", Needed: true, OK: true, Found: stateDir}
-	var fs unix.Statfs_t
-	switch err := unix.Statfs(stateDir, &fs); {
-	case err != nil:
+	if err := unix.Access(stateDir, unix.W_OK|unix.X_OK); err != nil {
 		state.OK, state.Found, state.Mend = false, err.Error(), "export XDG_STATE_HOME=/a/writable/directory"
-	case fs.Type == unix.OVERLAYFS_SUPER_MAGIC, fs.Type == unix.NFS_SUPER_MAGIC:
-		state.OK = false
-		state.Found = fmt.Sprintf("%s lies on a file system that cannot carry an overlay's upper directory", stateDir)
-		state.Mend = "export XDG_STATE_HOME=/a/directory/on/ext4-xfs-or-btrfs"
 	}
-	return append(findings, state)
+	findings = append(findings, state)
+	if namespaces.OK && state.OK {
+		findings = append(findings, d.probeCarriage(stateDir))
+	}
+	return findings
+}
+
+// probeCarriage tries anew what Carriage may remember.
+func (d Driver) probeCarriage(stateDir string) Finding {
+	_ = os.Remove(filepath.Join(stateDir, trialRecord)) // not there: never tried
+	found := Finding{Name: "overlays", OK: true, Found: "sandboxes share files and write only changes"}
+	if how, why := d.Carriage(context.Background(), stateDir); how != sandbox.CarriageOverlay {
+		found.OK, found.Found = false, "every sandbox gets a copy of all files, which is slower and isolates alike: "+why
+		found.Mend = "export XDG_STATE_HOME=/a/directory/on/ext4-xfs-or-btrfs"
+	}
+	return found
 }
 
 // try starts a child with the namespaces of a sandbox; it does what verb says

@@ -192,6 +192,9 @@ func (a assembly) etc() error {
 	if a.config.Base != nil {
 		return a.baseEtc()
 	}
+	if len(a.config.Workspace.Layers) == 0 {
+		return a.plainEtc()
+	}
 	layer := filepath.Join(a.bench, "etc")
 	if err := os.Mkdir(layer, 0o755); err != nil {
 		return err
@@ -261,9 +264,13 @@ func (a assembly) mounts() error {
 }
 
 // workspace is an overlay: the project's files and its git directory as
-// read-only layers, and the sandbox's upper directory.
+// read-only layers, and the sandbox's upper directory. Or it is that directory,
+// where it holds everything.
 func (a assembly) workspace() error {
 	w := a.config.Workspace
+	if len(w.Layers) == 0 {
+		return a.writable(w.Upper, w.Path)
+	}
 	layers, err := a.layersOf(w.Layers, true, "workspace")
 	if err != nil {
 		return err

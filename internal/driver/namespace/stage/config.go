@@ -36,6 +36,8 @@ const (
 	VerbGuest    = "guest"
 	VerbNothing  = "nothing" // ends at once: the namespaces could be made
 	VerbNetwork  = "network" // sets up a network and ends: nftables is there
+	VerbOverlay  = "overlay" // mounts and uses an overlay in its working directory, and ends
+	VerbHold     = "hold"    // holds a user namespace until its standard input ends
 )
 
 // Config is everything a stage needs; it comes from the keeper, never from

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 
@@ -29,6 +30,11 @@ func run(verb string, status *os.File) error {
 		return nil
 	case VerbNetwork:
 		return network()
+	case VerbOverlay:
+		return tryOverlay()
+	case VerbHold:
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
 	}
 	if verb != VerbGuest {
 		// Before the configuration comes, which does not matter for it: what

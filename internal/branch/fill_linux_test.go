@@ -1,0 +1,111 @@
+package branch_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+)
+
+// newCopy makes a box that has no layers but a copy of all files.
+func newCopy(t testing.TB, cache branch.Cache, dir, name string) *box {
+	t.Helper()
+	b := newBoxOn(t, cache, dir, name)
+	b.copied = filepath.Join(filepath.Dir(b.state), "copied")
+	if err := b.copy().Make(t.Context(), branch.Owner{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.layers = nil
+	return b
+}
+
+func (b *box) copy() branch.Copy {
+	return branch.Copy{Layers: append(b.tree.Dirs(), b.git), Upper: b.upper, Base: b.copied, Format: b.r.ObjectFormat}
+}
+
+// A copy is what git checks out, with an index that git need not look twice
+// at, also where the tree is one layer over another.
+func TestCopyShowsTheTree(t *testing.T) {
+	dir := manyFiles(t)
+	cache := branch.Cache{Dir: filepath.Join(t.TempDir(), "cache")}
+	newCopy(t, cache, dir, "whole").shows()
+	sh(t, dir, "echo changed > d1/e1/f1; git rm -q -r tools d2/e2/f2; echo flat > tools; ln -sf d1 link; chmod +x d3/e0/f3")
+	sh(t, dir, "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),vendor/sub; mkdir -p vendor/sub; git add -A .; git commit -qm step")
+	b := newCopy(t, cache, dir, "delta")
+	if b.tree.Below == "" {
+		t.Fatal("no delta")
+	}
+	b.shows()
+	if got := b.importNow(); got.Changed != 0 || git(t, dir, "rev-parse", "HEAD^{tree}") != got.Tree {
+		t.Fatalf("%+v, want nothing changed", got)
+	}
+}
+
+// The tree that Import makes of a copy is the one that git makes of it,
+// whatever was done, iteration after iteration.
+func TestImportOfACopyMakesTheTreeGitMakes(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			b := newCopy(t, branch.Cache{Dir: filepath.Join(t.TempDir(), "cache")}, repository(t), "fix")
+			for round := range uint64(6) {
+				s := inside{Upper: b.upper, Seed: 1 + seed*100 + round, Script: gitTree}
+				want, listing, _ := strings.Cut(s.run(t), "\n")
+				result := b.importNow()
+				if result.Tree != want {
+					t.Fatalf("round %d: the trees differ (-git +import):\n%s\nnotes %q", round,
+						cmp.Diff(strings.Split(listing, "\n"), strings.Split(git(t, b.r.Top, "ls-tree", "-r", result.Tree), "\n")), result.Notes)
+				}
+				switch round {
+				case 2: // a lost cache costs time, nothing else
+					if err := os.Remove(b.state); err != nil {
+						t.Fatal(err)
+					}
+				case 4: // and so does a lost memory of what was copied
+					if err := b.copy().Forget(); err != nil {
+						t.Fatal(err)
+					}
+				default:
+					continue
+				}
+				q := b.request()
+				q.Last = result.Commit
+				if again := b.importAs(q); again.Tree != want || again.Changed != 0 {
+					t.Fatalf("rebuilt: %+v, want tree %s unchanged", again, want)
+				}
+			}
+		})
+	}
+}
+
+// What overlayfs would take for its own notes is nothing in a copy: a sandbox
+// can neither hide files with it nor stop its commits.
+func TestCopyIgnoresOverlayNotes(t *testing.T) {
+	b := newCopy(t, branch.Cache{Dir: filepath.Join(t.TempDir(), "cache")}, repository(t), "fix")
+	b.inside("echo y > src/new; echo z >> README")
+	for name, value := range map[string]string{
+		"src:user.overlay.opaque": "y", ".:user.overlay.opaque": "y", "README:user.overlay.metacopy": "x", "src/new:user.overlay.redirect": "/etc",
+	} {
+		file, attribute, _ := strings.Cut(name, ":")
+		if err := unix.Setxattr(filepath.Join(b.upper, file), attribute, []byte(value), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, _, _ := strings.Cut(b.inside(gitTree), "\n")
+	if got := b.importNow(); got.Tree != want {
+		t.Fatalf("%+v, want %s", got, want)
+	}
+	// A whiteout is a device like any other: nothing that git can hold.
+	b.inside("rm -r src/lib")
+	if err := unix.Mknod(filepath.Join(b.upper, "src/lib"), unix.S_IFCHR|0o600, 0); err != nil {
+		t.Fatal(err)
+	}
+	if out := git(t, b.r.Top, "ls-tree", "-r", "--name-only", b.importNow().Tree, "src/"); out != "src/main.c\nsrc/new" {
+		t.Fatalf("in the tree: %q", out)
+	}
+}

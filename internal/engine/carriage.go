@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// copied tells whether the sandbox's upper directory holds its whole workspace.
+func (p *place) copied() bool { return p.record.Carriage == sandbox.CarriageCopy }
+
+// carry decides how the workspace of a new sandbox is carried.
+func (e *Engine) carry(ctx context.Context, d driver.Driver, record *sandbox.Sandbox) (notes []string) {
+	how, why := d.Carriage(ctx, e.Store.Root)
+	record.Carriage = how
+	if how == sandbox.CarriageCopy {
+		notes = append(notes, "its files are a copy, which is slower and isolated alike: "+why)
+	}
+	return notes
+}
+
+// fill copies the layers into the upper directory of a new sandbox. At a later
+// start they are there; what may be lost is the memory of what was copied.
+func (e *Engine) fill(ctx context.Context, p *place) error {
+	c := branch.Copy{
+		Layers: p.record.Layers, Upper: p.path("upper"), Base: p.copiedFile(), Format: p.repo.ObjectFormat,
+	}
+	if p.record.State == sandbox.Creating {
+		return c.Make(ctx, e.upperOwner(p), branch.Progress(e.Progress))
+	}
+	_, err := os.Stat(p.copiedFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return c.Forget()
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot read what was copied for sandbox %q", p.record.Name)
+	}
+	return nil
+}
+
+// copiedFile remembers the files of a copy as they were at first.
+func (p *place) copiedFile() string { return p.path("copied") }
+
+// source is where the sandbox's changes are to be read.
+func (p *place) source() branch.Source {
+	if p.copied() {
+		return branch.Source{Upper: p.path("upper"), Copied: p.copiedFile()}
+	}
+	return branch.Source{Upper: p.path("upper"), Layers: p.record.Layers}
+}

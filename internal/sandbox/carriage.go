@@ -1,0 +1,14 @@
+package sandbox
+
+// Carriage says how the files of a workspace are carried. It is decided when a
+// sandbox is created, and stays: what is on the disk depends on it.
+type Carriage string
+
+// The two ways to carry a workspace. They isolate alike.
+const (
+	// CarriageOverlay shows shared read-only layers, and keeps only changes.
+	CarriageOverlay Carriage = "overlay"
+	// CarriageCopy gives the sandbox all files as its own: slower to make and to
+	// commit, where no overlay can be had.
+	CarriageCopy Carriage = "copy"
+)
