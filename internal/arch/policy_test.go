@@ -23,7 +23,8 @@ process: fault sandbox
 # Records and settings on disk.
 store: fault sandbox process
 image: fault sandbox
-config: egress fault image
+packagecache:
+config: egress fault image packagecache
 payload: fault
 
 # Git. The inner packages are readers of git's own formats and know no
@@ -51,7 +52,7 @@ driver/drivertest: driver fault sandbox wire
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper: branch driver egress fault process sandbox store wire
-engine: branch config driver egress egress/preset fault image keeper process sandbox store wire
+engine: branch config driver egress egress/preset fault image keeper packagecache process sandbox store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.
@@ -78,6 +79,7 @@ test/crash: test/program
 test/posture: test/program
 test/posture/probe:
 test/image: test/program
+test/packagecache: test/program
 test/network: test/program
 test/network/world: test/program
 test/network/clients: test/network/world test/program

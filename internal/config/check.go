@@ -9,6 +9,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/image"
+	"github.com/litterbox-sandbox/litterbox/internal/packagecache"
 )
 
 // wrong makes a problem at a value.
@@ -50,6 +51,17 @@ func checkBaseImage(v value) []problem {
 		return wrong(v, printable(fault.HintOf(err)), "%s", err.Error())
 	}
 	return nil
+}
+
+func checkPackageCaches(v value) []problem {
+	var problems []problem
+	for _, item := range v.items {
+		if !slices.Contains(packagecache.Names(), item.text) {
+			problems = append(problems, wrong(item, `package-caches = ["`+strings.Join(packagecache.Names(), `", "`)+`"]`,
+				"there is no package cache %q", item.text)...)
+		}
+	}
+	return problems
 }
 
 // maxPrefix leaves room for the name in a path component of 255 bytes, with

@@ -40,9 +40,12 @@ type Config struct {
 
 // Container is the section about the place itself.
 type Container struct {
-	BaseImage    string            // as image.Parse reads it; empty when not set: the host's userland
-	SetupCommand []string          // arguments of one command, run once at creation
-	Env          map[string]string // environment of every command
+	// PackageCaches are names of packagecache; nil means all, and an empty
+	// list none.
+	PackageCaches []string
+	BaseImage     string            // as image.Parse reads it; empty when not set: the host's userland
+	SetupCommand  []string          // arguments of one command, run once at creation
+	Env           map[string]string // environment of every command
 }
 
 // Git is the section about branches.
@@ -94,6 +97,7 @@ func Merge(user, repo Config, trusted bool) (merged Config, withheld []string) {
 	merged = user
 	merged.File, merged.Hash = repo.File, repo.Hash
 	merged.Container.SetupCommand = slices.Clone(user.Container.SetupCommand)
+	merged.Container.PackageCaches = slices.Clone(user.Container.PackageCaches)
 	merged.Container.Env = maps.Clone(user.Container.Env)
 	merged.Mounts.ReadOnly = slices.Clone(user.Mounts.ReadOnly)
 	merged.Network.Allow = slices.Clone(user.Network.Allow)

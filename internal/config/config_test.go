@@ -23,6 +23,7 @@ func parse(t *testing.T, file, content string) config.Config {
 const userFile = `durability = "strict"
 git.branch-prefix = "me/"
 container.base-image = "host"
+container.package-caches = ["pip", "go"]
 container.setup-command = ["true"]
 container.env = { EDITOR = "vi", A = "user" }
 mounts.read-only = ["~/.gitignore", "/opt/shared"]
@@ -37,6 +38,7 @@ retention.states = ["failed"]
 const repositoryFile = `durability = "normal"
 git.branch-prefix = ""
 container.base-image = "debian:12"
+container.package-caches = ["go", "npm"]
 container.setup-command = ["make", "setup"]
 container.env = { A = "repo", B = "repo" }
 mounts.read-only = ["/opt/shared", "/opt/sdk"]
@@ -53,9 +55,10 @@ func TestMerge(t *testing.T) {
 	user, repo := parse(t, "user", userFile), parse(t, "repo", repositoryFile)
 	untrusted := config.Config{
 		Container: config.Container{
-			BaseImage:    "host",
-			SetupCommand: []string{"make", "setup"},
-			Env:          map[string]string{"EDITOR": "vi", "A": "repo", "B": "repo"},
+			BaseImage:     "host",
+			PackageCaches: []string{"go"},
+			SetupCommand:  []string{"make", "setup"},
+			Env:           map[string]string{"EDITOR": "vi", "A": "repo", "B": "repo"},
 		},
 		Mounts: config.Mounts{ReadOnly: []string{"~/.gitignore", "/opt/shared"}},
 		Network: config.Network{
@@ -66,7 +69,7 @@ func TestMerge(t *testing.T) {
 		Copy:       []string{"config/local.test"},
 		Retention:  config.Retention{MaxAge: 14 * 24 * time.Hour, MaxDisk: 3 << 29, KeepLast: 3, States: []string{"stopped", "orphaned"}},
 		Set: []string{
-			"container.base-image", "container.env", "container.setup-command", "copy", "durability", "git.branch-prefix", "mounts.read-only",
+			"container.base-image", "container.env", "container.package-caches", "container.setup-command", "copy", "durability", "git.branch-prefix", "mounts.read-only",
 			"network.allow", "network.default", "network.deny",
 			"retention.keep-last", "retention.max-age", "retention.max-disk", "retention.states",
 		},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/packagecache"
 )
 
 // Key describes one key, for the reference documentation.
@@ -69,6 +70,24 @@ func schema() []key {
 				return checkBaseImage(v)
 			},
 			merge: func(base *Config, over Config) { base.Container.BaseImage = over.Container.BaseImage },
+		},
+		{
+			Key: Key{
+				Name: "container.package-caches", Type: "list of strings",
+				Meaning: "Package caches of yours that serve inside, so that builds find what has been downloaded: of " + strings.Join(packagecache.Names(), ", ") + "; all of them, unless set. What a sandbox adds is its own, yours never change. `[]` keeps all out. A repository can only take some away.",
+			},
+			shape: list,
+			read: func(c *Config, v value) []problem {
+				c.Container.PackageCaches = v.texts()
+				return checkPackageCaches(v)
+			},
+			merge: func(base *Config, over Config) {
+				kept := slices.Clone(over.Container.PackageCaches)
+				if mine := base.Container.PackageCaches; mine != nil {
+					kept = slices.DeleteFunc(kept, func(name string) bool { return !slices.Contains(mine, name) })
+				}
+				base.Container.PackageCaches = kept
+			},
 		},
 		{
 			Key: Key{

@@ -109,6 +109,7 @@ type Spec struct {
 	Home      string            // path of HOME inside
 	User      User              // who the inner user is
 	Mounts    []Mount           // read-only host directories
+	Caches    []Cache           // package caches of the host, below the sandbox's own
 	Base      *Base             // what the root file system is made of; nil is the host's own userland
 	Env       map[string]string // complete environment of every command
 	Nested    bool              // security.nested: inner user namespaces allowed
@@ -150,6 +151,20 @@ type User struct {
 	GID   int
 	Shell string
 }
+
+// Cache is a directory of the host that a sandbox sees at Target and may write
+// there: what it writes is its own, and the host's directory never changes.
+// Where that cannot be had, it is read-only inside, and a file CacheReadOnly in
+// the directory caches/<Name> of the state directory says why.
+type Cache struct {
+	Name   string
+	Source string
+	Target string
+	Hidden []string // below it; not there inside
+}
+
+// CacheReadOnly is the file that says why a package cache cannot be written.
+const CacheReadOnly = "read-only"
 
 // Base is a root file system of a sandbox's own.
 type Base struct {

@@ -42,19 +42,34 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		}
 		spec.Workspace.Layers = nil
 	}
+	e.addSurroundings(p, &spec)
+	return spec, nil
+}
+
+// addSurroundings adds what the host lends, and the environment that leads there.
+func (e *Engine) addSurroundings(p *place, spec *driver.Spec) (mounts []Mount) {
 	search := os.Getenv("PATH")
-	for _, mount := range e.mounts(p, spec.Home, search) {
+	mounts = e.mounts(p, spec.Home, search)
+	for _, mount := range mounts {
 		spec.Mounts = append(spec.Mounts, driver.Mount{Source: mount.Path, Target: mount.Path})
 	}
 	spec.Env = map[string]string{
 		"HOME": spec.Home, "USER": spec.User.Name, "LOGNAME": spec.User.Name, "SHELL": spec.User.Shell,
-		"PATH": searchInside(search, spec), "LITTERBOX": p.record.Name,
+		"PATH": searchInside(search, *spec), "LITTERBOX": p.record.Name,
 	}
 	if p.record.Image != nil {
 		maps.Copy(spec.Env, baseEnv(p.record.Image, spec.Home))
 	}
 	maps.Copy(spec.Env, p.config.Container.Env)
-	return spec, nil
+	spec.Caches = e.packageCaches(p, spec.Home, spec.Env, mounts)
+	return mounts
+}
+
+// visible lists what of the host a sandbox would see were it started now.
+func (e *Engine) visible(p *place) []Mount {
+	spec := driver.Spec{Home: homeInside(p.record.Repository), Workspace: driver.Workspace{Path: p.record.Repository}}
+	mounts := e.addSurroundings(p, &spec)
+	return append(mounts, p.cacheMounts(spec.Caches)...)
 }
 
 // configure loads the configuration for this start, once.

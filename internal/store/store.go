@@ -11,7 +11,7 @@
 //	sandboxes/<id>/sandbox.json  lease.json
 //	sandboxes/<id>/cycles/<n>.jsonl  cycles.jsonl   those that run; those that are over
 //	sandboxes/<id>/iterations.jsonl
-//	sandboxes/<id>/upper work home tmp …   the place's own files
+//	sandboxes/<id>/upper work home caches tmp …   the place's own files
 //	events.jsonl events-<n>.jsonl  what happened, in all of them
 //	images/layers/<digest>       unpacked layers of images, shared by all sandboxes
 //	images/names/<hash>.json     what a name of an image stood for

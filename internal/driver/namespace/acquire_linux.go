@@ -78,7 +78,7 @@ func (Driver) connectEarly(ctx context.Context, spec driver.Spec) {
 func stageConfig(spec driver.Spec) stage.Config {
 	config := stage.Config{
 		Root: filepath.Join(spec.StateDir, "root"), StateDir: spec.StateDir, Hostname: spec.Name,
-		Workspace: spec.Workspace, Home: spec.Home, User: spec.User, Mounts: spec.Mounts, Base: spec.Base,
+		Workspace: spec.Workspace, Home: spec.Home, User: spec.User, Mounts: spec.Mounts, Caches: spec.Caches, Base: spec.Base,
 		Etc: etcFiles(spec), Nested: spec.Nested, GuestKey: spec.GuestKey, HostKey: spec.HostKey,
 	}
 	if realRoot() {

@@ -87,19 +87,19 @@ func prepare(spec driver.Spec, config stage.Config) error {
 	if config.Shift != 0 {
 		uid, gid = config.Shift, config.Shift
 	}
-	type directory struct {
-		path string
-		mode fs.FileMode
-		own  bool
-	}
-	dirs := []directory{
+	dirs := []preparedDir{
 		{config.Root, 0o755, false},
 		{filepath.Join(spec.StateDir, "tmp"), 0o1777, true},
 		{filepath.Join(spec.StateDir, "var-tmp"), 0o1777, true},
 		{filepath.Join(spec.StateDir, "home"), 0o700, true},
 	}
 	if len(spec.Workspace.Layers) > 0 { // else it holds the workspace, and must exist
-		dirs = append(dirs, directory{spec.Workspace.Upper, 0o755, true}, directory{spec.Workspace.Work, 0o755, false})
+		dirs = append(dirs, preparedDir{spec.Workspace.Upper, 0o755, true}, preparedDir{spec.Workspace.Work, 0o755, false})
+	}
+	for _, cache := range spec.Caches {
+		base := filepath.Join(spec.StateDir, "caches", cache.Name)
+		dirs = append(dirs, preparedDir{filepath.Dir(base), 0o700, false}, preparedDir{base, 0o700, false},
+			preparedDir{filepath.Join(base, "upper"), 0o755, true}, preparedDir{filepath.Join(base, "work"), 0o755, false})
 	}
 	for _, dir := range dirs {
 		err := os.Mkdir(dir.path, dir.mode.Perm())
@@ -117,6 +117,44 @@ func prepare(spec driver.Spec, config stage.Config) error {
 		}
 		if err != nil {
 			return err
+		}
+	}
+	for _, cache := range spec.Caches {
+		if err := maskCache(filepath.Join(spec.StateDir, "caches", cache.Name, "mask"), cache.Hidden, uid, gid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// preparedDir is a directory that persists; own means the sandbox's user's.
+type preparedDir struct {
+	path string
+	mode fs.FileMode
+	own  bool
+}
+
+// maskCache makes the layer above a package cache that hides parts of it:
+// empty directories that show nothing of what is below them (overlayfs.rst,
+// "whiteouts and opaque directories"). The sandbox cannot write it.
+func maskCache(mask string, hidden []string, uid, gid int) error {
+	for _, name := range hidden {
+		for at, rest := mask, name; ; {
+			if err := os.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			if err := errors.Join(os.Chmod(at, 0o755), os.Lchown(at, uid, gid)); err != nil {
+				return err
+			}
+			if rest == "" {
+				if err := unix.Setxattr(at, "user.overlay.opaque", []byte("y"), 0); err != nil {
+					return err
+				}
+				break
+			}
+			var part string
+			part, rest, _ = strings.Cut(rest, "/")
+			at = filepath.Join(at, part)
 		}
 	}
 	return nil

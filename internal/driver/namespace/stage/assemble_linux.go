@@ -17,6 +17,7 @@ type assembly struct {
 	config Config
 	bench  string   // where layers are made that exist in memory only
 	users  *os.File // the user namespace of the shifted ids; nil where ids are not shifted
+	owners *owners  // further ones, for files that belong to others on disk; nil likewise
 }
 
 // action is one thing to do, worded for "cannot …".
@@ -70,6 +71,7 @@ func (a assembly) fill() error {
 		// can be below the other directories, never above HOME.
 		{"mount the home directory", a.home},
 		{"mount host directories", a.mounts},
+		{"mount package caches", a.caches},
 		{"mount the workspace", a.workspace},
 		{"clear the workbench away", func() error { return unix.Unmount(a.bench, unix.MNT_DETACH) }},
 		// Mount points are made; from here on the root itself cannot change.

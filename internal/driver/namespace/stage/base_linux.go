@@ -71,7 +71,7 @@ func (a assembly) layersOf(layers []string, owned bool, name string) ([]string, 
 	if a.users == nil || !owned {
 		return layers, nil
 	}
-	return a.shifted(layers, name)
+	return a.shifted(layers, a.users, name)
 }
 
 // shorten names each layer by a descriptor: the paths of an image's layers

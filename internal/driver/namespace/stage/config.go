@@ -50,6 +50,7 @@ type Config struct {
 	Home      string            `json:"home"`
 	User      driver.User       `json:"user"`
 	Mounts    []driver.Mount    `json:"mounts"`
+	Caches    []driver.Cache    `json:"caches"`
 	Base      *driver.Base      `json:"base"` // nil: the host's own userland
 	Etc       map[string]string `json:"etc"`  // files above the /etc of the host or the image: name → content
 	Env       []string          `json:"env"`

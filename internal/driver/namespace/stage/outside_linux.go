@@ -29,6 +29,8 @@ func Outside(config Config, begin func() (pid int, err error)) error {
 		if err := os.Chdir(config.Root); err != nil {
 			return fmt.Errorf("cannot change to the new root: %w", err)
 		}
+		a.owners = ownersOf(config) // beside the process that will enter
+		defer a.owners.close()
 		pid, err := begin()
 		if err != nil {
 			return err

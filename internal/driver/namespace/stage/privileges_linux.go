@@ -85,6 +85,9 @@ func restrictPaths(config Config, self int) error {
 		return nil
 	}
 	write := []string{config.Workspace.Path, config.Home, "/tmp", "/var/tmp", "/run", "/dev", "/proc"}
+	for _, cache := range config.Caches {
+		write = append(write, cache.Target)
+	}
 	var existing []string
 	for _, dir := range write {
 		if _, err := os.Stat(dir); err == nil {

@@ -16,7 +16,7 @@ import (
 //
 // It needs real root and kernel 5.19. The mounts stay on the workbench, in our
 // private mount namespace; the overlay holds clones of them.
-func (a assembly) shifted(layers []string, name string) ([]string, error) {
+func (a assembly) shifted(layers []string, users *os.File, name string) ([]string, error) {
 	place := filepath.Join(a.bench, name)
 	if err := os.Mkdir(place, 0o700); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (a assembly) shifted(layers []string, name string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP | unix.MOUNT_ATTR_RDONLY, Userns_fd: uint64(a.users.Fd())}
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP | unix.MOUNT_ATTR_RDONLY, Userns_fd: uint64(users.Fd())}
 		err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &attr)
 		if err == nil {
 			err = moveMount(tree, at)

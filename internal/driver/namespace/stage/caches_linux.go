@@ -1,0 +1,165 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+)
+
+// caches mounts the host's package caches: each an overlay of the host's
+// directory and one of the sandbox's, or, where that cannot be had, the host's
+// directory read-only. One that cannot be shown at all is left out: a build
+// may be slower for it, and a sandbox still starts.
+func (a assembly) caches() error {
+	for _, cache := range a.config.Caches {
+		mark := filepath.Join(a.cacheDir(cache), driver.CacheReadOnly)
+		err := a.cacheOverlay(cache)
+		if err == nil {
+			if err = os.Remove(mark); err == nil || errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			return err
+		}
+		why := "read-only: " + err.Error()
+		if err := a.cacheReadOnly(cache); err != nil {
+			why = "not there: " + err.Error()
+		}
+		if err := os.WriteFile(mark, []byte(why+"\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a assembly) cacheDir(cache driver.Cache) string {
+	return filepath.Join(a.config.StateDir, "caches", cache.Name)
+}
+
+func (a assembly) cacheOverlay(cache driver.Cache) error {
+	lower := []string{cache.Source}
+	if a.users != nil {
+		users, err := a.owners.of(cache.Source)
+		if err != nil {
+			return err
+		}
+		if lower, err = a.shifted(lower, users, "cache-"+cache.Name); err != nil {
+			return err
+		}
+	}
+	dir := a.cacheDir(cache)
+	if len(cache.Hidden) > 0 {
+		lower = append([]string{filepath.Join(dir, "mask")}, lower...)
+	}
+	options := fmt.Sprintf("upperdir=%s,workdir=%s", escapeOption(filepath.Join(dir, "upper")), escapeOption(filepath.Join(dir, "work")))
+	return a.onTarget(cache.Target, true, func(at string) error {
+		return overlay(at, unix.MS_NOSUID|unix.MS_NODEV, lower, options)
+	})
+}
+
+func (a assembly) cacheReadOnly(cache driver.Cache) error {
+	if err := a.readOnly(cache.Source, cache.Target); err != nil {
+		return err
+	}
+	for _, hidden := range cache.Hidden {
+		if _, err := os.Lstat(filepath.Join(cache.Source, hidden)); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err := a.tmpfs(filepath.Join(cache.Target, hidden), "mode=755,size=0", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+			return errors.Join(err, a.unmount(cache.Target))
+		}
+	}
+	return nil
+}
+
+func (a assembly) unmount(name string) error {
+	uid, gid := a.config.owner()
+	file, err := target(a.config.Root, name, true, uid, gid)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return unix.Unmount(fdPath(file), unix.MNT_DETACH)
+}
+
+// owners are user namespaces in which an id of the host is the sandbox's
+// shifted one, for files that are neither ours nor the sandbox's: root's own
+// package caches. Each needs a process for a moment, so they are made beside
+// the sandbox's first one.
+type owners struct {
+	made map[[2]uint32]func() (*os.File, error)
+}
+
+// ownersOf starts making what the caches will need.
+func ownersOf(config Config) *owners {
+	o := &owners{made: map[[2]uint32]func() (*os.File, error){}}
+	for _, cache := range config.Caches {
+		var st unix.Stat_t
+		if unix.Stat(cache.Source, &st) != nil {
+			continue // of will say so
+		}
+		key := [2]uint32{st.Uid, st.Gid}
+		if o.made[key] != nil {
+			continue
+		}
+		future := sync.OnceValues(func() (*os.File, error) { return idNamespace(key, config.Shift) })
+		o.made[key] = future
+		go func() { _, _ = future() }() // whoever needs it asks again
+	}
+	return o
+}
+
+// of gives the namespace for the owner of a directory.
+func (o *owners) of(dir string) (*os.File, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return nil, err
+	}
+	make := o.made[[2]uint32{st.Uid, st.Gid}]
+	if make == nil {
+		return nil, errors.New("its owner has just changed")
+	}
+	return make()
+}
+
+func (o *owners) close() {
+	for _, future := range o.made {
+		if f, err := future(); err == nil {
+			f.Close()
+		}
+	}
+}
+
+// idNamespace makes a user namespace that maps an owner's ids to the shifted
+// one. A child holds it until it is open.
+func idNamespace(owner [2]uint32, shifted int) (*os.File, error) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", VerbHold}, &os.ProcAttr{
+		Files: []*os.File{reader}, Env: []string{},
+		Sys: &syscall.SysProcAttr{
+			Cloneflags:  unix.CLONE_NEWUSER,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: int(owner[0]), HostID: shifted, Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: int(owner[1]), HostID: shifted, Size: 1}},
+		},
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot make an id mapping: %w", err), writer.Close())
+	}
+	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", child.Pid))
+	err = errors.Join(err, writer.Close())
+	_, waitErr := child.Wait() // it only held the namespace
+	if err = errors.Join(err, waitErr); err != nil {
+		return nil, err
+	}
+	return namespace, nil
+}
