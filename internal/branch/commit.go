@@ -111,6 +111,8 @@ type importer struct {
 	agent  map[string]treeDiff // what the agent's commits changed since the last iteration
 	active bool                // the tip holds what the last iteration left: nobody else committed
 	result ImportResult
+
+	parentTree string // of the commit under way, before its edits
 }
 
 func (i *importer) run(ctx context.Context) (ImportResult, error) {
@@ -252,12 +254,13 @@ func (i *importer) commits(ctx context.Context) error {
 	if len(i.q.Agent.commits()) == 0 {
 		i.active = !i.old.shared && before[0].oid == i.old.lastTree
 	}
+	i.parentTree = before[0].oid
 	edits, err := i.edits()
 	if err != nil {
 		return err
 	}
-	for _, e := range edits {
-		i.fi.edit(e)
+	if err := i.apply(ctx, edits); err != nil {
+		return err
 	}
 	after, err := i.fi.ask(`ls ""`)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -258,6 +259,62 @@ func TestLargeFilesAreLeftAlone(t *testing.T) {
 	q.Limits.Entries = 3
 	_, err := b.r.Import(t.Context(), q)
 	kind(t, err, fault.Denied, true)
+}
+
+// A hole costs a sandbox nothing, so what many of them cost the host is bounded.
+func TestSparseFilesAreLeftAlone(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	b.inside("truncate -s 3G a-giant; echo end >> a-giant; for i in 1 2 3; do truncate -s 1M b-hole-$i; done; head -c 4M /dev/zero > c-zeros; echo small > d-small; truncate -s 4000 e-page")
+	q := b.request()
+	q.Limits.Holes = 5 << 19
+	got := b.importAs(q)
+	want := []string{
+		`"a-giant" stays as last committed: it is sparse, and 3221225472 of its 3221225476 bytes are holes`,
+		`"b-hole-3" stays as last committed: it is sparse, and 1048576 of its 1048576 bytes are holes`,
+	}
+	if diff := cmp.Diff(want, got.Notes); diff != "" {
+		t.Fatal(diff)
+	}
+	if files := b.show("ls-tree", "--name-only", "fix", "--", "b-hole-1", "b-hole-2", "c-zeros", "d-small", "e-page"); files != "b-hole-1\nb-hole-2\nc-zeros\nd-small\ne-page" {
+		t.Fatalf("committed were\n%s", files)
+	}
+	b.inside("rm a-giant b-hole-1 b-hole-2")
+	if got := b.importAs(q); len(got.Notes) != 0 || got.Changed != 3 {
+		t.Fatalf("with room again: %+v", got)
+	}
+}
+
+// Of thousands of changed files the trees are made in another way, which has to
+// come to the same.
+func TestManyFilesAtOnce(t *testing.T) {
+	dir := repository(t)
+	b := newBox(t, dir, "fix")
+	plain := t.TempDir() // the same without litterbox: git's own word
+	git(t, dir, "worktree", "add", "--quiet", "--detach", plain)
+	step := func(script string) {
+		t.Helper()
+		b.inside(script)
+		got := b.importNow()
+		if out, err := exec.Command("sh", "-c", "cd "+plain+" && "+script).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		git(t, plain, "add", "--all")
+		if want := git(t, plain, "write-tree"); got.Tree != want || len(got.Notes) != 0 {
+			t.Fatalf("after %q the tree is %s, want %s; %q\n%s", script, got.Tree, want, got.Notes, git(t, plain, "diff", "--stat", got.Tree, want))
+		}
+	}
+	const count = "9000"
+	step("mkdir flat deep; seq "+count+" | (cd flat && xargs touch); for i in $(seq 300); do mkdir -p deep/$i/x; echo $i > deep/$i/x/f; done; rm README; ln -s flat another; printf '%s' x > 'flat/ odd\tname'")
+	// Now git knows them; each is looked up, changed or deleted.
+	step("cd flat && for i in $(seq "+count+"); do echo $i > $i; done; rm 1*; rm -r ../deep/7; echo file > ../deep/7")
+	step("rm -r flat; echo file > flat")
+	if loose := git(t, dir, "count-objects"); len(loose) > 0 && !strings.HasPrefix(loose, "0 ") && len(strings.Fields(loose)[0]) > 2 {
+		t.Errorf("left loose: %s", loose)
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(b.state), "bulk-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
 }
 
 // The reader refuses what it does not understand instead of guessing.

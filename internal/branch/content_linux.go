@@ -40,6 +40,9 @@ func (s *scan) regular(ctx context.Context, upper root, path string, dir *direct
 	if before.Size > s.limits.FileSize {
 		return file{}, errStays{fmt.Sprintf("it is larger than %d bytes", s.limits.FileSize)}
 	}
+	if err := s.countHoles(f, &before); err != nil {
+		return file{}, err
+	}
 	found := s.fileOf(&before)
 	if found.oid, err = s.store(ctx, f, path, before.Size, dir); err != nil {
 		return file{}, err

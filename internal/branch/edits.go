@@ -76,10 +76,10 @@ func (i *importer) expand(candidates, set, other map[string]struct{}) error {
 // values gives what the last state had and the present one has at each path.
 func (i *importer) values(paths []string) (have, want []treeEntry, err error) {
 	have, want = make([]treeEntry, len(paths)), make([]treeEntry, len(paths))
-	var queries []string
+	var queries []lookup
 	var answers []*treeEntry
 	for n, path := range paths {
-		query := listQuery(i.q.Base, path)
+		query := lookup{i.q.Base, path}
 		if f, ok := i.now.files[path]; ok {
 			want[n] = treeEntry{f.mode, hex.EncodeToString([]byte(f.oid))}
 		} else if !covered(i.now.gone, path) {
@@ -98,12 +98,12 @@ func (i *importer) values(paths []string) (have, want []treeEntry, err error) {
 				continue
 			}
 			if i.active { // the commit under way has it too, and its trees are already read
-				query = "ls " + quotePath(path)
+				query.treeish = ""
 			}
 			queries, answers = append(queries, query), append(answers, &have[n])
 		}
 	}
-	found, err := i.fi.ask(queries...)
+	found, err := i.lookUp(queries)
 	if err != nil {
 		return nil, nil, err
 	}

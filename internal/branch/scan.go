@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ type Source struct {
 type Limits struct {
 	FileSize int64 // bytes of one file; 4 GiB
 	Entries  int   // paths in the upper directory; 2,000,000
+	Holes    int64 // bytes of changed files that the disk does not hold; 256 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -34,6 +36,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Entries <= 0 {
 		l.Entries = 2_000_000
+	}
+	if l.Holes <= 0 {
+		l.Holes = 256 << 20
 	}
 	return l
 }
@@ -73,11 +78,13 @@ type scan struct {
 	storedCRLF func(path string) bool     // of the blob committed last
 	largeFile  func(content []byte) error // keeps what an LFS pointer points at
 
-	start   int64 // ns
-	entries int
-	below   []string // sorted paths that are tracked beside the layers
-	result  present
-	copied  *listing // what was copied to the upper directory; nil above layers
+	start     int64 // ns
+	entries   int
+	holes     int64    // bytes of them that were read so far
+	below     []string // sorted paths that are tracked beside the layers
+	goneBelow []string // sorted paths that were gone
+	result    present
+	copied    *listing // what was copied to the upper directory; nil above layers
 }
 
 // present is what a scan found.
@@ -121,6 +128,7 @@ func (s *scan) run(ctx context.Context) (*present, error) {
 		s.below = append(s.below, path)
 	}
 	slices.Sort(s.below)
+	s.goneBelow = slices.Sorted(maps.Keys(s.old.gone))
 	if err := s.walk(ctx); err != nil {
 		return nil, fault.Wrap("", err, "cannot read the changes of the sandbox")
 	}
@@ -147,14 +155,10 @@ func (s *scan) keep(path string) {
 // keepBelow leaves a directory and everything in it as it was last committed.
 func (s *scan) keepBelow(dir string) {
 	s.keep(dir)
-	for path := range s.old.files {
-		if strings.HasPrefix(path, dir+"/") {
-			s.keep(path)
-		}
-	}
-	for path := range s.old.gone {
-		if strings.HasPrefix(path, dir+"/") {
-			s.keep(path)
+	for _, sorted := range [][]string{s.below, s.goneBelow} {
+		at, _ := slices.BinarySearch(sorted, dir+"/")
+		for ; at < len(sorted) && strings.HasPrefix(sorted[at], dir+"/"); at++ {
+			s.keep(sorted[at])
 		}
 	}
 }

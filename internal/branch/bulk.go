@@ -1,0 +1,181 @@
+package branch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// bulk is the number of changed paths from which on git fast-import is not the
+// one to make trees: it looks through a directory for each path, so that
+// 100,000 new files in one of them took it 20 seconds, and a million an hour.
+// Below, it costs less than the processes that it saves.
+const bulk = 8192
+
+// lookup is a path in a commit or tree; an empty treeish means the commit under
+// way, before its edits.
+type lookup struct{ treeish, path string }
+
+// lookUp finds what stands at paths.
+func (i *importer) lookUp(all []lookup) ([]treeEntry, error) {
+	if len(all) < bulk || !i.onDisk() {
+		queries := make([]string, len(all))
+		for n, q := range all {
+			if queries[n] = listQuery(q.treeish, q.path); q.treeish == "" {
+				queries[n] = "ls " + quotePath(q.path)
+			}
+		}
+		return i.fi.ask(queries...)
+	}
+	trees := map[string]map[string]treeEntry{}
+	found := make([]treeEntry, len(all))
+	for n, q := range all {
+		if q.treeish == "" {
+			q.treeish = i.parentTree
+		}
+		entries, known := trees[q.treeish]
+		if !known {
+			var err error
+			if entries, err = i.r.listTree(i.fi.ctx, q.treeish); err != nil {
+				return nil, err
+			}
+			trees[q.treeish] = entries
+		}
+		found[n] = entries[q.path]
+	}
+	return found, nil
+}
+
+// onDisk tells whether the tree before the edits can be read by other
+// processes; what fast-import itself has just made cannot.
+func (i *importer) onDisk() bool { return i.active || len(i.q.Agent.commits()) == 0 }
+
+// listTree gives every file of a tree.
+func (r *Repository) listTree(ctx context.Context, treeish string) (map[string]treeEntry, error) {
+	if !isOid(treeish) {
+		return nil, fault.New(fault.Internal, "cannot list %q: not an object id", treeish)
+	}
+	out, err := r.git("ls-tree", "-r", "-z", "--full-tree", treeish).output(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries := map[string]treeEntry{}
+	for line := range strings.SplitSeq(string(out), "\x00") {
+		head, path, ok := strings.Cut(line, "\t")
+		if fields := strings.Fields(head); ok && len(fields) == 3 {
+			entries[path] = treeEntry{octal(fields[0]), fields[2]}
+		}
+	}
+	return entries, nil
+}
+
+// apply makes the edits in the commit under way.
+func (i *importer) apply(ctx context.Context, edits []edit) error {
+	if len(edits) >= bulk && i.onDisk() {
+		tree, err := i.bulkTree(ctx, edits)
+		if err == nil {
+			i.fi.edit(edit{mode: modeTree, oid: tree})
+			return nil
+		}
+		// git's index is choosier about paths than its trees are. Slow is
+		// better than not at all.
+		if exitCode(err) < 0 {
+			return err
+		}
+	}
+	for _, e := range edits {
+		i.fi.edit(e)
+	}
+	return nil
+}
+
+// bulkTree makes the tree with a private index. The new trees go through an
+// object directory of their own, where they are packed: thousands of loose ones
+// would set off the user's gc.auto. Blobs need not be readable yet.
+func (i *importer) bulkTree(ctx context.Context, edits []edit) (tree string, err error) {
+	dir, err := os.MkdirTemp(filepath.Dir(i.q.State), "bulk-")
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "cannot make a directory for an index")
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	objects := filepath.Join(dir, "objects")
+	if err := os.Mkdir(objects, 0o755); err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "cannot make %q", objects)
+	}
+	own := filepath.Join(i.r.CommonDir, "objects")
+	run := func(stdin *bytes.Buffer, args ...string) (string, error) {
+		c := i.r.git(args...)
+		c.config = append(c.config, "core.splitIndex=false", "index.sparse=false", "core.ignorecase=false", "core.untrackedCache=false", "pack.compression=0")
+		c.env = append(c.env, "GIT_INDEX_FILE="+filepath.Join(dir, "index"), "GIT_OBJECT_DIRECTORY="+objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoteAlternate(own))
+		if i.q.Strict {
+			c.config = append(c.config, "core.fsync=all")
+		}
+		if stdin != nil {
+			c.stdin = stdin
+		}
+		return c.line(ctx)
+	}
+	if _, err := run(nil, "read-tree", i.parentTree); err != nil {
+		return "", err
+	}
+	var lines bytes.Buffer
+	for _, e := range edits {
+		if e.mode == 0 {
+			e.oid = i.r.zero()
+		}
+		fmt.Fprintf(&lines, "%06o %s\t%s\x00", e.mode, e.oid, e.path)
+	}
+	if _, err := run(&lines, "update-index", "-z", "--replace", "--index-info"); err != nil {
+		return "", err
+	}
+	if tree, err = run(nil, "write-tree", "--missing-ok"); err != nil || !isOid(tree) {
+		return "", errors.Join(err, i.notATree(tree))
+	}
+	loose, err := looseObjects(objects)
+	if err != nil || loose.Len() == 0 {
+		return tree, err
+	}
+	_, err = run(loose, "pack-objects", "--quiet", "--window=0", filepath.Join(own, "pack", "pack"))
+	return tree, err
+}
+
+func (i *importer) notATree(answer string) error {
+	if isOid(answer) {
+		return nil
+	}
+	return fault.New(fault.Internal, "cannot read git's answer %q", answer)
+}
+
+// quoteAlternate protects what separates entries of
+// GIT_ALTERNATE_OBJECT_DIRECTORIES (git(1)).
+func quoteAlternate(path string) string {
+	if !strings.ContainsAny(path, ":\"\\\n") {
+		return path
+	}
+	return quotePath(path)
+}
+
+// looseObjects lists the objects of a directory, one on each line.
+func looseObjects(dir string) (*bytes.Buffer, error) {
+	var list bytes.Buffer
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if oid := filepath.Base(filepath.Dir(path)) + filepath.Base(path); isOid(oid) {
+			fmt.Fprintln(&list, oid)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot list %q", dir)
+	}
+	return &list, nil
+}
