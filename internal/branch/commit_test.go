@@ -248,7 +248,7 @@ func TestLargeFilesAreLeftAlone(t *testing.T) {
 	b := newBox(t, repository(t), "fix")
 	b.inside("truncate -s 100G giant; truncate -s 80M large; echo small > small")
 	q := b.request()
-	q.Limits.FileSize = 100 << 20
+	q.Limits.FileSize, q.Limits.Holes = 100<<20, 100<<20
 	got := b.importAs(q)
 	if diff := cmp.Diff([]string{`"giant" stays as last committed: it is larger than 104857600 bytes`}, got.Notes); diff != "" {
 		t.Fatal(diff)

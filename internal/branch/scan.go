@@ -27,7 +27,7 @@ type Source struct {
 type Limits struct {
 	FileSize int64 // bytes of one file; 4 GiB
 	Entries  int   // paths in the upper directory; 2,000,000
-	Holes    int64 // bytes of changed files that the disk does not hold; 256 MiB
+	Holes    int64 // bytes of changed files that the disk does not hold; 64 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -38,7 +38,7 @@ func (l Limits) withDefaults() Limits {
 		l.Entries = 2_000_000
 	}
 	if l.Holes <= 0 {
-		l.Holes = 256 << 20
+		l.Holes = 64 << 20
 	}
 	return l
 }

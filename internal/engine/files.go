@@ -220,7 +220,15 @@ func extract(r io.Reader, target, base string) error {
 		return wrapExtract(err)
 	}
 	defer root.Close()
+	space, err := newRoom(root)
+	if err != nil {
+		return wrapExtract(err)
+	}
+	defer space.dir.Close()
 	for ; err == nil; header, err = archive.Next() {
+		if err := space.take(header); err != nil {
+			return wrapExtract(err)
+		}
 		name := path.Clean(header.Name)
 		if rename != "" {
 			name = rename
@@ -259,8 +267,7 @@ func writeEntry(root *os.Root, name string, header *tar.Header, content io.Reade
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(file, content)
-		return errors.Join(err, file.Close())
+		return errors.Join(copySparse(file, content), file.Close())
 	}
 	return nil
 }

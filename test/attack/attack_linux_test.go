@@ -48,7 +48,7 @@ type attack struct {
 // attacks is every attack.
 func attacks() []attack {
 	return slices.Concat(fileAttacks(), stateAttacks(), processAttacks(), kernelAttacks(), networkAttacks(),
-		gitAttacks(), historyAttacks(), plantAttacks(), resourceAttacks())
+		gitAttacks(), historyAttacks(), plantAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks())
 }
 
 func TestAttacks(t *testing.T) {

@@ -33,6 +33,7 @@ func main() {
 		"process":     process,     // PID: trace and read a process
 		"descriptors": descriptors, // what is open here
 		"attributes":  attributes,  // FILE NAME...: set extended attributes
+		"types":       types,       // TEXT: into the input of every terminal
 		"tree":        tree,        // MODE NAME OBJECT...: a raw git tree object
 	}
 	verb, ok := verbs[os.Args[1]]
