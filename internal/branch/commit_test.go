@@ -304,9 +304,9 @@ func TestManyFilesAtOnce(t *testing.T) {
 		}
 	}
 	const count = "9000"
-	step("mkdir flat deep; seq "+count+" | (cd flat && xargs touch); for i in $(seq 300); do mkdir -p deep/$i/x; echo $i > deep/$i/x/f; done; rm README; ln -s flat another; printf '%s' x > 'flat/ odd\tname'")
+	step("mkdir flat deep; seq " + count + " | (cd flat && xargs touch); for i in $(seq 300); do mkdir -p deep/$i/x; echo $i > deep/$i/x/f; done; rm README; ln -s flat another; printf '%s' x > 'flat/ odd\tname'")
 	// Now git knows them; each is looked up, changed or deleted.
-	step("cd flat && for i in $(seq "+count+"); do echo $i > $i; done; rm 1*; rm -r ../deep/7; echo file > ../deep/7")
+	step("cd flat && for i in $(seq " + count + "); do echo $i > $i; done; rm 1*; rm -r ../deep/7; echo file > ../deep/7")
 	step("rm -r flat; echo file > flat")
 	if loose := git(t, dir, "count-objects"); len(loose) > 0 && !strings.HasPrefix(loose, "0 ") && len(strings.Fields(loose)[0]) > 2 {
 		t.Errorf("left loose: %s", loose)

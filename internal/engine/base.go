@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -117,4 +118,55 @@ func baseEnv(made *sandbox.Image, home string) map[string]string {
 	}
 	env["PATH"] += ":" + filepath.Join(home, ".local/bin")
 	return env
+}
+
+// planImages lists the layers of images that no sandbox of any repository has.
+func (e *Engine) planImages(now time.Time) ([]Pruned, error) {
+	layers, err := e.imageLayers()
+	if err != nil {
+		return nil, err
+	}
+	var plan []Pruned
+	for _, layer := range layers {
+		if layer.used {
+			continue
+		}
+		one := Pruned{Kind: "image", Name: filepath.Base(layer.Dir), Bytes: inodes{}.size(layer.Dir), Why: "no sandbox uses it", image: layer.Unpacked}
+		if layer.Partial {
+			one.Why = "it was never finished"
+		}
+		if age := now.Sub(layer.Used); age < cacheRest {
+			one.Kept = "it was used " + age.Round(time.Second).String() + " ago"
+		}
+		plan = append(plan, one)
+	}
+	return plan, nil
+}
+
+// imageLayer is an unpacked layer of an image.
+type imageLayer struct {
+	image.Unpacked
+	used bool // some sandbox was made with it
+}
+
+func (e *Engine) imageLayers() ([]imageLayer, error) {
+	unpacked, err := e.images(driver.Ownership{}).Unpacked()
+	if err != nil || len(unpacked) == 0 {
+		return nil, err
+	}
+	records, problems := e.Store.Sandboxes()
+	if len(problems) > 0 {
+		return nil, problems[0] // its layers would count as unused
+	}
+	layers := make([]imageLayer, len(unpacked))
+	for n, layer := range unpacked {
+		layers[n].Unpacked = layer
+		for _, record := range records {
+			if record.Image != nil && e.Drivers[record.Driver] != nil {
+				own := e.Drivers[record.Driver].Ownership(record.ID)
+				layers[n].used = layers[n].used || e.images(own).Uses(*record.Image, layer)
+			}
+		}
+	}
+	return layers, nil
 }

@@ -18,7 +18,8 @@ import (
 type DiskUsage struct {
 	Sandboxes []SandboxUsage `json:"sandboxes"`
 	Caches    []CacheUsage   `json:"caches"`
-	Logs      int64          `json:"logs_bytes"` // the event log and whatever belongs to no sandbox
+	Images    int64          `json:"images_bytes"` // unpacked layers, which all repositories share; 0 for one repository
+	Logs      int64          `json:"logs_bytes"`   // the event log and whatever belongs to no sandbox
 	Total     int64          `json:"total_bytes"`
 }
 
@@ -91,7 +92,17 @@ func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage
 	for _, log := range logs {
 		usage.Logs += inodes{}.size(log)
 	}
-	usage.Total += usage.Logs
+	if all {
+		layers, err := e.imageLayers()
+		if err != nil {
+			return usage, err
+		}
+		counted := inodes{}
+		for _, layer := range layers {
+			usage.Images += counted.size(layer.Dir)
+		}
+	}
+	usage.Total += usage.Logs + usage.Images
 	return usage, nil
 }
 

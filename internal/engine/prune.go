@@ -13,7 +13,9 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/image"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -29,7 +31,7 @@ type PruneRequest struct {
 
 // Pruned is one thing that goes, or would but must not.
 type Pruned struct {
-	Kind       string `json:"kind"` // "cache", "sandbox"
+	Kind       string `json:"kind"` // "cache", "image", "sandbox"
 	Name       string `json:"name"`
 	Repository string `json:"repository"`
 	Bytes      int64  `json:"bytes"`
@@ -38,6 +40,7 @@ type Pruned struct {
 
 	id    string
 	layer sharedLayer
+	image image.Unpacked
 }
 
 // cacheRest is how long a cache entry stays after its last use: a sandbox may
@@ -96,7 +99,13 @@ func (e *Engine) pruneOne(ctx context.Context, one *Pruned, request PruneRequest
 		_, err = e.Delete(ctx, DeleteRequest{Dir: record.Repository, Name: record.Name, Force: request.Force})
 		return err
 	}
-	removed, err := one.layer.cache.RemoveEntry(ctx, one.layer.entry)
+	var removed bool
+	var err error
+	if one.Kind == "image" {
+		removed, err = e.images(driver.Ownership{}).Remove(ctx, one.image)
+	} else {
+		removed, err = one.layer.cache.RemoveEntry(ctx, one.layer.entry)
+	}
 	if err == nil && !removed {
 		one.Kept = "it is just being built"
 	}
@@ -123,6 +132,13 @@ func (e *Engine) planPrune(ctx context.Context, request PruneRequest) ([]Pruned,
 			one.Kept = "it was used " + age.Round(time.Second).String() + " ago"
 		}
 		plan = append(plan, one)
+	}
+	if request.All {
+		unused, err := e.planImages(now)
+		if err != nil {
+			return nil, err
+		}
+		plan = append(plan, unused...)
 	}
 	infos, err := e.List(ctx, request.Dir, request.All)
 	if err != nil {

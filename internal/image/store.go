@@ -69,6 +69,9 @@ const parallel = 3
 func (s Store) Image(ctx context.Context, source Source, fresh bool) (sandbox.Image, error) {
 	known, ok := s.recall(source)
 	if ok && !fresh && s.whole(known) {
+		for _, id := range known.Layers {
+			s.used([]string{s.layerDir(id)})
+		}
 		return known, nil
 	}
 	f, err := look(ctx, source)
@@ -97,6 +100,7 @@ func (s Store) Layers(ctx context.Context, image sandbox.Image) ([]string, error
 			dirs = append(dirs, dir)
 		}
 	}
+	s.used(dirs)
 	return dirs, nil
 }
 
@@ -170,6 +174,9 @@ func (s Store) unpack(ctx context.Context, f found) error {
 	return err
 }
 
+// partialSuffix is behind the name of a layer that is not whole.
+const partialSuffix = ".partial"
+
 // layer unpacks one layer into its place, unless another process has.
 func (s Store) layer(ctx context.Context, l layer, report func(int64)) error {
 	dir := s.layerDir(l.diffID)
@@ -181,7 +188,7 @@ func (s Store) layer(ctx context.Context, l layer, report func(int64)) error {
 		return err
 	}
 	defer unlock()
-	partial := dir + ".partial"
+	partial := dir + partialSuffix
 	for attempt := 1; ; attempt++ {
 		if exists(dir) {
 			return nil

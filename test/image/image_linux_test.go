@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -290,6 +291,44 @@ func TestHostileImage(t *testing.T) {
 	})
 	if want := []string{"", "/etc", "/etc/passwd"}; !slices.Equal(found, want) {
 		t.Errorf("on the host there is %q, want %q", found, want)
+	}
+}
+
+// Layers that no sandbox has any more go when the human says so, and no others.
+func TestPrune(t *testing.T) {
+	h := built.New(t)
+	shared := programs(t)
+	layers := func() []string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(h.State, "litterbox/images/layers/*[^k]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	for i, name := range []string{"stays", "goes"} {
+		configure(h, "oci:"+writeLayout(t, imageOf(t, v1.Config{}, shared, layer(t, entry{name: name, content: fmt.Sprint(i)}))))
+		h.Must("create", name)
+	}
+	h.Must("delete", "--force", "goes")
+	if got := h.Must("prune", "--all", "--yes"); len(layers()) != 3 {
+		t.Errorf("layers that were just in use are gone: %s", got)
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, layer := range layers() {
+		if err := os.Chtimes(layer+".lock", old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := h.Must("df", "--all"); !strings.Contains(got, "layers of images") {
+		t.Errorf("df does not count images:\n%s", got)
+	}
+	if got := h.Must("prune", "--all", "--yes"); len(layers()) != 2 {
+		t.Errorf("%q are left after\n%s", layers(), got)
+	}
+	h.Must("stop", "stays")
+	if got := inside(h, "stays", "cat /stays"); got != "0" {
+		t.Errorf("the sandbox that stays has %q", got)
 	}
 }
 

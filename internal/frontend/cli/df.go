@@ -66,6 +66,11 @@ func runDf(ctx context.Context, o *dfOptions) error {
 			return err
 		}
 	}
+	if usage.Images > 0 {
+		if err := o.console.print("layers of images, shared by all: %s\n", amount(usage.Images)); err != nil {
+			return err
+		}
+	}
 	return o.console.print("logs %s, together %s\n", amount(usage.Logs), amount(usage.Total))
 }
 
