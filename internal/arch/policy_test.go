@@ -39,6 +39,7 @@ guest: fault wire
 # What may leave a sandbox: decisions, and who carries them out on the host.
 egress: fault
 egress/preset: fault
+egress/intercept: egress fault
 
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
@@ -50,7 +51,7 @@ driver/drivertest: driver fault sandbox wire
 
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them.
-keeper: driver egress fault process sandbox store wire
+keeper: driver egress egress/intercept fault process sandbox store wire
 engine: branch config driver egress egress/preset fault image keeper process sandbox store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never

@@ -5,7 +5,8 @@
 // The kernel does the rest elsewhere: whoever runs a sandbox hands over DNS
 // messages ([Resolver.Answer]) and accepted connections with the address they
 // were meant for ([Proxy.Handle]). This package makes no namespaces, opens no
-// listener, and terminates no TLS of its own; it parses by hand, within bounds,
+// listener, and terminates no TLS (package intercept does, for the few hosts
+// that need it); it parses by hand, within bounds,
 // because it is the one thing that a sandbox can reach, and because its process
 // idles for hours beside every sandbox (hence neither net/http nor crypto/tls).
 //

@@ -276,17 +276,50 @@ func (t Target) authority() string {
 // webPort tells the ports on which only TLS and HTTP are expected.
 func webPort(port uint16) bool { return port == 443 || port == 80 }
 
+// reaches tells whether an address that a name led to may be dialled, or one
+// that was admitted already, whatever is asked there. A deny rule that looks at
+// requests counts in full: which of them go over a connection is open.
+func (p *Policy) reaches(t Target) Decision {
+	t.Method, t.Path = "", ""
+	t, cause := t.canonical()
+	if cause != "" {
+		return Decision{Why: cause}
+	}
+	bare := t
+	bare.Host = ""
+	for _, rule := range p.Deny {
+		if rule.denies(bare) {
+			return Decision{Rule: rule.named(), Why: "denied by the rule " + rule.named()}
+		}
+	}
+	if why := p.closed(t); t.Host != "" && why != "" {
+		return Decision{Why: why}
+	}
+	return Decision{Allowed: true}
+}
+
 // perRequest tells whether a rule that looks at single requests speaks about t.
 func (p *Policy) perRequest(t Target) bool {
+	about := func(rule Rule) bool {
+		byAddr := t.Host == "" && rule.network.IsValid() && rule.network.Contains(t.Addr)
+		return rule.constrained() && rule.protocol == t.Protocol && (byAddr || rule.matchesHost(t.Host))
+	}
 	for _, rule := range p.Allow {
-		if rule.constrained() && rule.protocol == t.Protocol && rule.matchesHost(t.Host) && rule.matchesPort(t.Port) {
+		if about(rule) && rule.matchesPort(t.Port) {
 			return true
 		}
 	}
 	for _, rule := range p.Deny {
-		if rule.constrained() && rule.protocol == t.Protocol && rule.matchesHost(t.Host) && (rule.everyPort() || rule.port == t.Port) {
+		if about(rule) && (rule.everyPort() || rule.port == t.Port) {
 			return true
 		}
 	}
 	return false
+}
+
+// Inspects tells whether some rule looks at single requests inside TLS, so that
+// the sandbox has to trust an authority of its own.
+func (p *Policy) Inspects() bool {
+	looks := func(rule Rule) bool { return rule.constrained() && rule.protocol == HTTPS }
+	return slices.ContainsFunc(p.Allow, looks) || slices.ContainsFunc(p.Deny, looks)
 }

@@ -9,17 +9,6 @@ import (
 	"time"
 )
 
-// TLS terminates TLS with a certificate that the sandbox trusts. It is used
-// where a rule limits methods or paths of https; without it such rules allow
-// nothing. The host is canonical. Both connections speak HTTP/1.1 only: neither
-// side may offer h2.
-type TLS interface {
-	// Server answers the sandbox's handshake on conn in the name of host.
-	Server(ctx context.Context, conn net.Conn, host string) (net.Conn, error)
-	// Client verifies that conn leads to host.
-	Client(ctx context.Context, conn net.Conn, host string) (net.Conn, error)
-}
-
 // Options is what a proxy works with. Policy and Names are required.
 type Options struct {
 	// Policy gives the policy in force, for every connection and every HTTP
@@ -36,7 +25,7 @@ type Options struct {
 	HostAddrs func() []netip.Addr
 	Upstream  *Upstream         // the proxy of this machine; nil is none
 	Observe   func(Observation) // may be nil; called from many goroutines
-	TLS       TLS               // may be nil
+	Inspector Inspector         // may be nil: then rules on requests inside TLS, or in HTTP/2, allow nothing
 	MaxConns  int               // at once; 4096 by default
 
 	HeadTimeout     time.Duration // for a complete head; 10 s by default
@@ -57,7 +46,7 @@ type Proxy struct {
 	count   atomic.Int64
 
 	mu   sync.Mutex
-	live map[*flow]struct{}
+	live map[*admission]struct{}
 
 	ownMu    sync.Mutex
 	ownAddrs []netip.Addr
@@ -89,7 +78,7 @@ func New(o Options) *Proxy {
 	orDefault(&o.HeadTimeout, 10*time.Second)
 	orDefault(&o.DialTimeout, 30*time.Second)
 	orDefault(&o.HalfOpenTimeout, 5*time.Minute)
-	p := &Proxy{o: o, live: map[*flow]struct{}{}}
+	p := &Proxy{o: o, live: map[*admission]struct{}{}}
 	p.heads.left.Store(headBudget)
 	p.buffers.New = func() any { return new([chunk]byte) }
 	p.lookups = lookups{ask: o.LookupHost, known: map[string]*question{}}
@@ -123,7 +112,8 @@ func interfaceAddrs() []netip.Addr {
 // nothing in the sandbox waits, and is observed with its reason. who names the
 // process for observations. When ctx ends the connection is reset.
 func (p *Proxy) Handle(ctx context.Context, conn *net.TCPConn, dst netip.AddrPort, who string) {
-	f := &flow{p: p, client: conn, clientTCP: conn, who: who}
+	f := &flow{p: p, client: conn, who: who}
+	f.life.abort = f.abort
 	f.t = Target{Port: dst.Port(), Addr: dst.Addr().Unmap()}
 	if host, ok := p.o.Names.Host(f.t.Addr); ok {
 		f.t.Host, f.t.Addr = host, netip.Addr{}
@@ -139,34 +129,3 @@ func (p *Proxy) Handle(ctx context.Context, conn *net.TCPConn, dst netip.AddrPor
 
 // Connections tells how many connections are open.
 func (p *Proxy) Connections() int { return int(p.count.Load()) }
-
-// Recheck resets the connections that the policy, which has changed, no longer
-// admits. Whoever puts a new revision in force calls it after that.
-func (p *Proxy) Recheck() {
-	policy := p.o.Policy()
-	p.mu.Lock()
-	var gone []*flow
-	for f := range p.live {
-		if !policy.Decide(f.admitted).Allowed {
-			gone = append(gone, f)
-		}
-	}
-	p.mu.Unlock()
-	for _, f := range gone {
-		f.abort()
-	}
-}
-
-// admit makes f known to Recheck with what it was last admitted for.
-func (p *Proxy) admit(f *flow, t Target) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f.admitted = t
-	p.live[f] = struct{}{}
-}
-
-func (p *Proxy) forget(f *flow) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.live, f)
-}

@@ -44,6 +44,12 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		"HOME": spec.Home, "USER": spec.User.Name, "LOGNAME": spec.User.Name, "SHELL": spec.User.Shell,
 		"PATH": searchInside(search, spec), "LITTERBOX": p.record.Name,
 	}
+	roots, err := p.writeRoots(hostRoots())
+	if err != nil {
+		return spec, err
+	}
+	spec.Mounts = append(spec.Mounts, roots.mounts...)
+	maps.Copy(spec.Env, roots.env)
 	if p.record.Image != nil {
 		maps.Copy(spec.Env, baseEnv(p.record.Image, spec.Home))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/egress/intercept"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -24,6 +25,17 @@ const (
 	PolicyFile = "policy.json"   // the revision in force, written by the engine
 	SeenFile   = "network.jsonl" // what was tried, written by the keeper
 	namesFile  = "names.json"    // which own address stands for which name
+	// authorityFile holds the key by which the sandbox's own certificates are
+	// signed. It is made when a rule first looks at requests inside TLS.
+	authorityFile = "authority.pem"
+)
+
+// The files that a sandbox has mounted as its trusted roots, below its
+// directory; the engine writes them before each start. The first holds all of
+// the host's, the second none but the sandbox's own.
+const (
+	RootsFile    = "roots.pem"
+	OwnRootsFile = "roots-own.pem"
 )
 
 // The keeper's own operations on the network.
@@ -44,6 +56,7 @@ type network struct {
 	proxy    *egress.Proxy
 	resolver *egress.Resolver
 	seen     *egress.Observations
+	inspect  *intercept.Inspector
 	changed  atomic.Bool
 	refusals *refusals
 
@@ -57,6 +70,10 @@ type network struct {
 // file nothing is allowed.
 func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) {
 	n := &network{dir: dir, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit)}
+	n.inspect = intercept.New(intercept.Options{
+		Authority: filepath.Join(dir, authorityFile),
+		Roots:     []string{filepath.Join(dir, RootsFile), filepath.Join(dir, OwnRootsFile)},
+	})
 	if err := n.reload(); err != nil {
 		return nil, err
 	}
@@ -72,7 +89,8 @@ func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) 
 		return nil, err
 	}
 	n.resolver = &egress.Resolver{Policy: n.policy.Load, Names: names, Observe: n.observe}
-	n.proxy = egress.New(egress.Options{Policy: n.policy.Load, Names: names, Upstream: upstream, Observe: n.observe})
+	n.proxy = egress.New(egress.Options{Policy: n.policy.Load, Names: names, Upstream: upstream, Observe: n.observe,
+		MaxConns: connections(), Inspector: n.inspect})
 	return n, nil
 }
 
@@ -91,6 +109,12 @@ func (n *network) reload() error {
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Wrap(fault.Unavailable, err, "cannot read the network policy")
+	}
+	if policy.Inspects() {
+		// Before it is in force: programs read their roots when they start.
+		if err := n.inspect.Prepare(); err != nil {
+			return err
+		}
 	}
 	n.policy.Store(policy)
 	if n.proxy != nil {
@@ -137,6 +161,7 @@ func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease
 
 // save writes what was seen when there is something new.
 func (n *network) save() error {
+	n.proxy.Report()
 	n.saving.Lock()
 	defer n.saving.Unlock()
 	if n.closed || !n.changed.Swap(false) {
