@@ -184,6 +184,9 @@ func (p *Policy) decideAddr(t Target) Decision {
 // openly is the verdict where everything is allowed by default. Deny rules
 // about names can only be kept on the web's ports when somebody looks.
 func (p *Policy) openly(t Target) Decision {
+	if t.Protocol == UDP && len(p.Deny) > 0 && webPort(t.Port) {
+		return Decision{Why: "behind this port a denied host could hide; allow udp://" + t.authority() + " if that is meant"}
+	}
 	if t.Protocol == TCP && len(p.Deny) > 0 && webPort(t.Port) {
 		return Decision{Why: "it is neither TLS nor HTTP, and behind this port a denied host could hide; allow tcp://" + t.authority() + " if that is meant"}
 	}
@@ -204,8 +207,11 @@ func (p *Policy) closed(t Target) string {
 	if t.Own {
 		what = "this machine"
 	}
-	port := strconv.Itoa(int(t.Port))
-	return "the name resolves to " + t.Addr.String() + " (" + what + "); allow " + netip.AddrPortFrom(t.Addr, 0).Addr().String() + " with port " + port + " too if that is meant"
+	also := t.Addr.String() + " with port " + strconv.Itoa(int(t.Port))
+	if t.Protocol == UDP {
+		also = "udp://" + netip.AddrPortFrom(t.Addr, t.Port).String()
+	}
+	return "the name resolves to " + t.Addr.String() + " (" + what + "); allow " + also + " too if that is meant"
 }
 
 // ruleFor finds the allow rule about addresses that admits t.Addr. A special

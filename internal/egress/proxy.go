@@ -31,6 +31,7 @@ type Options struct {
 	HeadTimeout     time.Duration // for a complete head; 10 s by default
 	DialTimeout     time.Duration // 30 s by default
 	HalfOpenTimeout time.Duration // silence after one side has ended; 5 min by default
+	DatagramTimeout time.Duration // silence of an exchange over UDP; 2 min by default (RFC 4787, section 4.3)
 }
 
 // headBudget bounds the memory of all unfinished heads.
@@ -44,6 +45,8 @@ type Proxy struct {
 	buffers sync.Pool // of *[chunk]byte
 	lookups lookups
 	count   atomic.Int64
+
+	datagrams datagrams
 
 	mu   sync.Mutex
 	live map[*admission]struct{}
@@ -78,9 +81,12 @@ func New(o Options) *Proxy {
 	orDefault(&o.HeadTimeout, 10*time.Second)
 	orDefault(&o.DialTimeout, 30*time.Second)
 	orDefault(&o.HalfOpenTimeout, 5*time.Minute)
+	orDefault(&o.DatagramTimeout, 2*time.Minute)
 	p := &Proxy{o: o, live: map[*admission]struct{}{}}
 	p.heads.left.Store(headBudget)
 	p.buffers.New = func() any { return new([chunk]byte) }
+	p.datagrams.exchanges = map[endpoints]*exchange{}
+	p.datagrams.buffers.New = func() any { return new([maxDatagram]byte) }
 	p.lookups = lookups{ask: o.LookupHost, known: map[string]*question{}}
 	return p
 }

@@ -68,6 +68,11 @@ func Run(config Config) error {
 		if g.egress, err = startEgress(); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "cannot serve the sandbox's connections")
 		}
+		if config.Datagrams != nil {
+			if err := g.egress.carryDatagrams(*config.Datagrams); err != nil {
+				return fault.Wrap(fault.Unavailable, err, "cannot serve the sandbox's datagrams")
+			}
+		}
 	}
 	if config.Ready != nil {
 		_, err := config.Ready.Write([]byte{1})

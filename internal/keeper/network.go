@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -149,6 +150,9 @@ func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease
 		switch received.Kind {
 		case wire.KindConnection:
 			n.carry(ctx, received)
+		case wire.KindDatagram:
+			d := received.Datagram
+			n.proxy.Datagram(ctx, d.Source, d.Destination, d.Process, d.Payload, back{link})
 		case wire.KindQuery:
 			// Answering is a look into tables: nothing is asked outside.
 			answer := n.resolver.Answer(received.Query.Message, received.Query.TCP)
@@ -157,6 +161,20 @@ func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease
 			}
 		}
 	}
+}
+
+// back is the way for datagrams into the sandbox. That a guest is gone shows
+// elsewhere, so errors are nobody's here.
+type back struct{ link *wire.Egress }
+
+// Reply implements egress.Back.
+func (b back) Reply(source, destination netip.AddrPort, payload []byte) {
+	_ = b.link.SendDatagram(wire.Datagram{Source: source, Destination: destination, Payload: payload})
+}
+
+// Refuse implements egress.Back.
+func (b back) Refuse(source, destination netip.AddrPort) {
+	_ = b.link.SendUnreachable(source, destination)
 }
 
 // save writes what was seen when there is something new.

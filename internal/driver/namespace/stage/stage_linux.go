@@ -8,6 +8,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/guest"
 )
 
 // Main runs one verb of the child and does not return when it succeeds.
@@ -30,10 +32,12 @@ func run(verb string, status *os.File) error {
 	case VerbNetwork:
 		return network()
 	}
+	var sockets *guest.DatagramSockets
 	if verb != VerbGuest {
 		// Before the configuration comes, which does not matter for it: what
 		// the keeper still prepares takes its time too.
-		if err := isolate(); err != nil {
+		var err error
+		if sockets, err = isolate(); err != nil {
 			return fmt.Errorf("cannot set up the network: %w", err)
 		}
 	}
@@ -63,7 +67,7 @@ func run(verb string, status *os.File) error {
 			return fmt.Errorf("cannot leave the mount namespace: %w", err)
 		}
 	}
-	return enter(config, data)
+	return enter(config, data, sockets)
 }
 
 // readConfig reads the configuration to its end. The guest closes it, because
