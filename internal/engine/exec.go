@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,8 +56,12 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 
 func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cycle *sandbox.Cycle, stream wire.Stream) (ExecResult, error) {
 	defer stream.Close()
+	trust, err := e.trustEnv(p)
+	if err != nil {
+		return ExecResult{}, err
+	}
 	command := wire.Exec{
-		Dir: []byte(request.WorkDir), Env: append(clientEnv(os.Environ(), p.record.Image != nil), request.Env...),
+		Dir: []byte(request.WorkDir), Env: slices.Concat(clientEnv(os.Environ(), p.record.Image != nil), trust, request.Env),
 		Terminal: request.Streams.Terminal, Timeout: request.Timeout, Iteration: cycle.ID,
 	}
 	for _, argument := range request.Argv {

@@ -60,8 +60,6 @@ func hostRoots() (source string, found []string) {
 // needs the sandbox to trust an authority of its own, restarts nothing: the
 // keeper appends to them.
 func (p *place) writeRoots(source string, bundles []string) (roots, error) {
-	// The variables by which programs with roots of their own are told of
-	// others. Where this machine has none, theirs are better than nothing.
 	made := roots{env: map[string]string{"NODE_EXTRA_CA_CERTS": ownRootsInside}}
 	var content []byte
 	if source != "" {
@@ -69,11 +67,10 @@ func (p *place) writeRoots(source string, bundles []string) (roots, error) {
 		if content, err = os.ReadFile(source); err != nil {
 			return made, fault.Wrap(fault.Unavailable, err, "cannot read the certificates that this machine trusts")
 		}
-		for _, name := range []string{
-			"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "PIP_CERT", "DENO_CERT",
-		} {
-			made.env[name] = rootsInside
-		}
+		// What these name takes nothing from anybody: it is the default of
+		// most programs, or is added to theirs. Where this machine has no
+		// roots at all, a program's own are better than nothing.
+		made.env["SSL_CERT_FILE"], made.env["DENO_CERT"] = rootsInside, rootsInside
 	}
 	all, own := p.path(keeper.RootsFile), p.path(keeper.OwnRootsFile)
 	for path, content := range map[string][]byte{all: content, own: nil} {
@@ -90,4 +87,32 @@ func (p *place) writeRoots(source string, bundles []string) (roots, error) {
 		made.mounts = append(made.mounts, driver.Mount{Source: all, Target: path})
 	}
 	return made, nil
+}
+
+// overriding are the variables of programs that bring roots of their own. They
+// win over what such a program is configured with, so they are set only where
+// the sandbox has to trust its own authority.
+var overriding = []string{"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "PIP_CERT"}
+
+// trustEnv is what a command needs in its environment, as K=V, to trust the
+// sandbox's own authority. What container.env says stays.
+func (e *Engine) trustEnv(p *place) ([]string, error) {
+	policy, err := p.policy()
+	if err != nil || !policy.Inspects() {
+		return nil, err
+	}
+	if info, err := os.Stat(p.path(keeper.RootsFile)); err != nil || info.Size() == 0 {
+		return nil, nil // a sandbox that was started before there were such files
+	}
+	merged, _, err := e.settings(p.record.Repository, p.record.GitDir)
+	if err != nil {
+		return nil, err
+	}
+	var env []string
+	for _, name := range overriding {
+		if _, set := merged.Container.Env[name]; !set {
+			env = append(env, name+"="+rootsInside)
+		}
+	}
+	return env, nil
 }

@@ -82,7 +82,6 @@ func TestRulesInsideTLS(t *testing.T) {
 	h := built.New(t)
 	s := serveSecurely(t, h)
 	h.Must("create", "box")
-	h.Put(h.Repo+"/.litterbox.toml", "")
 	if got := h.Inside("box", "curl", "-sS", "-m", "20", s.URL+"/me/a"); got.Code == 0 {
 		t.Errorf("nothing was allowed: %s", got.Stdout)
 	}
@@ -101,6 +100,9 @@ func TestRulesInsideTLS(t *testing.T) {
 				t.Errorf("curl %s %q: %d %s%s", version, args, got.Code, got.Stdout, got.Stderr)
 			}
 		}
+	}
+	if got := h.Inside("box", "sh", "-c", `echo "$PIP_CERT"`); got.Stdout != "/var/lib/litterbox/roots.pem\n" {
+		t.Errorf("programs with roots of their own are told of %q", got.Stdout)
 	}
 	clients := map[string][]string{
 		"python3": {"python3", "-c", "import urllib.request, sys; print(urllib.request.urlopen(sys.argv[1]).read().decode(), end='')", s.URL + "/me/python"},

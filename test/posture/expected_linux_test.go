@@ -65,9 +65,7 @@ func expected(t *testing.T, h *program.Host, outside report) posture {
 		Hostname:   box,
 	}
 	if len(bundles()) > 0 {
-		for _, name := range []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "PIP_CERT", "DENO_CERT"} {
-			p.Env[name] = "/var/lib/litterbox/roots.pem"
-		}
+		p.Env["SSL_CERT_FILE"], p.Env["DENO_CERT"] = "/var/lib/litterbox/roots.pem", "/var/lib/litterbox/roots.pem"
 	}
 	return p
 }
