@@ -89,7 +89,7 @@ func (p *Proxy) exchange(ctx context.Context, ends endpoints, who string, back B
 		x.t.Own = p.own(x.t.Addr)
 	}
 	verdict := p.o.Policy().Decide(x.t)
-	if !verdict.Allowed {
+	if !verdict.Allowed && p.o.Ask == nil {
 		x.refuse(verdict)
 		return nil
 	}
@@ -126,6 +126,15 @@ func (x *exchange) observation(verdict, rule, why string) Observation {
 func (x *exchange) run(ctx context.Context, verdict Decision) {
 	defer x.end()
 	policy := x.p.o.Policy()
+	if !verdict.Allowed && x.p.ask(ctx, policy, x.t, x.who, verdict) {
+		policy = x.p.o.Policy()
+		verdict = policy.Decide(x.t)
+	}
+	if !verdict.Allowed {
+		x.leave()
+		x.refuse(verdict)
+		return
+	}
 	limit, cancel := context.WithTimeout(ctx, x.p.o.DialTimeout)
 	addrs, reachable, err := x.p.addresses(limit, x.t, policy.Decide)
 	cancel()

@@ -115,6 +115,9 @@ func (p *Policy) remedy(t Target) string {
 	if canonical.Host != "" && webPort(canonical.Port) {
 		text = canonical.Host
 	}
+	if canonical.Protocol == UDP {
+		text = "udp://" + canonical.authority()
+	}
 	rule, err := ParseRule(text)
 	if err != nil {
 		return ""

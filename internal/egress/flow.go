@@ -37,6 +37,10 @@ func (f *flow) serve(ctx context.Context) {
 		f.t.Own = f.p.own(f.t.Addr)
 	}
 	first := policy.Decide(f.t)
+	if !first.Allowed && f.p.ask(ctx, policy, f.t, f.who, first) {
+		policy = f.p.o.Policy()
+		first = policy.Decide(f.t)
+	}
 	if !first.Allowed {
 		f.refuse(TCP, first)
 		return

@@ -27,6 +27,10 @@ type Options struct {
 	Observe   func(Observation) // may be nil; called from many goroutines
 	Inspector Inspector         // may be nil: then rules on requests inside TLS, or in HTTP/2, allow nothing
 	MaxConns  int               // at once; 4096 by default
+	// Ask may wait for a human who decides about a destination that no rule
+	// allows; true means that the policy has an answer now. May be nil; called
+	// from many goroutines.
+	Ask func(context.Context, Question) bool
 
 	HeadTimeout     time.Duration // for a complete head; 10 s by default
 	DialTimeout     time.Duration // 30 s by default

@@ -67,6 +67,14 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	for _, argument := range request.Argv {
 		command.Argv = append(command.Argv, []byte(argument))
 	}
+	endQuestions := func() {}
+	if request.Ask != nil {
+		asked, err := e.takeQuestions(ctx, p, request)
+		if err != nil {
+			return ExecResult{}, err
+		}
+		endQuestions = asked.close
+	}
 	started := time.Now()
 	if !request.NoCommit {
 		p.repo.Prefetch(p.deltaFile(), e.Store.Strict) // what the commit needs of git, while the command runs
@@ -75,6 +83,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 		Stdin: request.Streams.Stdin, Stdout: request.Streams.Stdout, Stderr: request.Streams.Stderr,
 		Resize: request.Streams.Resize, Signals: request.Streams.Signals,
 	})
+	endQuestions()
 	if err != nil {
 		err = fault.Wrap("", err, "cannot run the command in sandbox %q", p.record.Name)
 		// The guest or its keeper went away under the command. What it had

@@ -3,6 +3,7 @@ package engine
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -59,6 +60,10 @@ func hostRoots() (source string, found []string) {
 // bundles. They exist from the start, so that a rule that comes later, and
 // needs the sandbox to trust an authority of its own, restarts nothing: the
 // keeper appends to them.
+//
+// An image has roots of its own, in places of its own. They stay as they are:
+// its programs are told of ours only where the sandbox has to trust its own
+// authority.
 func (p *place) writeRoots(source string, bundles []string) (roots, error) {
 	made := roots{env: map[string]string{"NODE_EXTRA_CA_CERTS": ownRootsInside}}
 	var content []byte
@@ -70,7 +75,11 @@ func (p *place) writeRoots(source string, bundles []string) (roots, error) {
 		// What these name takes nothing from anybody: it is the default of
 		// most programs, or is added to theirs. Where this machine has no
 		// roots at all, a program's own are better than nothing.
-		made.env["SSL_CERT_FILE"], made.env["DENO_CERT"] = rootsInside, rootsInside
+		if p.record.Image == nil {
+			for _, name := range additional {
+				made.env[name] = rootsInside
+			}
+		}
 	}
 	all, own := p.path(keeper.RootsFile), p.path(keeper.OwnRootsFile)
 	for path, content := range map[string][]byte{all: content, own: nil} {
@@ -83,11 +92,18 @@ func (p *place) writeRoots(source string, bundles []string) (roots, error) {
 		}
 	}
 	made.mounts = []driver.Mount{{Source: all, Target: rootsInside}, {Source: own, Target: ownRootsInside}}
+	if p.record.Image != nil {
+		return made, nil
+	}
 	for _, path := range bundles {
 		made.mounts = append(made.mounts, driver.Mount{Source: all, Target: path})
 	}
 	return made, nil
 }
+
+// additional are the variables of programs that read the system's roots, or
+// add to theirs.
+var additional = []string{"SSL_CERT_FILE", "DENO_CERT"}
 
 // overriding are the variables of programs that bring roots of their own. They
 // win over what such a program is configured with, so they are set only where
@@ -109,7 +125,11 @@ func (e *Engine) trustEnv(p *place) ([]string, error) {
 		return nil, err
 	}
 	var env []string
-	for _, name := range overriding {
+	names := overriding
+	if p.record.Image != nil {
+		names = slices.Concat(overriding, additional)
+	}
+	for _, name := range names {
 		if _, set := merged.Container.Env[name]; !set {
 			env = append(env, name+"="+rootsInside)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,9 @@ const saveEvery = 5 * time.Second
 // and copies, by the policy in force.
 type network struct {
 	dir      string
-	policy   atomic.Pointer[egress.Policy]
+	revision atomic.Pointer[egress.Policy] // as it is on the disk
+	policy   atomic.Pointer[egress.Policy] // with what was allowed once
+	askers   *askers
 	proxy    *egress.Proxy
 	resolver *egress.Resolver
 	seen     *egress.Observations
@@ -61,7 +64,8 @@ type network struct {
 	changed  atomic.Bool
 	refusals *refusals
 
-	room chan struct{} // holds one for every connection that is open
+	room      chan struct{} // holds one for every connection that is open
+	enforcing sync.Mutex
 
 	saving sync.Mutex
 	closed bool // guarded by saving
@@ -75,6 +79,7 @@ func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) 
 		Authority: filepath.Join(dir, authorityFile),
 		Roots:     []string{filepath.Join(dir, RootsFile), filepath.Join(dir, OwnRootsFile)},
 	})
+	n.askers = &askers{changed: n.enforce}
 	if err := n.reload(); err != nil {
 		return nil, err
 	}
@@ -89,9 +94,9 @@ func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) 
 	if err != nil {
 		return nil, err
 	}
-	n.resolver = &egress.Resolver{Policy: n.policy.Load, Names: names, Observe: n.observe}
+	n.resolver = &egress.Resolver{Policy: n.policy.Load, Names: names, Observe: n.observe, Await: n.askers.await}
 	n.proxy = egress.New(egress.Options{Policy: n.policy.Load, Names: names, Upstream: upstream, Observe: n.observe,
-		MaxConns: connections(), Inspector: n.inspect})
+		MaxConns: connections(), Inspector: n.inspect, Ask: n.askers.ask})
 	return n, nil
 }
 
@@ -117,11 +122,21 @@ func (n *network) reload() error {
 			return err
 		}
 	}
-	n.policy.Store(policy)
+	n.revision.Store(policy)
+	n.enforce()
+	return nil
+}
+
+// enforce puts the revision in force, with what was allowed once.
+func (n *network) enforce() {
+	n.enforcing.Lock()
+	defer n.enforcing.Unlock()
+	policy := *n.revision.Load()
+	policy.Allow = slices.Concat(policy.Allow, n.askers.granted())
+	n.policy.Store(&policy)
 	if n.proxy != nil {
 		n.proxy.Recheck()
 	}
-	return nil
 }
 
 // serve takes what the guest hands over until the connection ends.
