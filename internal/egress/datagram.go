@@ -16,8 +16,7 @@ import (
 // Bounds of the datagrams of one sandbox.
 const (
 	maxDatagram     = 65535
-	maxExchanges    = 512 // at once; each has a socket
-	datagramsQueued = 64  // of one exchange while its host is being found
+	datagramsQueued = 64 // of one exchange while its host is being found
 )
 
 // Back is the way for datagrams into the sandbox. It is called from many
@@ -95,14 +94,14 @@ func (p *Proxy) exchange(ctx context.Context, ends endpoints, who string, back B
 	}
 	ctx, x.quit = context.WithCancel(ctx)
 	p.datagrams.mu.Lock()
-	full := len(p.datagrams.exchanges) >= maxExchanges
+	full := len(p.datagrams.exchanges) >= p.o.MaxExchanges
 	if !full {
 		p.datagrams.exchanges[ends] = x
 	}
 	p.datagrams.mu.Unlock()
 	if full {
 		x.quit()
-		x.refuse(Decision{Why: fmt.Sprintf("the sandbox already exchanges datagrams with %d others", maxExchanges)})
+		x.refuse(Decision{Why: fmt.Sprintf("the sandbox already exchanges datagrams with %d others", p.o.MaxExchanges)})
 		return nil
 	}
 	go x.run(ctx, verdict)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -119,6 +120,27 @@ func (s *Session) target() Target {
 func (s *Session) Dial(ctx context.Context) (net.Conn, error) {
 	f := s.flow
 	t := s.target()
+	if f.p.carried.Add(1) > int64(f.p.o.MaxConns) {
+		f.p.carried.Add(-1)
+		err := errors.New("the sandbox has too many connections open")
+		s.observe(Failed, t, Decision{Why: err.Error()})
+		return nil, unreached{err}
+	}
+	conn, err := s.dial(ctx, t)
+	if err != nil {
+		f.p.carried.Add(-1)
+		return nil, err
+	}
+	return conn, nil
+}
+
+// unreached is an error of dialling, which has been recorded.
+type unreached struct{ error }
+
+func (u unreached) Unwrap() error { return u.error }
+
+func (s *Session) dial(ctx context.Context, t Target) (net.Conn, error) {
+	f := s.flow
 	policy := f.p.o.Policy()
 	made, reachable, err := f.p.dial(ctx, t, true, policy.reaches)
 	if !reachable.Allowed {
@@ -127,7 +149,7 @@ func (s *Session) Dial(ctx context.Context) (net.Conn, error) {
 	}
 	if err != nil {
 		s.observe(Failed, t, Decision{Why: "cannot connect: " + err.Error()})
-		return nil, err
+		return nil, unreached{err}
 	}
 	conn := &carried{Conn: made.conn, p: f.p}
 	conn.life.abort = func() { reset(made.conn) }
@@ -141,7 +163,8 @@ func (s *Session) Dial(ctx context.Context) (net.Conn, error) {
 // Failed records that the host could not be spoken with.
 func (s *Session) Failed(err error) {
 	var refused *Refused
-	if errors.As(err, &refused) || errors.Is(err, context.Canceled) {
+	var before unreached
+	if errors.As(err, &refused) || errors.As(err, &before) || errors.Is(err, context.Canceled) {
 		return // said already, or nobody's fault
 	}
 	s.observe(Failed, s.target(), Decision{Why: "cannot speak with the host: " + err.Error()})
@@ -158,10 +181,14 @@ type carried struct {
 	net.Conn
 	p    *Proxy
 	life admission
+	once sync.Once
 }
 
 func (c *carried) Close() error {
-	c.p.forget(&c.life)
+	c.once.Do(func() {
+		c.p.forget(&c.life)
+		c.p.carried.Add(-1)
+	})
 	return c.Conn.Close()
 }
 

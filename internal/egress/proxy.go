@@ -26,7 +26,10 @@ type Options struct {
 	Upstream  *Upstream         // the proxy of this machine; nil is none
 	Observe   func(Observation) // may be nil; called from many goroutines
 	Inspector Inspector         // may be nil: then rules on requests inside TLS, or in HTTP/2, allow nothing
-	MaxConns  int               // at once; 4096 by default
+	MaxConns  int               // of the sandbox at once, and of sessions to hosts; 4096 by default
+	// MaxExchanges is how many exchanges over UDP there may be at once; each
+	// has a socket. 512 by default.
+	MaxExchanges int
 	// Ask may wait for a human who decides about a destination that no rule
 	// allows; true means that the policy has an answer now. May be nil; called
 	// from many goroutines.
@@ -48,7 +51,8 @@ type Proxy struct {
 	heads   budget
 	buffers sync.Pool // of *[chunk]byte
 	lookups lookups
-	count   atomic.Int64
+	count   atomic.Int64 // of the sandbox's connections
+	carried atomic.Int64 // of those to hosts that sessions dialled
 
 	datagrams datagrams
 
@@ -81,6 +85,9 @@ func New(o Options) *Proxy {
 	}
 	if o.MaxConns <= 0 {
 		o.MaxConns = 4096
+	}
+	if o.MaxExchanges <= 0 {
+		o.MaxExchanges = 512
 	}
 	orDefault(&o.HeadTimeout, 10*time.Second)
 	orDefault(&o.DialTimeout, 30*time.Second)

@@ -96,7 +96,7 @@ func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) 
 	}
 	n.resolver = &egress.Resolver{Policy: n.policy.Load, Names: names, Observe: n.observe, Await: n.askers.await}
 	n.proxy = egress.New(egress.Options{Policy: n.policy.Load, Names: names, Upstream: upstream, Observe: n.observe,
-		MaxConns: connections(), Inspector: n.inspect, Ask: n.askers.ask})
+		MaxConns: connections(), MaxExchanges: exchanges(), Inspector: n.inspect, Ask: n.askers.ask})
 	return n, nil
 }
 
