@@ -40,6 +40,7 @@ guest: fault wire
 # What may leave a sandbox: decisions, and who carries them out on the host.
 egress: fault
 egress/preset: fault
+egress/intercept: egress fault
 
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
@@ -51,7 +52,7 @@ driver/drivertest: driver fault sandbox wire
 
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
-keeper: branch driver egress fault process sandbox store wire
+keeper: branch driver egress egress/intercept fault process sandbox store wire
 engine: branch config driver egress egress/preset fault image keeper packagecache process sandbox store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never

@@ -29,17 +29,17 @@ type link struct {
 	forward *forward   // requests go to an HTTP proxy as they are
 }
 
-// dial reaches t, which policy has admitted by name or address. The verdict
-// tells whether an address was left to dial at all. With tunnelled, an HTTP
+// dial reaches t, which policy has admitted by name or address, at an address
+// that reach admits. The verdict tells whether one was left to dial at all. With tunnelled, an HTTP
 // proxy of the host is asked for a tunnel also where it could forward requests.
-func (p *Proxy) dial(ctx context.Context, policy *Policy, t Target, tunnelled bool) (link, Decision, error) {
+func (p *Proxy) dial(ctx context.Context, t Target, tunnelled bool, reach func(Target) Decision) (link, Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.DialTimeout)
 	defer cancel()
 	proxy, err := p.o.Upstream.proxyFor(t)
 	if err != nil {
 		return link{}, Decision{Allowed: true}, err
 	}
-	addrs, verdict, err := p.addresses(ctx, policy, t)
+	addrs, verdict, err := p.addresses(ctx, t, reach)
 	if !verdict.Allowed {
 		return link{}, verdict, nil
 	}
@@ -55,8 +55,8 @@ func (p *Proxy) dial(ctx context.Context, policy *Policy, t Target, tunnelled bo
 	return link{conn: conn, addr: addr}, verdict, err
 }
 
-// addresses resolves t and keeps what policy lets it reach.
-func (p *Proxy) addresses(ctx context.Context, policy *Policy, t Target) ([]netip.Addr, Decision, error) {
+// addresses resolves t and keeps what may be reached.
+func (p *Proxy) addresses(ctx context.Context, t Target, reach func(Target) Decision) ([]netip.Addr, Decision, error) {
 	if t.Host == "" {
 		return []netip.Addr{t.Addr}, Decision{Allowed: true}, nil
 	}
@@ -73,7 +73,7 @@ func (p *Proxy) addresses(ctx context.Context, policy *Policy, t Target) ([]neti
 	for _, addr := range found {
 		t.Addr = addr.Unmap()
 		t.Own = p.own(t.Addr)
-		if one := policy.Decide(t); one.Allowed {
+		if one := reach(t); one.Allowed {
 			kept = append(kept, t.Addr)
 		} else {
 			refused = one
@@ -103,10 +103,10 @@ func (p *Proxy) dialProxy(ctx context.Context, proxy *url.URL, t Target, tunnell
 		return link{}, fmt.Errorf("cannot reach the proxy of this machine: %w", err)
 	}
 	if proxy.Scheme == "https" {
-		if p.o.TLS == nil {
+		if p.o.Inspector == nil {
 			return link{}, errors.Join(errors.New("the proxy of this machine speaks TLS, which is not supported"), conn.Close())
 		}
-		secure, err := p.o.TLS.Client(ctx, conn, proxy.Hostname())
+		secure, err := p.o.Inspector.Client(ctx, conn, proxy.Hostname())
 		if err != nil {
 			return link{}, errors.Join(fmt.Errorf("cannot speak TLS with the proxy of this machine: %w", err), conn.Close())
 		}

@@ -82,7 +82,7 @@ func Explain(p *Policy, host string, port uint16) Explanation {
 		}
 	}
 	if len(e.Requests) > 0 {
-		e.note("single requests are judged by these rules: %s", strings.Join(e.Requests, "; "))
+		e.note("single requests are judged by these rules, inside TLS too: %s", strings.Join(e.Requests, "; "))
 	}
 	return e
 }
@@ -114,6 +114,9 @@ func (p *Policy) remedy(t Target) string {
 	text := canonical.authority()
 	if canonical.Host != "" && webPort(canonical.Port) {
 		text = canonical.Host
+	}
+	if canonical.Protocol == UDP {
+		text = "udp://" + canonical.authority()
 	}
 	rule, err := ParseRule(text)
 	if err != nil {

@@ -13,18 +13,16 @@ import (
 
 // flow is one connection of the sandbox, from its acceptance to its end.
 type flow struct {
-	p         *Proxy
-	who       string
-	t         Target   // what it wants, as far as it is known
-	client    net.Conn // what the client's bytes are read from: the socket, or TLS on it
-	clientTCP *net.TCPConn
-	up, down  *stream // once dialled
-	forward   *forward
-	verdict   Decision // once admitted
-	admitted  Target   // guarded by Proxy.mu
+	p        *Proxy
+	who      string
+	t        Target // what it wants, as far as it is known
+	client   *net.TCPConn
+	up, down *stream // once dialled
+	forward  *forward
+	life     admission
 
 	mu       sync.Mutex // guards the two below
-	upstream net.Conn   // the socket, also where TLS is spoken on it
+	upstream net.Conn   // the socket
 	aborted  bool
 }
 
@@ -39,6 +37,10 @@ func (f *flow) serve(ctx context.Context) {
 		f.t.Own = f.p.own(f.t.Addr)
 	}
 	first := policy.Decide(f.t)
+	if !first.Allowed && f.p.ask(ctx, policy, f.t, f.who, first) {
+		policy = f.p.o.Policy()
+		first = policy.Decide(f.t)
+	}
 	if !first.Allowed {
 		f.refuse(TCP, first)
 		return
@@ -60,7 +62,7 @@ func (f *flow) look(ctx context.Context, policy *Policy, first Decision) {
 	f.headDeadline(f.client)
 	if err := in.fill(maxHello); err != nil {
 		if errors.Is(err, io.EOF) {
-			f.observe(Allowed, TCP, first.Rule, "closed before its first byte", 1)
+			f.observe(Allowed, TCP, first.Rule, "closed before its first byte")
 			return // some programs connect ahead of time
 		}
 		f.refuseHead(TCP, err)
@@ -68,7 +70,7 @@ func (f *flow) look(ctx context.Context, policy *Policy, first Decision) {
 	}
 	switch c := in.buf[0]; {
 	case c == recordHandshake:
-		f.lookTLS(ctx, policy, in)
+		f.lookTLS(ctx, policy, first, in)
 	case token(string(c)) || c == '\r':
 		f.t.Protocol = HTTP
 		f.http(ctx, in)
@@ -82,7 +84,7 @@ func (f *flow) opaqueWhy() string {
 }
 
 // lookTLS judges a ClientHello by its server name.
-func (f *flow) lookTLS(ctx context.Context, policy *Policy, in *intake) {
+func (f *flow) lookTLS(ctx context.Context, policy *Policy, first Decision, in *intake) {
 	f.t.Protocol = HTTPS
 	var name string
 	for {
@@ -108,8 +110,8 @@ func (f *flow) lookTLS(ctx context.Context, policy *Policy, in *intake) {
 	}
 	verdict := policy.Decide(f.t)
 	if !verdict.Allowed {
-		if f.p.o.TLS != nil && f.t.Host != "" && policy.perRequest(f.t) {
-			f.terminate(ctx, in)
+		if f.p.o.Inspector != nil && policy.perRequest(f.t) {
+			f.inspect(ctx, in, first, false)
 			return
 		}
 		f.refuse(HTTPS, verdict)
@@ -153,26 +155,15 @@ func (f *flow) wrongHost(policy *Policy, name string) string {
 	return fmt.Sprintf("it asks for %q, and only the address is allowed; allow tcp://%s if that is meant", shorten(name), f.t.authority())
 }
 
-// terminate speaks TLS in the name of the host and judges every request.
-func (f *flow) terminate(ctx context.Context, in *intake) {
-	secure, err := f.p.o.TLS.Server(ctx, &replay{f.client, in}, f.t.Host)
-	if err != nil {
-		f.refuse(HTTPS, Decision{Why: "its requests have to be looked at, and TLS with it failed: " + err.Error()})
-		return
-	}
-	f.client = secure
-	f.http(ctx, &intake{src: secure, budget: &f.p.heads})
-}
-
 // connect dials, and tells whether there is a connection to carry.
 func (f *flow) connect(ctx context.Context, policy *Policy, verdict Decision, tunnelled bool) bool {
-	made, reachable, err := f.p.dial(ctx, policy, f.t, tunnelled)
+	made, reachable, err := f.p.dial(ctx, f.t, tunnelled, policy.Decide)
 	if !reachable.Allowed {
 		f.refuse(f.t.Protocol, reachable)
 		return false
 	}
 	if err != nil {
-		f.observe(Failed, f.t.Protocol, verdict.Rule, "cannot connect: "+err.Error(), 1)
+		f.observe(Failed, f.t.Protocol, verdict.Rule, "cannot connect: "+err.Error())
 		f.abort()
 		return false
 	}
@@ -180,7 +171,7 @@ func (f *flow) connect(ctx context.Context, policy *Policy, verdict Decision, tu
 		f.t.Addr = made.addr
 		f.t.Own = f.p.own(made.addr)
 	}
-	f.verdict, f.forward = verdict, made.forward
+	f.forward = made.forward
 	f.mu.Lock()
 	f.upstream = made.conn
 	late := f.aborted
@@ -189,18 +180,11 @@ func (f *flow) connect(ctx context.Context, policy *Policy, verdict Decision, tu
 		reset(made.conn)
 		return false
 	}
-	conn := made.conn
-	if f.client != net.Conn(f.clientTCP) {
-		if conn, err = f.p.o.TLS.Client(ctx, made.conn, f.t.Host); err != nil {
-			f.observe(Failed, HTTPS, verdict.Rule, "cannot speak TLS with the host: "+err.Error(), 1)
-			f.abort()
-			return false
-		}
-	}
-	f.up = f.stream(conn, f.client)
-	f.down = f.stream(f.client, conn)
-	f.p.admit(f, f.t)
-	f.observe(Allowed, f.t.Protocol, verdict.Rule, verdict.Why, 1)
+	f.up = f.stream(made.conn, f.client)
+	f.down = f.stream(f.client, made.conn)
+	f.life.moved = func() (in, out int64) { return f.down.moved.Load(), f.up.moved.Load() }
+	f.admit(verdict)
+	f.observe(Allowed, f.t.Protocol, verdict.Rule, verdict.Why)
 	return true
 }
 
@@ -260,7 +244,7 @@ func (f *flow) finish(one, other *stream, limit int64) {
 // refuse resets the connection and says why.
 func (f *flow) refuse(protocol string, verdict Decision) {
 	f.abort()
-	f.observe(Denied, protocol, verdict.Rule, verdict.Why, 1)
+	f.observe(Denied, protocol, verdict.Rule, verdict.Why)
 }
 
 // refuseHead refuses a head that never became complete.
@@ -284,7 +268,7 @@ func (f *flow) abort() {
 	f.aborted = true
 	upstream := f.upstream
 	f.mu.Unlock()
-	reset(f.clientTCP)
+	reset(f.client)
 	if upstream != nil {
 		reset(upstream)
 	}
@@ -293,23 +277,26 @@ func (f *flow) abort() {
 // end closes what is left and reports the bytes.
 func (f *flow) end() {
 	f.p.count.Add(-1)
-	f.p.forget(f)
 	f.mu.Lock()
 	upstream := f.upstream
 	f.mu.Unlock()
-	_ = f.clientTCP.Close() // ends in order were passed on before
+	_ = f.client.Close() // ends in order were passed on before
 	if upstream != nil {
 		_ = upstream.Close()
 	}
-	if f.up != nil && f.up.moved.Load()+f.down.moved.Load() > 0 {
-		f.observe(Allowed, f.admitted.Protocol, f.verdict.Rule, f.verdict.Why, 0)
-	}
+	f.p.forget(&f.life)
 }
 
-func (f *flow) observe(verdict, protocol, rule, why string, count int64) {
-	seen := Observation{Host: f.t.Host, Addr: f.t.Addr, Port: f.t.Port, Protocol: protocol, Process: f.who, Verdict: verdict, Rule: rule, Why: why, Count: count}
-	if count == 0 {
-		seen.BytesIn, seen.BytesOut = f.down.moved.Load(), f.up.moved.Load()
-	}
-	f.p.o.Observe(seen)
+// admit makes what f was admitted for known.
+func (f *flow) admit(verdict Decision) {
+	f.p.admit(&f.life, decides(f.t), f.observation(Allowed, f.t.Protocol, verdict.Rule, verdict.Why))
+}
+
+func (f *flow) observe(verdict, protocol, rule, why string) {
+	f.p.o.Observe(f.observation(verdict, protocol, rule, why))
+}
+
+func (f *flow) observation(verdict, protocol, rule, why string) Observation {
+	return Observation{Host: f.t.Host, Addr: f.t.Addr, Port: f.t.Port, Protocol: protocol, Method: f.t.Method, Path: pathOnly(f.t.Path),
+		Process: f.who, Verdict: verdict, Rule: rule, Why: why, Count: 1}
 }

@@ -46,7 +46,7 @@ func (f *flow) http(ctx context.Context, in *intake) {
 		if first && !f.connect(ctx, policy, verdict, upgrade) {
 			return
 		}
-		f.p.admit(f, f.t)
+		f.admit(verdict)
 		if !f.send(in, n, &r, upgrade) {
 			break
 		}
@@ -164,8 +164,8 @@ func sameAuthority(a, b string) bool {
 	return okA && okB && lowerASCII(hostA) == lowerASCII(hostB) && (portA == portB || portA == 0 || portB == 0)
 }
 
-// http2 lets HTTP/2 without TLS pass where nothing has to be known about single
-// requests.
+// http2 is HTTP/2 without TLS. Its requests are packed too tightly to be judged
+// here; an inspector can.
 func (f *flow) http2(ctx context.Context, in *intake) {
 	for len(in.buf) < len(preface) {
 		if err := in.fill(maxHead); err != nil {
@@ -177,15 +177,11 @@ func (f *flow) http2(ctx context.Context, in *intake) {
 		f.refuse(HTTP, Decision{Why: "it begins like HTTP/2 but is not"})
 		return
 	}
-	policy := f.p.o.Policy()
-	verdict := policy.Decide(f.t)
-	if !verdict.Allowed {
-		f.refuse(HTTP, Decision{Rule: verdict.Rule, Why: "it is HTTP/2 without TLS, whose requests are not looked at: " + verdict.Why})
+	if f.p.o.Inspector == nil {
+		f.refuse(HTTP, Decision{Why: "it is HTTP/2 without TLS, whose requests cannot be looked at here"})
 		return
 	}
-	if f.connect(ctx, policy, verdict, true) {
-		f.carry(in)
-	}
+	f.inspect(ctx, in, f.p.o.Policy().Decide(Target{Host: f.t.Host, Addr: f.t.Addr, Own: f.t.Own, Port: f.t.Port}), true)
 }
 
 // send passes a judged head on, byte for byte unless something has to change.

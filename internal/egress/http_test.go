@@ -2,9 +2,7 @@ package egress_test
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"log"
@@ -15,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 )
@@ -272,64 +268,6 @@ func TestUpgradeDeclined(t *testing.T) {
 	}
 	write(t, c, "GET / HTTP/1.1\r\nHost: other.com\r\n\r\n")
 	wantWhy(t, w.refused(c), `Host is "other.com"`)
-}
-
-func TestHTTP2WithoutTLS(t *testing.T) {
-	w := newWorld(t, egress.Options{}, "example.com")
-	w.host("example.com", internet)
-	s := httptest.NewUnstartedServer(http.HandlerFunc(hello))
-	s.Config.Protocols = new(http.Protocols)
-	s.Config.Protocols.SetUnencryptedHTTP2(true)
-	s.Start()
-	t.Cleanup(s.Close)
-	w.place(internet+":80", s.Listener.Addr())
-	c := w.client(s)
-	transport := c.Transport.(*http.Transport)
-	transport.Protocols = new(http.Protocols)
-	transport.Protocols.SetUnencryptedHTTP2(true)
-	if got := ask(t, c, "GET", "http://example.com/a", ""); got != "HTTP/2.0 GET example.com /a " {
-		t.Errorf("the answer was %q", got)
-	}
-}
-
-// interceptor terminates TLS with the certificate of the test server.
-type interceptor struct{ server, client *tls.Config }
-
-func (i interceptor) Server(ctx context.Context, conn net.Conn, _ string) (net.Conn, error) {
-	secure := tls.Server(conn, i.server)
-	return secure, secure.HandshakeContext(ctx)
-}
-
-func (i interceptor) Client(ctx context.Context, conn net.Conn, host string) (net.Conn, error) {
-	config := i.client.Clone()
-	config.ServerName = host
-	secure := tls.Client(conn, config)
-	return secure, secure.HandshakeContext(ctx)
-}
-
-func TestRequestsInsideTLS(t *testing.T) {
-	var between interceptor
-	options := egress.Options{TLS: &between}
-	w := newWorld(t, options, "GET,POST https://example.com/me/")
-	w.host("example.com", internet)
-	s := w.web(internet+":443", true, hello)
-	roots := x509.NewCertPool()
-	roots.AddCert(s.Certificate())
-	between.server = &tls.Config{Certificates: s.TLS.Certificates}
-	between.client = &tls.Config{RootCAs: roots}
-	c := w.client(s)
-	got := map[string]string{}
-	for _, one := range []string{"GET /me/a", "POST /me/b", "GET /you", "DELETE /me/a", "POST /me/../you"} {
-		method, path, _ := strings.Cut(one, " ")
-		got[one] = ask(t, c, method, "https://example.com"+path, strings.Repeat("x", len(method)-3))
-	}
-	want := map[string]string{
-		"GET /me/a": "HTTP/1.1 GET example.com /me/a ", "POST /me/b": "HTTP/1.1 POST example.com /me/b x",
-		"GET /you": "error", "DELETE /me/a": "error", "POST /me/../you": "error",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
 }
 
 // The limit on heads ends with the head: what was admitted may be silent for

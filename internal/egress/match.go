@@ -127,7 +127,7 @@ func (r Rule) lacks(t Target) string {
 	case !r.matchesPort(t.Port):
 		return "the rule " + name + " does not cover port " + strconv.Itoa(int(t.Port))
 	case t.Protocol == UDP:
-		return "the rule " + name + " does not cover UDP"
+		return "the rule " + name + " does not cover UDP; allow udp://" + t.authority() + " if that is meant"
 	case t.Protocol == TCP:
 		return "it is neither TLS nor HTTP; allow tcp://" + t.authority() + " if that is meant"
 	case r.protocol != t.Protocol && r.protocol != "":

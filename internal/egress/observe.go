@@ -44,26 +44,35 @@ type Observation struct {
 	Addr     netip.Addr `json:"addr,omitzero"`
 	Port     uint16     `json:"port,omitempty"`
 	Protocol string     `json:"protocol"` // TCP, HTTP, HTTPS, UDP, DNS
-	Process  string     `json:"process,omitempty"`
-	Verdict  string     `json:"verdict"`
-	Rule     string     `json:"rule,omitempty"`
-	Why      string     `json:"why"`
-	BytesIn  int64      `json:"bytes_in"`  // towards the sandbox
-	BytesOut int64      `json:"bytes_out"` // out of it
-	First    time.Time  `json:"first"`
-	Last     time.Time  `json:"last"`
-	Count    int64      `json:"count"`
+	// Method and Path are those of the last request, where it was seen: inside
+	// TLS and in HTTP/2 only where a rule looks at requests. Path is without
+	// the query, which may hold secrets.
+	Method   string    `json:"method,omitempty"`
+	Path     string    `json:"path,omitempty"`
+	Process  string    `json:"process,omitempty"`
+	Verdict  string    `json:"verdict"`
+	Rule     string    `json:"rule,omitempty"`
+	Why      string    `json:"why"`
+	BytesIn  int64     `json:"bytes_in"`  // towards the sandbox
+	BytesOut int64     `json:"bytes_out"` // out of it
+	First    time.Time `json:"first"`
+	Last     time.Time `json:"last"`
+	Count    int64     `json:"count"`
 }
 
 // row is what makes two observations the same.
 type row struct {
 	host, protocol, process, verdict, rule string
+	method, path                           string // of what was denied: each such request is one to decide on
 	addr                                   netip.Addr
 	port                                   uint16
 }
 
 func (o *Observation) row() row {
-	r := row{o.Host, o.Protocol, o.Process, o.Verdict, o.Rule, o.Addr, o.Port}
+	r := row{host: o.Host, protocol: o.Protocol, process: o.Process, verdict: o.Verdict, rule: o.Rule, addr: o.Addr, port: o.Port}
+	if o.Verdict == Denied {
+		r.method, r.path = o.Method, o.Path
+	}
 	if o.Host != "" {
 		r.addr = netip.Addr{} // large sites answer with other addresses every time
 	}
@@ -113,6 +122,9 @@ func (o *Observations) Add(report Observation) {
 		o.rows[key] = have
 	} else {
 		have.Why = report.Why
+		if report.Count > 0 {
+			have.Method, have.Path = report.Method, report.Path
+		}
 		if report.Addr.IsValid() {
 			have.Addr = report.Addr
 		}
@@ -263,7 +275,7 @@ func ReadObservations(file string) ([]Observation, error) {
 }
 
 func (o *Observation) clean() {
-	for _, text := range []*string{&o.Host, &o.Protocol, &o.Process, &o.Verdict, &o.Rule, &o.Why} {
+	for _, text := range []*string{&o.Host, &o.Protocol, &o.Process, &o.Verdict, &o.Rule, &o.Why, &o.Method, &o.Path} {
 		*text = printable(*text)
 	}
 	o.Addr = o.Addr.Unmap().WithZone("")
@@ -290,4 +302,10 @@ func printable(text string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// pathOnly is a request target without its query, for records.
+func pathOnly(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	return path
 }

@@ -184,6 +184,9 @@ func (p *Policy) decideAddr(t Target) Decision {
 // openly is the verdict where everything is allowed by default. Deny rules
 // about names can only be kept on the web's ports when somebody looks.
 func (p *Policy) openly(t Target) Decision {
+	if t.Protocol == UDP && len(p.Deny) > 0 && webPort(t.Port) {
+		return Decision{Why: "behind this port a denied host could hide; allow udp://" + t.authority() + " if that is meant"}
+	}
 	if t.Protocol == TCP && len(p.Deny) > 0 && webPort(t.Port) {
 		return Decision{Why: "it is neither TLS nor HTTP, and behind this port a denied host could hide; allow tcp://" + t.authority() + " if that is meant"}
 	}
@@ -204,8 +207,11 @@ func (p *Policy) closed(t Target) string {
 	if t.Own {
 		what = "this machine"
 	}
-	port := strconv.Itoa(int(t.Port))
-	return "the name resolves to " + t.Addr.String() + " (" + what + "); allow " + netip.AddrPortFrom(t.Addr, 0).Addr().String() + " with port " + port + " too if that is meant"
+	also := t.Addr.String() + " with port " + strconv.Itoa(int(t.Port))
+	if t.Protocol == UDP {
+		also = "udp://" + netip.AddrPortFrom(t.Addr, t.Port).String()
+	}
+	return "the name resolves to " + t.Addr.String() + " (" + what + "); allow " + also + " too if that is meant"
 }
 
 // ruleFor finds the allow rule about addresses that admits t.Addr. A special
@@ -276,17 +282,50 @@ func (t Target) authority() string {
 // webPort tells the ports on which only TLS and HTTP are expected.
 func webPort(port uint16) bool { return port == 443 || port == 80 }
 
+// reaches tells whether an address that a name led to may be dialled, or one
+// that was admitted already, whatever is asked there. A deny rule that looks at
+// requests counts in full: which of them go over a connection is open.
+func (p *Policy) reaches(t Target) Decision {
+	t.Method, t.Path = "", ""
+	t, cause := t.canonical()
+	if cause != "" {
+		return Decision{Why: cause}
+	}
+	bare := t
+	bare.Host = ""
+	for _, rule := range p.Deny {
+		if rule.denies(bare) {
+			return Decision{Rule: rule.named(), Why: "denied by the rule " + rule.named()}
+		}
+	}
+	if why := p.closed(t); t.Host != "" && why != "" {
+		return Decision{Why: why}
+	}
+	return Decision{Allowed: true}
+}
+
 // perRequest tells whether a rule that looks at single requests speaks about t.
 func (p *Policy) perRequest(t Target) bool {
+	about := func(rule Rule) bool {
+		byAddr := t.Host == "" && rule.network.IsValid() && rule.network.Contains(t.Addr)
+		return rule.constrained() && rule.protocol == t.Protocol && (byAddr || rule.matchesHost(t.Host))
+	}
 	for _, rule := range p.Allow {
-		if rule.constrained() && rule.protocol == t.Protocol && rule.matchesHost(t.Host) && rule.matchesPort(t.Port) {
+		if about(rule) && rule.matchesPort(t.Port) {
 			return true
 		}
 	}
 	for _, rule := range p.Deny {
-		if rule.constrained() && rule.protocol == t.Protocol && rule.matchesHost(t.Host) && (rule.everyPort() || rule.port == t.Port) {
+		if about(rule) && (rule.everyPort() || rule.port == t.Port) {
 			return true
 		}
 	}
 	return false
+}
+
+// Inspects tells whether some rule looks at single requests inside TLS, so that
+// the sandbox has to trust an authority of its own.
+func (p *Policy) Inspects() bool {
+	looks := func(rule Rule) bool { return rule.constrained() && rule.protocol == HTTPS }
+	return slices.ContainsFunc(p.Allow, looks) || slices.ContainsFunc(p.Deny, looks)
 }

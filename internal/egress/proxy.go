@@ -9,17 +9,6 @@ import (
 	"time"
 )
 
-// TLS terminates TLS with a certificate that the sandbox trusts. It is used
-// where a rule limits methods or paths of https; without it such rules allow
-// nothing. The host is canonical. Both connections speak HTTP/1.1 only: neither
-// side may offer h2.
-type TLS interface {
-	// Server answers the sandbox's handshake on conn in the name of host.
-	Server(ctx context.Context, conn net.Conn, host string) (net.Conn, error)
-	// Client verifies that conn leads to host.
-	Client(ctx context.Context, conn net.Conn, host string) (net.Conn, error)
-}
-
 // Options is what a proxy works with. Policy and Names are required.
 type Options struct {
 	// Policy gives the policy in force, for every connection and every HTTP
@@ -36,12 +25,20 @@ type Options struct {
 	HostAddrs func() []netip.Addr
 	Upstream  *Upstream         // the proxy of this machine; nil is none
 	Observe   func(Observation) // may be nil; called from many goroutines
-	TLS       TLS               // may be nil
-	MaxConns  int               // at once; 4096 by default
+	Inspector Inspector         // may be nil: then rules on requests inside TLS, or in HTTP/2, allow nothing
+	MaxConns  int               // of the sandbox at once, and of sessions to hosts; 4096 by default
+	// MaxExchanges is how many exchanges over UDP there may be at once; each
+	// has a socket. 512 by default.
+	MaxExchanges int
+	// Ask may wait for a human who decides about a destination that no rule
+	// allows; true means that the policy has an answer now. May be nil; called
+	// from many goroutines.
+	Ask func(context.Context, Question) bool
 
 	HeadTimeout     time.Duration // for a complete head; 10 s by default
 	DialTimeout     time.Duration // 30 s by default
 	HalfOpenTimeout time.Duration // silence after one side has ended; 5 min by default
+	DatagramTimeout time.Duration // silence of an exchange over UDP; 2 min by default (RFC 4787, section 4.3)
 }
 
 // headBudget bounds the memory of all unfinished heads.
@@ -54,10 +51,13 @@ type Proxy struct {
 	heads   budget
 	buffers sync.Pool // of *[chunk]byte
 	lookups lookups
-	count   atomic.Int64
+	count   atomic.Int64 // of the sandbox's connections
+	carried atomic.Int64 // of those to hosts that sessions dialled
+
+	datagrams datagrams
 
 	mu   sync.Mutex
-	live map[*flow]struct{}
+	live map[*admission]struct{}
 
 	ownMu    sync.Mutex
 	ownAddrs []netip.Addr
@@ -86,12 +86,18 @@ func New(o Options) *Proxy {
 	if o.MaxConns <= 0 {
 		o.MaxConns = 4096
 	}
+	if o.MaxExchanges <= 0 {
+		o.MaxExchanges = 512
+	}
 	orDefault(&o.HeadTimeout, 10*time.Second)
 	orDefault(&o.DialTimeout, 30*time.Second)
 	orDefault(&o.HalfOpenTimeout, 5*time.Minute)
-	p := &Proxy{o: o, live: map[*flow]struct{}{}}
+	orDefault(&o.DatagramTimeout, 2*time.Minute)
+	p := &Proxy{o: o, live: map[*admission]struct{}{}}
 	p.heads.left.Store(headBudget)
 	p.buffers.New = func() any { return new([chunk]byte) }
+	p.datagrams.exchanges = map[endpoints]*exchange{}
+	p.datagrams.buffers.New = func() any { return new([maxDatagram]byte) }
 	p.lookups = lookups{ask: o.LookupHost, known: map[string]*question{}}
 	return p
 }
@@ -123,7 +129,8 @@ func interfaceAddrs() []netip.Addr {
 // nothing in the sandbox waits, and is observed with its reason. who names the
 // process for observations. When ctx ends the connection is reset.
 func (p *Proxy) Handle(ctx context.Context, conn *net.TCPConn, dst netip.AddrPort, who string) {
-	f := &flow{p: p, client: conn, clientTCP: conn, who: who}
+	f := &flow{p: p, client: conn, who: who}
+	f.life.abort = f.abort
 	f.t = Target{Port: dst.Port(), Addr: dst.Addr().Unmap()}
 	if host, ok := p.o.Names.Host(f.t.Addr); ok {
 		f.t.Host, f.t.Addr = host, netip.Addr{}
@@ -139,34 +146,3 @@ func (p *Proxy) Handle(ctx context.Context, conn *net.TCPConn, dst netip.AddrPor
 
 // Connections tells how many connections are open.
 func (p *Proxy) Connections() int { return int(p.count.Load()) }
-
-// Recheck resets the connections that the policy, which has changed, no longer
-// admits. Whoever puts a new revision in force calls it after that.
-func (p *Proxy) Recheck() {
-	policy := p.o.Policy()
-	p.mu.Lock()
-	var gone []*flow
-	for f := range p.live {
-		if !policy.Decide(f.admitted).Allowed {
-			gone = append(gone, f)
-		}
-	}
-	p.mu.Unlock()
-	for _, f := range gone {
-		f.abort()
-	}
-}
-
-// admit makes f known to Recheck with what it was last admitted for.
-func (p *Proxy) admit(f *flow, t Target) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f.admitted = t
-	p.live[f] = struct{}{}
-}
-
-func (p *Proxy) forget(f *flow) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.live, f)
-}

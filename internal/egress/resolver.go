@@ -28,6 +28,10 @@ type Resolver struct {
 	Names   *Names            // shared with the proxy
 	Observe func(Observation) // may be nil; called for every refusal
 	Process string            // who asks, for observations; may be empty
+	// Await tells that a human is going to be asked about a name that no rule
+	// speaks about, as soon as somebody connects: then it gets an address too,
+	// which leads nowhere before that. May be nil.
+	Await func(host string) bool
 }
 
 // Answer gives the reply to one DNS message from the sandbox, without the
@@ -98,7 +102,8 @@ func (r *Resolver) resolve(question dnsmessage.Question) (dnsmessage.RCode, dnsm
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return dnsmessage.RCodeSuccess, loopback(question.Type) // the sandbox's own (RFC 6761)
 	}
-	if verdict := r.Policy().DecideName(name); !verdict.Allowed {
+	verdict := r.Policy().DecideName(name)
+	if !verdict.Allowed && (verdict.Rule != "" || r.Await == nil || !r.Await(name)) {
 		r.refuse(name, verdict)
 		return dnsmessage.RCodeNameError, nil
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"io"
 	"os"
 	"time"
@@ -81,6 +82,10 @@ type ExecRequest struct {
 	Kind          string   // "exec" or "shell"
 	Streams       Streams
 	AllowDegraded bool
+	// Ask is called, one question at a time, when something inside tries to
+	// reach what no rule allows, which then waits; its context ends with the
+	// command. Nil refuses at once.
+	Ask func(context.Context, Question) Decision
 }
 
 // ExecResult is what came of it. A command that failed is no error.

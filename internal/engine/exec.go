@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,12 +56,24 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 
 func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cycle *sandbox.Cycle, stream wire.Stream) (ExecResult, error) {
 	defer stream.Close()
+	trust, err := e.trustEnv(p)
+	if err != nil {
+		return ExecResult{}, err
+	}
 	command := wire.Exec{
-		Dir: []byte(request.WorkDir), Env: append(clientEnv(os.Environ(), p.record.Image != nil), request.Env...),
+		Dir: []byte(request.WorkDir), Env: slices.Concat(clientEnv(os.Environ(), p.record.Image != nil), trust, request.Env),
 		Terminal: request.Streams.Terminal, Timeout: request.Timeout, Iteration: cycle.ID,
 	}
 	for _, argument := range request.Argv {
 		command.Argv = append(command.Argv, []byte(argument))
+	}
+	endQuestions := func() {}
+	if request.Ask != nil {
+		asked, err := e.takeQuestions(ctx, p, request)
+		if err != nil {
+			return ExecResult{}, err
+		}
+		endQuestions = asked.close
 	}
 	started := time.Now()
 	if !request.NoCommit {
@@ -70,6 +83,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 		Stdin: request.Streams.Stdin, Stdout: request.Streams.Stdout, Stderr: request.Streams.Stderr,
 		Resize: request.Streams.Resize, Signals: request.Streams.Signals,
 	})
+	endQuestions()
 	if err != nil {
 		err = fault.Wrap("", err, "cannot run the command in sandbox %q", p.record.Name)
 		// The guest or its keeper went away under the command. What it had

@@ -42,12 +42,18 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		}
 		spec.Workspace.Layers = nil
 	}
-	e.addSurroundings(p, &spec)
+	roots, err := p.writeRoots(hostRoots())
+	if err != nil {
+		return spec, err
+	}
+	e.addSurroundings(p, &spec, roots.env)
+	spec.Mounts = append(spec.Mounts, roots.mounts...)
 	return spec, nil
 }
 
-// addSurroundings adds what the host lends, and the environment that leads there.
-func (e *Engine) addSurroundings(p *place, spec *driver.Spec) (mounts []Mount) {
+// addSurroundings adds what the host lends, and the environment that leads
+// there; roots is what makes programs find the certificates.
+func (e *Engine) addSurroundings(p *place, spec *driver.Spec, roots map[string]string) (mounts []Mount) {
 	search := os.Getenv("PATH")
 	mounts = e.mounts(p, spec.Home, search)
 	for _, mount := range mounts {
@@ -57,6 +63,7 @@ func (e *Engine) addSurroundings(p *place, spec *driver.Spec) (mounts []Mount) {
 		"HOME": spec.Home, "USER": spec.User.Name, "LOGNAME": spec.User.Name, "SHELL": spec.User.Shell,
 		"PATH": searchInside(search, *spec), "LITTERBOX": p.record.Name,
 	}
+	maps.Copy(spec.Env, roots)
 	if p.record.Image != nil {
 		maps.Copy(spec.Env, baseEnv(p.record.Image, spec.Home))
 	}
@@ -68,7 +75,7 @@ func (e *Engine) addSurroundings(p *place, spec *driver.Spec) (mounts []Mount) {
 // visible lists what of the host a sandbox would see were it started now.
 func (e *Engine) visible(p *place) []Mount {
 	spec := driver.Spec{Home: homeInside(p.record.Repository), Workspace: driver.Workspace{Path: p.record.Repository}}
-	mounts := e.addSurroundings(p, &spec)
+	mounts := e.addSurroundings(p, &spec, nil)
 	return append(mounts, p.cacheMounts(spec.Caches)...)
 }
 

@@ -14,12 +14,23 @@ import (
 	"os"
 )
 
-// The guest's two ports inside, where the sandbox's own packet filter leads
-// every outgoing connection and every DNS query.
+// The guest's ports inside, where the sandbox's own packet filter leads every
+// outgoing connection, every DNS query and every other datagram.
 const (
 	ConnectionPort = 64999
 	ResolverPort   = 64953
+	DatagramPort   = 64998
 )
+
+// DatagramSockets are descriptors that only somebody with rights over the
+// sandbox's network can open. Those for packets from inside take datagrams for
+// any address (IP_TRANSPARENT, IP_RECVORIGDSTADDR) on DatagramPort; the others
+// send whole packets in the name of any (IPPROTO_RAW), which come back in
+// through the loopback interface.
+type DatagramSockets struct {
+	In4, In6   int
+	Out4, Out6 int
+}
 
 // Config is what the guest needs to know.
 type Config struct {
@@ -31,6 +42,10 @@ type Config struct {
 	Home       string       // absolute path of the inner user's home
 	Env        []string     // K=V, for every command
 	Network    bool         // outgoing connections are led to ConnectionPort and ResolverPort
+
+	// Datagrams, when not nil, are what UDP is carried with; without them it is
+	// the kernel that refuses it.
+	Datagrams *DatagramSockets
 
 	// Notify, when not nil, is called once on the thread that makes every
 	// child, before the first one. It installs a seccomp filter with

@@ -26,6 +26,7 @@ type egress struct {
 	mu      sync.Mutex
 	waiting map[uint64]chan []byte // DNS queries by id
 	owners  owners
+	packets *packets // nil without datagrams; set before the first keeper
 }
 
 // maxQueries bounds what a flood of DNS queries can hold here.
@@ -69,7 +70,8 @@ func (e *egress) attach(conn *net.UnixConn) {
 		if err != nil {
 			break
 		}
-		if received.Kind == wire.KindAnswer {
+		switch received.Kind {
+		case wire.KindAnswer:
 			e.mu.Lock()
 			waiter := e.waiting[received.Query.ID]
 			delete(e.waiting, received.Query.ID)
@@ -77,6 +79,10 @@ func (e *egress) attach(conn *net.UnixConn) {
 			if waiter != nil {
 				waiter <- received.Query.Message // buffered
 			}
+		case wire.KindDatagram:
+			e.packets.reply(received.Datagram)
+		case wire.KindUnreachable:
+			e.packets.refuse(received.Datagram.Source, received.Datagram.Destination)
 		}
 	}
 	e.keeper.CompareAndSwap(link, nil)
@@ -107,7 +113,10 @@ func (e *egress) pass(conn *net.TCPConn) {
 		_ = conn.SetLinger(0)
 		return
 	}
-	who := e.owners.of(conn.RemoteAddr())
+	who := ""
+	if from, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		who = e.owners.of("tcp", from.AddrPort())
+	}
 	if err := keeper.SendConnection(conn, wire.Connection{Destination: destination, Process: who}); err != nil {
 		_ = conn.SetLinger(0)
 	}

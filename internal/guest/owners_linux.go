@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -21,14 +21,10 @@ type owners struct {
 	recent []int // pids that connected last, newest first
 }
 
-// of names the process that made the connection from address, as "comm (pid)";
-// empty when it cannot be found.
-func (o *owners) of(address net.Addr) string {
-	tcp, ok := address.(*net.TCPAddr)
-	if !ok {
-		return ""
-	}
-	inode := socketInode(tcp)
+// of names the process that sends from address over network, tcp or udp, as
+// "comm (pid)"; empty when it cannot be found.
+func (o *owners) of(network string, address netip.AddrPort) string {
+	inode := socketInode(network, address)
 	if inode == "" {
 		return ""
 	}
@@ -57,19 +53,29 @@ func (o *owners) of(address net.Addr) string {
 	return ""
 }
 
-// socketInode looks the local end up in /proc/net/tcp (proc_net_tcp in the
-// kernel's Documentation/networking): columns 2 and 10.
-func socketInode(address *net.TCPAddr) string {
-	table := "/proc/self/net/tcp"
-	if address.IP.To4() == nil {
-		table = "/proc/self/net/tcp6"
+// socketInode looks the local end up in /proc/net/tcp or udp (proc_net_tcp in
+// the kernel's Documentation/networking): columns 2 and 10. A socket of IPv6
+// can speak IPv4 too, and stands in the other table then.
+func socketInode(network string, address netip.AddrPort) string {
+	tables := []string{network + "6"}
+	if address.Addr().Unmap().Is4() {
+		tables = []string{network, network + "6"}
 	}
+	port := fmt.Sprintf(":%04X", address.Port())
+	for _, table := range tables {
+		if inode := inodeIn("/proc/self/net/"+table, port); inode != "" {
+			return inode
+		}
+	}
+	return ""
+}
+
+func inodeIn(table, port string) string {
 	file, err := os.Open(table)
 	if err != nil {
 		return ""
 	}
 	defer file.Close()
-	port := fmt.Sprintf(":%04X", address.Port)
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())

@@ -89,6 +89,11 @@ func (g *guest) setUp() error {
 		if g.egress, err = startEgress(); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "cannot serve the sandbox's connections")
 		}
+		if config.Datagrams != nil {
+			if err := g.egress.carryDatagrams(*config.Datagrams); err != nil {
+				return fault.Wrap(fault.Unavailable, err, "cannot serve the sandbox's datagrams")
+			}
+		}
 	}
 	close(g.prepared)
 	return nil

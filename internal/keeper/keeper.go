@@ -352,6 +352,9 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 	case OpFollow:
 		k.net.follow(conn)
 		return
+	case OpAsk:
+		k.net.askers.serve(conn)
+		return
 	default:
 		err = fault.New(fault.Unsupported, "this keeper does not know %q", request.Op)
 	}

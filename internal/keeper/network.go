@@ -6,14 +6,17 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/egress/intercept"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -24,6 +27,17 @@ const (
 	PolicyFile = "policy.json"   // the revision in force, written by the engine
 	SeenFile   = "network.jsonl" // what was tried, written by the keeper
 	namesFile  = "names.json"    // which own address stands for which name
+	// authorityFile holds the key by which the sandbox's own certificates are
+	// signed. It is made when a rule first looks at requests inside TLS.
+	authorityFile = "authority.pem"
+)
+
+// The files that a sandbox has mounted as its trusted roots, below its
+// directory; the engine writes them before each start. The first holds all of
+// the host's, the second none but the sandbox's own.
+const (
+	RootsFile    = "roots.pem"
+	OwnRootsFile = "roots-own.pem"
 )
 
 // The keeper's own operations on the network.
@@ -40,14 +54,18 @@ const saveEvery = 5 * time.Second
 // and copies, by the policy in force.
 type network struct {
 	dir      string
-	policy   atomic.Pointer[egress.Policy]
+	revision atomic.Pointer[egress.Policy] // as it is on the disk
+	policy   atomic.Pointer[egress.Policy] // with what was allowed once
+	askers   *askers
 	proxy    *egress.Proxy
 	resolver *egress.Resolver
 	seen     *egress.Observations
+	inspect  *intercept.Inspector
 	changed  atomic.Bool
 	refusals *refusals
 
-	room chan struct{} // holds one for every connection that is open
+	room      chan struct{} // holds one for every connection that is open
+	enforcing sync.Mutex
 
 	saving sync.Mutex
 	closed bool // guarded by saving
@@ -57,6 +75,11 @@ type network struct {
 // file nothing is allowed.
 func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) {
 	n := &network{dir: dir, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit)}
+	n.inspect = intercept.New(intercept.Options{
+		Authority: filepath.Join(dir, authorityFile),
+		Roots:     []string{filepath.Join(dir, RootsFile), filepath.Join(dir, OwnRootsFile)},
+	})
+	n.askers = &askers{changed: n.enforce}
 	if err := n.reload(); err != nil {
 		return nil, err
 	}
@@ -71,8 +94,9 @@ func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) 
 	if err != nil {
 		return nil, err
 	}
-	n.resolver = &egress.Resolver{Policy: n.policy.Load, Names: names, Observe: n.observe}
-	n.proxy = egress.New(egress.Options{Policy: n.policy.Load, Names: names, Upstream: upstream, Observe: n.observe})
+	n.resolver = &egress.Resolver{Policy: n.policy.Load, Names: names, Observe: n.observe, Await: n.askers.await}
+	n.proxy = egress.New(egress.Options{Policy: n.policy.Load, Names: names, Upstream: upstream, Observe: n.observe,
+		MaxConns: connections(), MaxExchanges: exchanges(), Inspector: n.inspect, Ask: n.askers.ask})
 	return n, nil
 }
 
@@ -92,11 +116,27 @@ func (n *network) reload() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Wrap(fault.Unavailable, err, "cannot read the network policy")
 	}
-	n.policy.Store(policy)
+	if policy.Inspects() {
+		// Before it is in force: programs read their roots when they start.
+		if err := n.inspect.Prepare(); err != nil {
+			return err
+		}
+	}
+	n.revision.Store(policy)
+	n.enforce()
+	return nil
+}
+
+// enforce puts the revision in force, with what was allowed once.
+func (n *network) enforce() {
+	n.enforcing.Lock()
+	defer n.enforcing.Unlock()
+	policy := *n.revision.Load()
+	policy.Allow = slices.Concat(policy.Allow, n.askers.granted())
+	n.policy.Store(&policy)
 	if n.proxy != nil {
 		n.proxy.Recheck()
 	}
-	return nil
 }
 
 // serve takes what the guest hands over until the connection ends.
@@ -125,6 +165,9 @@ func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease
 		switch received.Kind {
 		case wire.KindConnection:
 			n.carry(ctx, received)
+		case wire.KindDatagram:
+			d := received.Datagram
+			n.proxy.Datagram(ctx, d.Source, d.Destination, d.Process, d.Payload, back{link})
 		case wire.KindQuery:
 			// Answering is a look into tables: nothing is asked outside.
 			answer := n.resolver.Answer(received.Query.Message, received.Query.TCP)
@@ -135,8 +178,23 @@ func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease
 	}
 }
 
+// back is the way for datagrams into the sandbox. That a guest is gone shows
+// elsewhere, so errors are nobody's here.
+type back struct{ link *wire.Egress }
+
+// Reply implements egress.Back.
+func (b back) Reply(source, destination netip.AddrPort, payload []byte) {
+	_ = b.link.SendDatagram(wire.Datagram{Source: source, Destination: destination, Payload: payload})
+}
+
+// Refuse implements egress.Back.
+func (b back) Refuse(source, destination netip.AddrPort) {
+	_ = b.link.SendUnreachable(source, destination)
+}
+
 // save writes what was seen when there is something new.
 func (n *network) save() error {
+	n.proxy.Report()
 	n.saving.Lock()
 	defer n.saving.Unlock()
 	if n.closed || !n.changed.Swap(false) {

@@ -11,8 +11,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// refusals makes an event of every destination that is refused for the first
-// time. Writing it never holds up a connection; under a flood of new names
+// refusals makes an event of every destination, and every request where those
+// are seen, that is refused for the first time. Writing it never holds up a connection; under a flood of new names
 // events are left out, and the observations still have them all.
 type refusals struct {
 	emit  func(*sandbox.Event) error
@@ -41,7 +41,7 @@ func (r *refusals) note(o egress.Observation) {
 		port = strconv.Itoa(int(o.Port))
 	}
 	r.mu.Lock()
-	key := host + " " + port
+	key := host + " " + port + " " + o.Method + " " + o.Path
 	fresh := !r.known[key] && len(r.known) < knownRefusals
 	if fresh {
 		r.known[key] = true
@@ -51,8 +51,10 @@ func (r *refusals) note(o egress.Observation) {
 		return
 	}
 	data := map[string]string{"host": host, "reason": o.Why}
-	if port != "" {
-		data["port"] = port
+	for name, value := range map[string]string{"port": port, "method": o.Method, "path": o.Path} {
+		if value != "" {
+			data[name] = value
+		}
 	}
 	select {
 	case r.queue <- &sandbox.Event{Type: sandbox.EventRefused, Data: data}:

@@ -18,19 +18,34 @@ const (
 	// reserve is for everything else: commands of clients, the wire, files,
 	// questions to the host's resolver.
 	reserve = 64
+	// mostExchanges is what one sandbox may have at once over UDP, with a
+	// socket for each.
+	mostExchanges = 512
 )
 
 // connections is how many connections the keeper's descriptors are enough for:
 // the flood of a sandbox must not keep the human's commands out.
 func connections() int {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return mostConnections / 16
-	}
-	if limit.Cur >= reserve+mostConnections*perConnection {
+	limit := descriptors()
+	if limit >= reserve+mostExchanges+mostConnections*perConnection {
 		return mostConnections
 	}
-	return max(1, (int(limit.Cur)-reserve)/perConnection)
+	return max(1, (limit-reserve-exchanges())/perConnection)
+}
+
+// exchanges is how many exchanges over UDP there is room for beside them.
+func exchanges() int {
+	return max(1, min(mostExchanges, descriptors()/16))
+}
+
+// descriptors is how many this process may have.
+func descriptors() int {
+	const usual = 1024
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return usual
+	}
+	return int(min(limit.Cur, 1<<20))
 }
 
 // carry lets the proxy carry a connection where there is room for one more, and

@@ -74,7 +74,7 @@ func EventTypes() []EventKind {
 		{EventCycleFailed, "the run could not be carried out", []string{"problem: why"}},
 		{EventIteration, "a commit was made of what a run changed", []string{"number: of the iteration", "commit: its id", "message: its first line", "changed: how many files"}},
 		{EventPolicy, "another policy revision is in force", []string{"revision: its number", "change: what a human typed"}},
-		{EventRefused, "a destination was refused for the first time", []string{"host: where to", "port: which port", "reason: the rule, or why"}},
+		{EventRefused, "a destination was refused for the first time", []string{"host: where to", "port: which port", "method: of the request, where it was seen", "path: of the request, where it was seen", "reason: the rule, or why"}},
 		{EventLimit, "a limit ended something inside", []string{"limit: oom, pids, disk or time", "action: what was done"}},
 		{EventService, "a service changed its state", []string{"service: its name", "state: its new state", "problem: why it failed"}},
 	}

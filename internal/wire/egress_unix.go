@@ -27,10 +27,18 @@ const (
 	KindConnection Kind = 'c' // guest → host: JSON of Connection, with one descriptor
 	KindQuery      Kind = 'n' // guest → host: id (8 bytes), 1 for TCP (1 byte), DNS message
 	KindAnswer     Kind = 'a' // host → guest: id, DNS message; none means no answer
+	// A datagram, either way: its source and destination as the program inside
+	// has them (each 16 bytes of address and 2 of port), the length of a name
+	// (1 byte), the name of the process, the payload.
+	KindDatagram    Kind = 'u'
+	KindUnreachable Kind = 'x' // host → guest: source and destination of what nobody will answer
 )
 
-// maxDNS is the largest DNS message, RFC 1035 section 4.2.2.
-const maxDNS = 65535
+// maxEgress is the largest frame: a DNS message or a datagram has at most 65535
+// bytes (RFC 1035, section 4.2.2; RFC 768).
+const maxEgress = 65535 + 2*endpointSize + 1 + 255
+
+const endpointSize = 18
 
 // Connection is one TCP connection that a program inside has made.
 type Connection struct {
@@ -43,6 +51,14 @@ type Query struct {
 	ID      uint64 // chosen by the guest, returned with the answer
 	TCP     bool
 	Message []byte
+}
+
+// Datagram is one datagram of the exchange that a program at Source inside has
+// with Destination, in either direction.
+type Datagram struct {
+	Source, Destination netip.AddrPort
+	Process             string // who, as far as the guest knows; empty from the host
+	Payload             []byte
 }
 
 // Egress is either end of an egress connection. Sending is safe from many
@@ -98,6 +114,44 @@ func (e *Egress) SendAnswer(id uint64, message []byte) error {
 	return e.send(KindAnswer, append(binary.BigEndian.AppendUint64(nil, id), message...), nil)
 }
 
+// SendDatagram hands a datagram over.
+func (e *Egress) SendDatagram(d Datagram) error {
+	who := d.Process[:min(len(d.Process), 255)]
+	payload := make([]byte, 0, 2*endpointSize+1+len(who)+len(d.Payload))
+	payload = appendEndpoint(appendEndpoint(payload, d.Source), d.Destination)
+	payload = append(append(payload, byte(len(who))), who...)
+	return e.send(KindDatagram, append(payload, d.Payload...), nil)
+}
+
+// SendUnreachable tells the guest that what source sends to destination is
+// refused.
+func (e *Egress) SendUnreachable(source, destination netip.AddrPort) error {
+	return e.send(KindUnreachable, appendEndpoint(appendEndpoint(nil, source), destination), nil)
+}
+
+func appendEndpoint(to []byte, endpoint netip.AddrPort) []byte {
+	address := endpoint.Addr().As16()
+	return binary.BigEndian.AppendUint16(append(to, address[:]...), endpoint.Port())
+}
+
+func readEndpoint(data []byte) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(data)).Unmap(), binary.BigEndian.Uint16(data[16:]))
+}
+
+func (d *Datagram) parse(kind Kind, data []byte) error {
+	const addresses = 2 * endpointSize
+	if len(data) < addresses || kind == KindDatagram && (len(data) <= addresses || len(data) < addresses+1+int(data[addresses])) {
+		return fault.New(fault.Unavailable, "a datagram is too short")
+	}
+	d.Source, d.Destination = readEndpoint(data), readEndpoint(data[endpointSize:])
+	if kind == KindDatagram {
+		rest := data[addresses+1:]
+		who := int(data[addresses])
+		d.Process, d.Payload = string(rest[:who]), append([]byte(nil), rest[who:]...)
+	}
+	return nil
+}
+
 func (e *Egress) send(kind Kind, payload, rights []byte) error {
 	frame := append(binary.BigEndian.AppendUint32([]byte{byte(kind)}, uint32(len(payload))), payload...)
 	e.mu.Lock()
@@ -115,6 +169,7 @@ type Received struct {
 	Connection Connection
 	Conn       *net.TCPConn // with KindConnection; the caller closes it; nil when no descriptor was left for it
 	Query      Query        // with KindQuery and KindAnswer
+	Datagram   Datagram     // with KindDatagram and KindUnreachable
 }
 
 // Receive waits for the next frame. The other end is not trusted: frames are
@@ -123,7 +178,7 @@ func (e *Egress) Receive() (Received, error) {
 	for {
 		if len(e.buffer) >= 5 {
 			size := int(binary.BigEndian.Uint32(e.buffer[1:5]))
-			if size > maxDNS+16 {
+			if size > maxEgress {
 				return Received{}, fault.New(fault.Unavailable, "cannot use an egress frame of %d bytes", size)
 			}
 			if len(e.buffer) >= 5+size {
@@ -211,6 +266,8 @@ func (e *Egress) parse(kind Kind, payload []byte) (Received, error) {
 			return received, fault.New(fault.Unavailable, "an answer is too short")
 		}
 		received.Query = Query{ID: binary.BigEndian.Uint64(payload), Message: append([]byte(nil), payload[8:]...)}
+	case KindDatagram, KindUnreachable:
+		return received, received.Datagram.parse(kind, payload)
 	default:
 		return received, fault.New(fault.Unavailable, "cannot understand an egress frame of kind %q", string(rune(kind)))
 	}

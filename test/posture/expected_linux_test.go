@@ -54,7 +54,7 @@ func expected(t *testing.T, h *program.Host, outside report) posture {
 		Limits: map[string]string{},
 		Env: map[string]string{
 			"HOME": h.Home, "USER": name, "LOGNAME": name, "SHELL": "/bin/sh", "LITTERBOX": box, "PWD": h.Repo,
-			"PATH": search(h), "LANG": "C.UTF-8", "TERM": "dumb",
+			"PATH": search(h), "LANG": "C.UTF-8", "TERM": "dumb", "NODE_EXTRA_CA_CERTS": "/var/lib/litterbox/roots-own.pem",
 		},
 		Root:       root(h),
 		Devices:    []string{"core", "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"},
@@ -64,7 +64,25 @@ func expected(t *testing.T, h *program.Host, outside report) posture {
 		Directory:  h.Repo,
 		Hostname:   box,
 	}
+	if len(bundles()) > 0 {
+		p.Env["SSL_CERT_FILE"], p.Env["DENO_CERT"] = "/var/lib/litterbox/roots.pem", "/var/lib/litterbox/roots.pem"
+	}
 	return p
+}
+
+// bundles are the host's files of trusted roots, in whose place the sandbox has
+// its own.
+func bundles() []string {
+	var found []string
+	for _, path := range []string{
+		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+		"/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+	} {
+		if path, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, path) {
+			found = append(found, path)
+		}
+	}
+	return found
 }
 
 const none = "0000000000000000"
@@ -147,6 +165,9 @@ func mounts(t *testing.T, h *program.Host, outside report) []string {
 		h.Home+" "+state+" rw nosuid nodev", h.Repo+" overlay rw nosuid nodev",
 		"/proc proc rw nosuid nodev noexec",
 	)
+	for _, roots := range append(bundles(), "/var/lib/litterbox/roots.pem", "/var/lib/litterbox/roots-own.pem") {
+		list = append(list, roots+" "+state+" ro nosuid nodev")
+	}
 	devices := typeOf(types, "/dev/null")
 	for _, device := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
 		list = append(list, "/dev/"+device+" "+typeOf(types, "/dev/"+device)+" "+deviceOptions(outside, "/dev/"+device))

@@ -37,11 +37,10 @@ func readGo(r *reader) {
 
 // goStorage adds where the public mirror sends clients for large modules
 // (golang/go#52908). Anybody can have a bucket on that host, so only the
-// mirror's own is named; such a rule needs requests to be looked at.
+// mirror's own is named, by a rule that has the keeper look into TLS.
 func (r *reader) goStorage(proxy string) {
 	if strings.HasPrefix(proxy, "https://proxy.golang.org") {
 		r.preset.Rules = append(r.preset.Rules, "GET,HEAD https://storage.googleapis.com/proxy-golang-org-prod/")
-		r.preset.Warning = "the mirror keeps large modules on storage.googleapis.com; where TLS is not looked into they stay out of reach unless that whole host is allowed, and anybody can receive data there"
 	}
 }
 

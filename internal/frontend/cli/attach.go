@@ -19,14 +19,15 @@ import (
 // attachment connects the user's streams, window and signals to one command.
 type attachment struct {
 	streams engine.Streams
-	detach  func() // restores the terminal; safe to call twice and in a panic
+	ask     func(context.Context, engine.Question) engine.Decision // nil where nobody is asked
+	detach  func()                                                 // restores the terminal; safe to call twice and in a panic
 }
 
 // attach prepares streams for a command. It gets a terminal of its own when
 // stdin and stdout are terminals; not with captured, which then takes the
-// output. The context that it returns ends only when the user gives up; see
-// relay.
-func (c *console) attach(parent context.Context, captured *capture) (context.Context, attachment) {
+// output. With ask the user answers questions on the same terminal. The context
+// that it returns ends only when the user gives up; see relay.
+func (c *console) attach(parent context.Context, captured *capture, ask bool) (context.Context, attachment) {
 	ctx, cancel := context.WithCancel(parent)
 	var started atomic.Bool
 	begin := func() { started.Store(true) }
@@ -43,6 +44,10 @@ func (c *console) attach(parent context.Context, captured *capture) (context.Con
 	if captured != nil {
 		stdout, stderr = &captured.stdout, &captured.stderr
 	}
+	a := &asking{console: c, redraw: func(context.Context) {}, patience: askPatience, interrupts: catchInterrupts}
+	if ask {
+		stdout, stderr = held{a, stdout}, held{a, stderr}
+	}
 	streams := engine.Streams{Stdout: beginning{begin, stdout}, Stderr: beginning{begin, stderr}, Signals: r.out}
 	restore := func() {}
 	if in, ok := terminal(c.stdin); ok {
@@ -55,16 +60,26 @@ func (c *console) attach(parent context.Context, captured *capture) (context.Con
 			stdin, restore = raw, raw.restore
 			size := windowSize(out, c.env("TERM"))
 			streams.Terminal = &size
-			streams.Resize = resizes(ctx, out, c.env("TERM"))
+			now := func() wire.Terminal { return windowSize(out, c.env("TERM")) }
+			sizes := resizes(ctx, out, c.env("TERM"))
+			if ask {
+				sizes = a.draws(ctx, now, sizes)
+			}
+			streams.Resize, a.raw = sizes, true
 		}
 	}
-	streams.Stdin = beginningReader{begin, stdin}
-
-	return ctx, attachment{streams: streams, detach: func() {
+	made := attachment{detach: func() {
 		restore()
 		signal.Stop(caught)
 		cancel()
 	}}
+	if ask {
+		a.keyboard = newKeyboard(stdin)
+		stdin, made.ask = a.keyboard, a.ask
+	}
+	streams.Stdin = beginningReader{begin, stdin}
+	made.streams = streams
+	return ctx, made
 }
 
 // beginning and beginningReader notice that a command uses its streams: from

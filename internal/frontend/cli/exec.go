@@ -23,6 +23,7 @@ type execOptions struct {
 	env           []string
 	workDir       string
 	allowDegraded bool
+	ask           bool
 	json          bool
 }
 
@@ -35,6 +36,10 @@ func newExec(s *session) *cobra.Command {
 fails. The exit code of the command is that of litterbox; 125 means that
 litterbox itself failed. Interrupts and a timeout end the command's whole
 process group, and what it did is still committed.
+
+With --ask, what no rule allows is not refused at once: you are asked on your
+terminal, and may allow it while CMD runs, for the sandbox, for the repository
+(in .litterbox.toml), or never.
 
 The -- may be left out when CMD does not begin with a dash and no flags follow.`,
 		Example: `  litterbox exec fix-login -- go test ./...
@@ -76,6 +81,7 @@ func (o *execOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set `K=V` in the environment of CMD; may be repeated")
 	f.StringVarP(&o.workDir, "workdir", "w", "", "run CMD in `DIR`, relative to the project")
 	allowDegradedFlag(cmd, &o.allowDegraded)
+	askFlag(cmd, &o.ask)
 }
 
 func (o *execOptions) check(cmd *cobra.Command) error {
@@ -124,11 +130,14 @@ func runExec(ctx context.Context, o *execOptions) error {
 	if o.json {
 		captured = &capture{}
 	}
-	ctx, a := o.console.attach(ctx, captured)
+	if err := o.console.checkAsk(o.ask); err != nil {
+		return err
+	}
+	ctx, a := o.console.attach(ctx, captured, o.ask)
 	defer a.detach()
 	result, err := o.exec(ctx, engine.ExecRequest{
 		Dir: o.dir, Name: o.name, Argv: o.argv, Kind: o.kind, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
-		Env: o.env, WorkDir: o.workDir, Streams: a.streams, AllowDegraded: o.allowDegraded,
+		Env: o.env, WorkDir: o.workDir, Streams: a.streams, AllowDegraded: o.allowDegraded, Ask: a.ask,
 	})
 	a.detach() // before anything is printed: raw mode has no line breaks
 	if err != nil {

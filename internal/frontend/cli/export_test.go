@@ -4,8 +4,10 @@ import (
 	"context"
 	"io"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
@@ -115,4 +117,31 @@ func Spared(patience int, signals ...os.Signal) (spared []bool) {
 		spared = append(spared, spare(s, &patience))
 	}
 	return spared
+}
+
+// Ask puts a question on a raw terminal, and hangs it up afterwards.
+func Ask(ctx context.Context, keys *io.PipeReader, shown io.Writer, q engine.Question) engine.Decision {
+	c := newConsole(strings.NewReader(""), io.Discard, shown, func(string) string { return "" })
+	a := &asking{console: c, keyboard: newKeyboard(keys), raw: true, redraw: func(context.Context) {}, patience: askPatience,
+		interrupts: func() (<-chan os.Signal, func()) { return nil, func() {} }}
+	defer func() {
+		_ = keys.Close()
+		a.keyboard.question() // notices it
+	}()
+	return a.ask(ctx, q)
+}
+
+func NewKeyboard(source io.Reader) *keyboard { return newKeyboard(source) }
+
+func (k *keyboard) Question() (<-chan []byte, func()) { return k.question() }
+
+// Whole tells what a screen is after text in pieces of size bytes.
+func Whole(text string, size int) bool {
+	var s screen
+	for len(text) > 0 {
+		n := min(size, len(text))
+		s.watch([]byte(text[:n]))
+		text = text[n:]
+	}
+	return s.whole
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -29,7 +30,10 @@ func newNetwork(s *session) *cobra.Command {
 		Short: "Show what a sandbox may reach, and what it tried to",
 		Long: `Show the rules in force and every destination that programs inside have tried:
 with the process, the verdict and the rule behind it. Nothing gets out unless a
-rule allows it, names included.`,
+rule allows it, names included.
+
+A sandbox that is called test or presets, like a command below, is meant after
+a double dash: litterbox network -- test`,
 		Example: `  litterbox network fix-login
   litterbox network fix-login --follow
   litterbox network fix-login --suggest
@@ -183,7 +187,7 @@ func newNetworkTest(s *session) *cobra.Command {
 		Short:             "Explain what the rules say of a destination, without going there",
 		Long:              "Explain what the rules in force say of a destination. Nothing is dialled and no\nname is resolved.",
 		Example:           "  litterbox network test fix-login api.example.com:443",
-		Args:              wantArgs(2, 2),
+		Args:              hiding(wantArgs(2, 2)),
 		ValidArgsFunction: s.sandboxNames(false, ""),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			explanation, err := e.ExplainNetwork(ctx, dir, args[0], args[1])
@@ -239,6 +243,19 @@ package managers are read from the tools' own configuration, mirrors included.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	return cmd
+}
+
+// hiding says, when a command is used wrongly, how a sandbox of its name is
+// reached.
+func hiding(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		var usage *fault.Error
+		if len(args) == 0 && errors.As(err, &usage) {
+			return usage.WithHint("for a sandbox called %s: litterbox network -- %s", cmd.Name(), cmd.Name())
+		}
+		return err
+	}
 }
 
 type policyOptions struct {

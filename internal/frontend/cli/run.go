@@ -57,6 +57,9 @@ last commit stays in the trash, and the output says where.`,
 }
 
 func runRun(ctx context.Context, o *runOptions) error {
+	if err := o.console.checkAsk(o.ask); err != nil {
+		return err // before anything is made
+	}
 	if err := o.createMissing(ctx); err != nil {
 		return err
 	}

@@ -39,10 +39,14 @@ commit when the shell ends.`,
 	}
 	cmd.Flags().SetInterspersed(false)
 	allowDegradedFlag(cmd, &o.allowDegraded)
+	askFlag(cmd, &o.ask)
 	return cmd
 }
 
 func runShell(ctx context.Context, o *execOptions) error {
+	if err := o.console.checkAsk(o.ask); err != nil {
+		return err // before anything is started
+	}
 	if len(o.argv) == 0 {
 		shell, err := chooseShell(ctx, o)
 		if err != nil {

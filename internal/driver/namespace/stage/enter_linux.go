@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/guest"
 )
 
 // enter makes the assembled root the only one and becomes the guest. It runs
 // as PID 1 of the sandbox's pid namespace, with all capabilities of its user
-// namespace, which it gives up here for good.
-func enter(config Config, data []byte) error {
+// namespace, which it gives up here for good. The sockets are handed on.
+func enter(config Config, data []byte, sockets *guest.DatagramSockets) error {
 	steps := []action{
 		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
 		{"set the host name", func() error { return unix.Sethostname([]byte(config.Hostname)) }},
@@ -54,6 +56,11 @@ func enter(config Config, data []byte) error {
 	// marks only its own as close-on-exec (compare CVE-2024-21626).
 	if err := unix.CloseRange(statusFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("cannot close inherited descriptors: %w", err)
+	}
+	if sockets != nil {
+		if err := handOver(*sockets); err != nil {
+			return fmt.Errorf("cannot hand on the sockets for datagrams: %w", err)
+		}
 	}
 	if err := dropPrivileges(config, self); err != nil {
 		return err

@@ -28,7 +28,12 @@ func becomeGuest(config Config, status *os.File) error {
 	if err != nil {
 		return err
 	}
+	var datagrams *guest.DatagramSockets
+	if sockets, ok := inherited(); ok {
+		datagrams = &sockets
+	}
 	return guest.Run(guest.Config{
+		Datagrams:  datagrams,
 		Listener:   listener,
 		Ready:      ready,
 		PrivateKey: config.GuestKey,

@@ -21,6 +21,9 @@ import (
 var (
 	ownIPv4 = net.IPv4(100, 64, 0, 1).To4()
 	ownIPv6 = net.ParseIP("fd6c:6974:7465:7263::1")
+
+	loopback4 = net.IPv4(127, 0, 0, 0).To4()
+	loopback6 = net.IPv6loopback
 )
 
 // network makes every address local to the sandbox and leads what is sent
@@ -48,9 +51,20 @@ func network() error {
 
 // isolate is network for a sandbox. A kernel without nftables leaves it with
 // a loopback interface alone: nothing can be allowed then, nothing gets out
-// either, and doctor says so.
-func isolate() error {
-	err := network()
+// either, and doctor says so. The sockets are nil where UDP cannot be carried.
+func isolate() (*guest.DatagramSockets, error) {
+	if err := network(); err != nil {
+		return nil, unlessMissing(err)
+	}
+	sockets, err := datagrams()
+	if err != nil {
+		return nil, unlessMissing(err)
+	}
+	return &sockets, nil
+}
+
+// unlessMissing forgives what says that the kernel does not have something.
+func unlessMissing(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT) {
 		return nil
 	}
@@ -99,8 +113,8 @@ func redirect() error {
 		conn.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: all})
 	}
 	stay := []expr.Any{&expr.Verdict{Kind: expr.VerdictReturn}}
-	add(to4(net.IPv4(127, 0, 0, 0).To4(), 8), stay)
-	add(to6(net.IPv6loopback), stay)
+	add(to4(loopback4, 8), stay)
+	add(to6(loopback6), stay)
 	for _, protocol := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
 		add(protocolIs(protocol), portIs(53), redirectTo(guest.ResolverPort))
 	}
@@ -157,13 +171,13 @@ func redirectTo(port uint16) []expr.Any {
 
 // sysctls of the sandbox's network namespace: echo would answer for every
 // address and pass for reachability; a server inside may have any port, as in
-// a container; and the guest's two ports are never given out as source ports.
+// a container; and the guest's ports are never given out as source ports.
 func sysctls() error {
 	settings := []struct{ name, value string }{
 		{"ipv4/icmp_echo_ignore_all", "1"},
 		{"ipv6/icmp/echo_ignore_all", "1"},
 		{"ipv4/ip_unprivileged_port_start", "0"},
-		{"ipv4/ip_local_reserved_ports", fmt.Sprintf("%d,%d", guest.ResolverPort, guest.ConnectionPort)},
+		{"ipv4/ip_local_reserved_ports", fmt.Sprintf("%d,%d,%d", guest.ResolverPort, guest.DatagramPort, guest.ConnectionPort)},
 	}
 	for _, setting := range settings {
 		if err := os.WriteFile("/proc/sys/net/"+setting.name, []byte(setting.value), 0); err != nil {

@@ -9,6 +9,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/guest"
 )
 
 // Main runs one verb of the child and does not return when it succeeds.
@@ -36,10 +38,12 @@ func run(verb string, status *os.File) error {
 		_, err := io.Copy(io.Discard, os.Stdin)
 		return err
 	}
+	var sockets *guest.DatagramSockets
 	if verb != VerbGuest {
 		// Before the configuration comes, which does not matter for it: what
 		// the keeper still prepares takes its time too.
-		if err := isolate(); err != nil {
+		var err error
+		if sockets, err = isolate(); err != nil {
 			return fmt.Errorf("cannot set up the network: %w", err)
 		}
 	}
@@ -69,7 +73,7 @@ func run(verb string, status *os.File) error {
 			return fmt.Errorf("cannot leave the mount namespace: %w", err)
 		}
 	}
-	return enter(config, data)
+	return enter(config, data, sockets)
 }
 
 // readConfig reads the configuration to its end. The guest closes it, because

@@ -1,0 +1,211 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Inspector looks at single requests where the parser of this package cannot:
+// inside TLS, in the name of a host and with a certificate that the sandbox
+// trusts, and in HTTP/2. Package intercept has the one that keepers use; it
+// stands apart because of what it brings along (crypto/tls, net/http).
+type Inspector interface {
+	// Inspect speaks HTTP with the client on conn, asks s about every request
+	// and carries those that s admits. It returns when conn has ended and no
+	// request is under way. An error means that no request ever came, and is
+	// worded for people.
+	Inspect(ctx context.Context, conn net.Conn, s *Session) error
+	// Client speaks TLS on conn and verifies that it leads to host.
+	Client(ctx context.Context, conn net.Conn, host string) (net.Conn, error)
+}
+
+// Session is what an inspector has to know about one connection of the sandbox.
+type Session struct {
+	Name  string // the one host that its requests are for: canonical, or an address
+	Port  uint16
+	Plain bool // HTTP without TLS, on both sides
+
+	flow   *flow
+	wanted Target // without an address that a name led to
+}
+
+// inspect hands the connection to the inspector; first is the verdict on it as
+// a whole.
+func (f *flow) inspect(ctx context.Context, in *intake, first Decision, plain bool) {
+	s := &Session{Name: f.t.Host, Port: f.t.Port, Plain: plain, flow: f, wanted: f.t}
+	if s.Name == "" {
+		s.Name = f.t.Addr.String()
+	}
+	var received, sent atomic.Int64
+	conn := &counted{Conn: &replay{f.client, in}, received: &received, sent: &sent}
+	f.life.moved = func() (int64, int64) { return sent.Load(), received.Load() }
+	whole := f.t
+	whole.Protocol = "" // single requests are judged by themselves
+	f.p.admit(&f.life, decides(whole), f.observation(Allowed, f.t.Protocol, first.Rule, first.Why))
+	_ = f.client.SetReadDeadline(time.Time{}) // from here on the inspector's
+	if err := f.p.o.Inspector.Inspect(ctx, conn, s); err != nil {
+		f.observe(Failed, f.t.Protocol, first.Rule, "its requests have to be looked at, and "+err.Error())
+	}
+}
+
+// Request is what a session decides on. Path is in the form in which it will be
+// sent on, query included.
+type Request struct {
+	Method, Authority, Path string
+	Cancel                  func() // ends it when a new revision forbids it
+}
+
+// Refused is the error of [Session.Dial] where the policy closes every address.
+type Refused struct{ Why string }
+
+func (r *Refused) Error() string { return r.Why }
+
+// Judge decides on one request by the policy in force, and records it. An
+// admitted request has to be given back with done when it has ended.
+func (s *Session) Judge(r Request) (verdict Decision, done func()) {
+	f := s.flow
+	policy := f.p.o.Policy()
+	t := s.target()
+	t.Method, t.Path = r.Method, r.Path
+	verdict = s.decide(policy, t, r)
+	if !verdict.Allowed {
+		s.observe(Denied, t, verdict)
+		return verdict, func() {}
+	}
+	one := &admission{abort: r.Cancel}
+	f.p.admit(one, decides(t), Observation{})
+	s.observe(Allowed, t, verdict)
+	return verdict, func() { f.p.forget(one) }
+}
+
+// Refuse records a request that the inspector refuses by itself.
+func (s *Session) Refuse(r Request, why string) {
+	t := s.target()
+	t.Method, t.Path = r.Method, r.Path
+	s.observe(Denied, t, Decision{Why: why})
+}
+
+func (s *Session) decide(policy *Policy, t Target, r Request) Decision {
+	if upperASCII(r.Method) == "CONNECT" {
+		return Decision{Why: "it asks for a CONNECT tunnel, which hides where it leads"}
+	}
+	if !t.agrees(r.Authority) {
+		if t.Host != "" {
+			return Decision{Why: fmt.Sprintf("its HTTP Host is %q, not the host that it looked up", shorten(r.Authority))}
+		}
+		if why := s.flow.wrongHost(policy, r.Authority); why != "" {
+			return Decision{Why: why}
+		}
+	}
+	return policy.Decide(t)
+}
+
+// target is where the session goes, without an address that was dialled.
+func (s *Session) target() Target {
+	t := s.wanted
+	t.Protocol = HTTPS
+	if s.Plain {
+		t.Protocol = HTTP
+	}
+	return t
+}
+
+// Dial connects to the host of the session. Which address may be used does not
+// depend on the request: connections are shared by many.
+func (s *Session) Dial(ctx context.Context) (net.Conn, error) {
+	f := s.flow
+	t := s.target()
+	if f.p.carried.Add(1) > int64(f.p.o.MaxConns) {
+		f.p.carried.Add(-1)
+		err := errors.New("the sandbox has too many connections open")
+		s.observe(Failed, t, Decision{Why: err.Error()})
+		return nil, unreached{err}
+	}
+	conn, err := s.dial(ctx, t)
+	if err != nil {
+		f.p.carried.Add(-1)
+		return nil, err
+	}
+	return conn, nil
+}
+
+// unreached is an error of dialling, which has been recorded.
+type unreached struct{ error }
+
+func (u unreached) Unwrap() error { return u.error }
+
+func (s *Session) dial(ctx context.Context, t Target) (net.Conn, error) {
+	f := s.flow
+	policy := f.p.o.Policy()
+	made, reachable, err := f.p.dial(ctx, t, true, policy.reaches)
+	if !reachable.Allowed {
+		s.observe(Denied, t, reachable)
+		return nil, &Refused{reachable.Why}
+	}
+	if err != nil {
+		s.observe(Failed, t, Decision{Why: "cannot connect: " + err.Error()})
+		return nil, unreached{err}
+	}
+	conn := &carried{Conn: made.conn, p: f.p}
+	conn.life.abort = func() { reset(made.conn) }
+	if made.addr.IsValid() {
+		t.Addr, t.Own = made.addr, f.p.own(made.addr)
+	}
+	f.p.admit(&conn.life, func(policy *Policy) bool { return !t.Addr.IsValid() || policy.reaches(t).Allowed }, Observation{})
+	return conn, nil
+}
+
+// Failed records that the host could not be spoken with.
+func (s *Session) Failed(err error) {
+	var refused *Refused
+	var before unreached
+	if errors.As(err, &refused) || errors.As(err, &before) || errors.Is(err, context.Canceled) {
+		return // said already, or nobody's fault
+	}
+	s.observe(Failed, s.target(), Decision{Why: "cannot speak with the host: " + err.Error()})
+}
+
+func (s *Session) observe(verdict string, t Target, d Decision) {
+	f := s.flow
+	f.p.o.Observe(Observation{Host: t.Host, Addr: t.Addr, Port: t.Port, Protocol: t.Protocol, Method: t.Method, Path: pathOnly(t.Path),
+		Process: f.who, Verdict: verdict, Rule: d.Rule, Why: d.Why, Count: 1})
+}
+
+// carried is a connection to a host that a session dialled.
+type carried struct {
+	net.Conn
+	p    *Proxy
+	life admission
+	once sync.Once
+}
+
+func (c *carried) Close() error {
+	c.once.Do(func() {
+		c.p.forget(&c.life)
+		c.p.carried.Add(-1)
+	})
+	return c.Conn.Close()
+}
+
+// counted is the client's connection in an inspector's hands.
+type counted struct {
+	net.Conn
+	received, sent *atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.received.Add(int64(n))
+	return n, err
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/litterbox-sandbox/litterbox/internal/egress/preset"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// Question is put to the human while a program waits: something inside tries
+// to reach what no rule allows.
+type Question struct {
+	keeper.Question
+	Warning string // what speaks against it; may be empty
+}
+
+// Decision is the human's answer.
+type Decision string
+
+// The decisions.
+const (
+	Once           Decision = "once"       // while this command runs
+	ThisSandbox    Decision = "sandbox"    // a new revision of its policy
+	ThisRepository Decision = "repository" // that, and .litterbox.toml for sandboxes to come
+	Never          Decision = "never"      // a new revision that denies it
+	NotNow         Decision = "refuse"     // refused, and not asked again by this command
+)
+
+// questions is a connection to the keeper over which it asks.
+type questions struct {
+	stream wire.Stream
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// takeQuestions lets the keeper ask, from now until close. decide is called for
+// one question at a time.
+func (e *Engine) takeQuestions(ctx context.Context, p *place, request ExecRequest) (*questions, error) {
+	cannot := func(err error) error {
+		return fault.Wrap("", err, "cannot ask about the network of sandbox %q", p.record.Name)
+	}
+	stream, err := p.dial(ctx)
+	if err != nil {
+		return nil, cannot(err)
+	}
+	frames := wire.NewReader(stream)
+	err = wire.WriteJSON(stream, wire.KindRequest, wire.Request{Version: wire.Version, Op: keeper.OpAsk})
+	var kind wire.Kind
+	if err == nil {
+		kind, _, err = frames.Next()
+	}
+	if err == nil && kind != wire.KindStarted {
+		err = fault.New(fault.Unsupported, "its keeper is of an older version").WithHint("litterbox stop %s", p.record.Name)
+	}
+	if err != nil {
+		return nil, errors.Join(cannot(err), stream.Close())
+	}
+	q := &questions{stream: stream}
+	ctx, q.cancel = context.WithCancel(ctx)
+	q.done.Go(func() {
+		for {
+			_, payload, err := frames.Next()
+			if err != nil {
+				return // the command is over, or the sandbox
+			}
+			var question Question
+			if json.Unmarshal(payload, &question.Question) != nil {
+				return
+			}
+			answer := keeper.Answer{ID: question.ID, Answer: e.decide(ctx, p, request, question)}
+			if wire.WriteJSON(stream, wire.KindStdin, answer) != nil {
+				return
+			}
+		}
+	})
+	return q, nil
+}
+
+// close ends the questions, one that stands included; what still waits is
+// refused. Twice is safe.
+func (q *questions) close() {
+	q.cancel()
+	_ = q.stream.Close() // nothing is left to be said
+	q.done.Wait()
+}
+
+// decide asks the human and puts the answer in force.
+func (e *Engine) decide(ctx context.Context, p *place, request ExecRequest, question Question) string {
+	question.Warning = preset.Warning(question.Host)
+	change := PolicyRequest{Dir: request.Dir, Name: p.record.Name, Rules: []string{question.Rule}}
+	switch request.Ask(ctx, question) {
+	case Once:
+		return keeper.AllowOnce
+	case ThisSandbox:
+	case ThisRepository:
+		change.Save = true
+	case Never:
+		change.Deny = true
+	default:
+		return keeper.RefuseAsked
+	}
+	// The answer counts even when the command is just ending.
+	if _, err := e.ChangePolicy(context.WithoutCancel(ctx), change); err != nil {
+		if e.Note != nil {
+			e.Note("the answer could not be kept: " + err.Error())
+		}
+		return keeper.RefuseAsked
+	}
+	return keeper.DecideAnew
+}

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+)
+
+// Where a sandbox finds its roots, whatever the distribution: the host's with
+// its own authority's, and its own alone.
+const (
+	rootsInside    = "/var/lib/litterbox/roots.pem"
+	ownRootsInside = "/var/lib/litterbox/roots-own.pem"
+)
+
+// rootBundles are the files in which distributions keep the roots that programs
+// trust, the list of Go's crypto/x509 with those of curl and OpenSSL.
+//
+// To add one: a line here.
+var rootBundles = []string{
+	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Ubuntu, Arch, Gentoo, NixOS
+	"/etc/pki/tls/certs/ca-bundle.crt",                  // Fedora, RHEL
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // Fedora, RHEL
+	"/etc/ssl/ca-bundle.pem",                            // openSUSE
+	"/etc/ssl/cert.pem",                                 // Alpine
+}
+
+// roots are how a sandbox comes to trust.
+type roots struct {
+	mounts []driver.Mount
+	env    map[string]string
+}
+
+// hostRoots finds the host's bundles, each once, by their true paths: links in
+// the way of a mount are not followed. source is the one that the human's own
+// programs read.
+func hostRoots() (source string, found []string) {
+	seen := map[string]bool{}
+	for _, path := range rootBundles {
+		path, err := filepath.EvalSymlinks(path)
+		if err != nil || seen[path] {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+			seen[path] = true
+			found = append(found, path)
+		}
+	}
+	if source = os.Getenv("SSL_CERT_FILE"); source == "" && len(found) > 0 {
+		source = found[0]
+	}
+	return source, found
+}
+
+// writeRoots writes the files that stand inside in the place of the host's
+// bundles. They exist from the start, so that a rule that comes later, and
+// needs the sandbox to trust an authority of its own, restarts nothing: the
+// keeper appends to them.
+//
+// An image has roots of its own, in places of its own. They stay as they are:
+// its programs are told of ours only where the sandbox has to trust its own
+// authority.
+func (p *place) writeRoots(source string, bundles []string) (roots, error) {
+	made := roots{env: map[string]string{"NODE_EXTRA_CA_CERTS": ownRootsInside}}
+	var content []byte
+	if source != "" {
+		var err error
+		if content, err = os.ReadFile(source); err != nil {
+			return made, fault.Wrap(fault.Unavailable, err, "cannot read the certificates that this machine trusts")
+		}
+		// What these name takes nothing from anybody: it is the default of
+		// most programs, or is added to theirs. Where this machine has no
+		// roots at all, a program's own are better than nothing.
+		if p.record.Image == nil {
+			for _, name := range additional {
+				made.env[name] = rootsInside
+			}
+		}
+	}
+	all, own := p.path(keeper.RootsFile), p.path(keeper.OwnRootsFile)
+	for path, content := range map[string][]byte{all: content, own: nil} {
+		err := os.WriteFile(path, content, 0o644)
+		if err == nil {
+			err = os.Chmod(path, 0o644) // another user reads it inside, whatever the umask
+		}
+		if err != nil {
+			return made, fault.Wrap(fault.Unavailable, err, "cannot write the certificates that sandbox %q trusts", p.record.Name)
+		}
+	}
+	made.mounts = []driver.Mount{{Source: all, Target: rootsInside}, {Source: own, Target: ownRootsInside}}
+	if p.record.Image != nil {
+		return made, nil
+	}
+	for _, path := range bundles {
+		made.mounts = append(made.mounts, driver.Mount{Source: all, Target: path})
+	}
+	return made, nil
+}
+
+// additional are the variables of programs that read the system's roots, or
+// add to theirs.
+var additional = []string{"SSL_CERT_FILE", "DENO_CERT"}
+
+// overriding are the variables of programs that bring roots of their own. They
+// win over what such a program is configured with, so they are set only where
+// the sandbox has to trust its own authority.
+var overriding = []string{"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "PIP_CERT"}
+
+// trustEnv is what a command needs in its environment, as K=V, to trust the
+// sandbox's own authority. What container.env says stays.
+func (e *Engine) trustEnv(p *place) ([]string, error) {
+	policy, err := p.policy()
+	if err != nil || !policy.Inspects() {
+		return nil, err
+	}
+	if info, err := os.Stat(p.path(keeper.RootsFile)); err != nil || info.Size() == 0 {
+		return nil, nil // a sandbox that was started before there were such files
+	}
+	merged, _, err := e.settings(p.record.Repository, p.record.GitDir)
+	if err != nil {
+		return nil, err
+	}
+	var env []string
+	names := overriding
+	if p.record.Image != nil {
+		names = slices.Concat(overriding, additional)
+	}
+	for _, name := range names {
+		if _, set := merged.Container.Env[name]; !set {
+			env = append(env, name+"="+rootsInside)
+		}
+	}
+	return env, nil
+}

@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// askPatience is how long a question about the network waits for its answer.
+const askPatience = time.Minute
+
+func askFlag(cmd *cobra.Command, ask *bool) {
+	cmd.Flags().BoolVar(ask, "ask", false, "ask before refusing a destination that no rule allows")
+}
+
+// checkAsk refuses --ask where nobody could answer.
+func (c *console) checkAsk(ask bool) error {
+	if !ask || c.canAsk() {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "cannot ask about the network: standard input and standard error are not a terminal in the foreground").
+		WithHint("litterbox network NAME --suggest")
+}
+
+// asking puts questions to the user of a terminal on which a command runs.
+// While one stands, what the command prints waits, and what is typed is the
+// answer. A question stands on lines of its own; over a program that has the
+// whole screen it takes the last two lines, and lets the program draw anew.
+type asking struct {
+	console  *console
+	keyboard *keyboard
+	raw      bool // no line editing and no echo but ours
+	size     func() wire.Terminal
+	redraw   func(context.Context)
+	patience time.Duration
+	// interrupts begins to tell of them. They are for the command too; where
+	// the terminal is raw they are keys.
+	interrupts func() (caught <-chan os.Signal, stop func())
+
+	mu     sync.Mutex // held while a question stands
+	screen screen
+}
+
+func catchInterrupts() (<-chan os.Signal, func()) {
+	caught := make(chan os.Signal, 1)
+	catch(caught, os.Interrupt)
+	return caught, func() { signal.Stop(caught) }
+}
+
+// held is output that waits for the end of a question.
+type held struct {
+	a *asking
+	io.Writer
+}
+
+func (h held) Write(p []byte) (int, error) {
+	h.a.mu.Lock()
+	defer h.a.mu.Unlock()
+	h.a.screen.watch(p)
+	return h.Writer.Write(p)
+}
+
+// ask is the Ask of an engine.ExecRequest.
+func (a *asking) ask(ctx context.Context, q engine.Question) engine.Decision {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.console.progress.clear()
+	ctx, cancel := context.WithTimeout(ctx, a.patience)
+	defer cancel()
+	interrupt, settle := a.interrupts()
+	defer settle()
+	typed, done := a.keyboard.question()
+	defer done()
+	text, prompt := wording(q)
+	a.show(text, prompt)
+	defer a.restore(ctx)
+	var line answerLine
+	for {
+		select {
+		case <-ctx.Done():
+			a.write("\r\nno answer: refused\r\n")
+			return engine.NotNow
+		case <-interrupt:
+			a.write("\r\nrefused\r\n")
+			return engine.NotNow
+		case keys, open := <-typed:
+			if !open {
+				return engine.NotNow
+			}
+			echo, complete := line.enter(keys)
+			if a.raw {
+				a.write(echo)
+			}
+			if !complete {
+				continue
+			}
+		}
+		if decision, ok := decision(line.take()); ok {
+			return decision
+		}
+		a.write("o, s, r, n or nothing? ")
+	}
+}
+
+// wording is the question and what stands before the answer.
+func wording(q engine.Question) (text, prompt string) {
+	who := clean(q.Process)
+	if who == "" {
+		who = "a program"
+	}
+	host := q.Host
+	if host == "" {
+		host = q.Addr.String()
+	}
+	text = fmt.Sprintf("litterbox: %s wants to reach %s", who, clean(joinPort(host, q.Port)))
+	if q.Protocol == "udp" {
+		text += " over UDP"
+	}
+	text += ", which no rule allows"
+	if q.Warning != "" {
+		text += " (" + clean(q.Warning) + ")"
+	}
+	return text, "allow " + clean(q.Rule) + " [o]nce, for this [s]andbox, this [r]epository, [n]ever; Return refuses: "
+}
+
+// decision reads an answer; ok is false for what is none.
+func decision(line string) (engine.Decision, bool) {
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "o", "once":
+		return engine.Once, true
+	case "s", "sandbox":
+		return engine.ThisSandbox, true
+	case "r", "repository":
+		return engine.ThisRepository, true
+	case "n", "never":
+		return engine.Never, true
+	case "":
+		return engine.NotNow, true
+	}
+	return "", false
+}
+
+func (a *asking) show(text, prompt string) {
+	if !a.screen.whole {
+		a.write("\r\n" + text + "\r\n" + prompt)
+		return
+	}
+	size := a.size()
+	cols, rows := int(size.Cols), int(size.Rows)
+	// Save the cursor, and write over the last two lines.
+	a.write(fmt.Sprintf("\x1b7\x1b[%d;1H\x1b[2K%s\x1b[%d;1H\x1b[2K%s", rows-1, cut(text, cols-1), rows, cut(prompt, cols-4)))
+}
+
+// restore leaves the screen to the command again.
+func (a *asking) restore(ctx context.Context) {
+	if !a.screen.whole {
+		return
+	}
+	rows := int(a.size().Rows)
+	a.write(fmt.Sprintf("\x1b[%d;1H\x1b[2K\x1b[%d;1H\x1b[2K\x1b8", rows-1, rows))
+	a.redraw(ctx)
+}
+
+// draws adds to the changes of the window's size those by which a program is
+// told to draw its screen anew.
+func (a *asking) draws(ctx context.Context, now func() wire.Terminal, sizes <-chan wire.Terminal) <-chan wire.Terminal {
+	merged := make(chan wire.Terminal)
+	put := func(ctx context.Context, size wire.Terminal) {
+		select {
+		case merged <- size:
+		case <-ctx.Done():
+		}
+	}
+	go func() {
+		for {
+			select {
+			case size := <-sizes:
+				put(ctx, size)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	a.size = now
+	a.redraw = func(ctx context.Context) {
+		size := now()
+		smaller := size
+		smaller.Rows--
+		put(ctx, smaller) // a size that does not change is no news
+		put(ctx, size)
+	}
+	return merged
+}
+
+func (a *asking) write(text string) { _, _ = io.WriteString(a.console.stderr, text) }
+
+// answerLine is a line as it is typed.
+type answerLine struct{ text []byte }
+
+// enter takes keys and gives what to show of them; complete is true at the end
+// of the line. Keys that are no text, such as arrows, are left out.
+func (l *answerLine) enter(keys []byte) (echo string, complete bool) {
+	for len(keys) > 0 {
+		if n := sequence(keys); n > 1 {
+			keys = keys[n:]
+			continue
+		}
+		key := keys[0]
+		keys = keys[1:]
+		switch {
+		case key == '\r' || key == '\n':
+			return echo + "\r\n", true
+		case key == 0x03 || key == 0x04 || key == 0x1b: // Ctrl-C, Ctrl-D, Escape
+			l.text = nil
+			return echo + "\r\n", true
+		case (key == 0x7f || key == 0x08) && len(l.text) > 0:
+			l.text = l.text[:len(l.text)-1]
+			echo += "\b \b"
+		case key >= ' ' && key < 0x7f && len(l.text) < 32:
+			l.text = append(l.text, key)
+			echo += string(rune(key))
+		}
+	}
+	return echo, false
+}
+
+// sequence is the length of what a key that is no text sends (ECMA-48, control
+// sequences; xterm's SS3); 1 for a plain key, Escape alone included.
+func sequence(keys []byte) int {
+	if len(keys) < 2 || keys[0] != 0x1b {
+		return 1
+	}
+	if keys[1] != '[' {
+		return min(len(keys), map[bool]int{true: 3, false: 2}[keys[1] == 'O'])
+	}
+	for i := 2; i < len(keys); i++ {
+		if keys[i] >= 0x40 && keys[i] <= 0x7e {
+			return i + 1
+		}
+	}
+	return len(keys)
+}
+
+func (l *answerLine) take() string {
+	text := string(l.text)
+	l.text = nil
+	return text
+}
+
+// screen notices whether the command has the whole screen for itself.
+type screen struct {
+	whole bool
+	tail  []byte // a sequence may be split between two writes
+}
+
+// watch looks for the private modes 47, 1047 and 1049 (xterm's control
+// sequences, "Alternate Screen Buffer").
+func (s *screen) watch(p []byte) {
+	data := append(s.tail, p...)
+	last := -1
+	for _, mode := range []string{"47", "1047", "1049"} {
+		for end, whole := range map[string]bool{"h": true, "l": false} {
+			if at := bytes.LastIndex(data, []byte("\x1b[?"+mode+end)); at > last {
+				last, s.whole = at, whole
+			}
+		}
+	}
+	const longest = len("\x1b[?1049h") - 1
+	s.tail = append([]byte(nil), data[max(0, len(data)-longest):]...)
+}

@@ -1,0 +1,114 @@
+package cli_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
+)
+
+func question() engine.Question {
+	var q engine.Question
+	q.Host, q.Port, q.Protocol, q.Process, q.Rule = "api.example.com", 443, "tcp", "curl\x1b[2J (7)", "api.example.com"
+	return q
+}
+
+const asks = "\r\nlitterbox: curl (7) wants to reach api.example.com:443, which no rule allows\r\n" +
+	"allow api.example.com [o]nce, for this [s]andbox, this [r]epository, [n]ever; Return refuses: "
+
+func TestAsk(t *testing.T) {
+	for _, c := range []struct {
+		typed string
+		want  engine.Decision
+		shown string // after the question, on a raw terminal
+	}{
+		{"o\r", engine.Once, "o\r\n"},
+		{"s\r", engine.ThisSandbox, "s\r\n"},
+		{"R\r", engine.ThisRepository, "R\r\n"},
+		{" never \r", engine.Never, " never \r\n"},
+		{"\r", engine.NotNow, "\r\n"},
+		{"xo\x7f\x7fn\r", engine.Never, "xo\b \b\b \bn\r\n"},
+		{"so\ro\r", engine.Once, "so\r\no, s, r, n or nothing? o\r\n"},
+		{"o\x03", engine.NotNow, "o\r\n"},
+		{"\x1b[A\x1b[1;5Bo\x1bOP\x1bxnce\r", engine.Once, "once\r\n"},
+		{"\x1b", engine.NotNow, "\r\n"},
+		{"", engine.NotNow, "\r\nno answer: refused\r\n"}, // for a minute
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			keys, typist := io.Pipe()
+			defer typist.Close()
+			go func() {
+				if strings.Contains(c.typed, "\x1b[") { // the bytes of one key come together
+					_, _ = io.WriteString(typist, c.typed)
+					return
+				}
+				for _, key := range []byte(c.typed) {
+					_, _ = typist.Write([]byte{key})
+				}
+			}()
+			var shown bytes.Buffer
+			began := time.Now()
+			got := cli.Ask(t.Context(), keys, &shown, question())
+			if waited := time.Since(began); got != c.want || (waited != 0) != (c.typed == "") {
+				t.Errorf("%q was taken for %q after %v", c.typed, got, waited)
+			}
+			if want := asks + c.shown; shown.String() != want {
+				t.Errorf("%q showed %q, want %q", c.typed, shown.String(), want)
+			}
+		})
+	}
+}
+
+// What is typed before and after a question is the command's.
+func TestKeyboard(t *testing.T) {
+	source, typist := io.Pipe()
+	k := cli.NewKeyboard(source)
+	read := func() string {
+		b := make([]byte, 100)
+		n, err := k.Read(b)
+		if err != nil {
+			return err.Error()
+		}
+		return string(b[:n])
+	}
+	kind := func(text string) {
+		if _, err := io.WriteString(typist, text); err != nil {
+			t.Error(err)
+		}
+	}
+	go kind("before")
+	if got := read(); got != "before" {
+		t.Errorf("before the question: %q", got)
+	}
+	typed, done := k.Question()
+	kind("answer")
+	if got := <-typed; string(got) != "answer" {
+		t.Errorf("the answer: %q", got)
+	}
+	done()
+	kind("after") // into the reading that the question began
+	if got := read(); got != "after" {
+		t.Errorf("after the question: %q", got)
+	}
+	_ = typist.Close()
+	if got := read(); got != io.EOF.Error() {
+		t.Errorf("at the end: %q", got)
+	}
+}
+
+func TestScreen(t *testing.T) {
+	for text, want := range map[string]bool{
+		"plain": false, "\x1b[?1049h": true, "a\x1b[?47hb": true, "\x1b[?1049h...\x1b[?1049l": false, "\x1b[?1047l\x1b[?1047h": true,
+	} {
+		for size := 1; size <= len(text); size++ {
+			if got := cli.Whole(text, size); got != want {
+				t.Errorf("%q in pieces of %d: %v", text, size, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// OpAsk makes the client the one that is asked about destinations that no rule
+// allows: KindStarted (Empty), then questions as KindStdout frames with
+// [Question], answered by KindStdin frames with [Answer], until the client goes.
+const OpAsk wire.Op = "keeper.ask"
+
+// Question is put to a client.
+type Question struct {
+	ID uint64 `json:"id"`
+	egress.Question
+}
+
+// Answer is what a client says to a question.
+type Answer struct {
+	ID     uint64 `json:"id"`
+	Answer string `json:"answer"` // one of the three below; anything else is Refuse
+}
+
+// The answers. What holds longer than the client lives is a revision of the
+// policy, which the client has made before it answers.
+const (
+	AllowOnce   = "once"   // while the client lives
+	DecideAnew  = "decide" // there is a new revision
+	RefuseAsked = "refuse" // and do not ask again while the client lives
+)
+
+// Bounds of what a sandbox can make a client wait with.
+const (
+	maxQuestions = 256
+	maxAwaited   = 512 // names that get an address because a human is there
+)
+
+// askers are the clients that want to be asked, the newest last. The newest is
+// asked: whose command makes an attempt cannot be told for sure, and all that
+// runs inside may use what is allowed inside.
+type askers struct {
+	mu   sync.Mutex
+	list []*asker
+	// changed is called, without the lock, when what is allowed once changes.
+	changed func()
+}
+
+// asker is one client.
+type asker struct {
+	conn    net.Conn
+	gone    chan struct{}
+	next    uint64
+	asked   map[string]*asked // by the rule that would allow it
+	awaited map[string]bool
+	once    []egress.Rule
+}
+
+// asked is a question and its answer, which is there when answered is closed.
+type asked struct {
+	question Question
+	answered chan struct{}
+	anew     bool
+}
+
+// serve lets a client answer until it goes. Then everything that waits for it
+// is refused, and what it allowed once is over.
+func (a *askers) serve(conn net.Conn) {
+	one := &asker{conn: conn, gone: make(chan struct{}), asked: map[string]*asked{}, awaited: map[string]bool{}}
+	if wire.WriteJSON(conn, wire.KindStarted, wire.Empty{}) != nil {
+		return
+	}
+	a.mu.Lock()
+	a.list = append(a.list, one)
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		a.list = slices.DeleteFunc(a.list, func(other *asker) bool { return other == one })
+		granted := len(one.once) > 0
+		a.mu.Unlock()
+		close(one.gone)
+		if granted {
+			a.changed()
+		}
+	}()
+	for frames := wire.NewReader(conn); ; {
+		kind, payload, err := frames.Next()
+		if err != nil {
+			return
+		}
+		var answer Answer
+		if kind == wire.KindStdin && json.Unmarshal(payload, &answer) == nil {
+			a.answer(one, answer)
+		}
+	}
+}
+
+func (a *askers) answer(one *asker, answer Answer) {
+	a.mu.Lock()
+	var found *asked
+	for _, waiting := range one.asked {
+		if waiting.question.ID == answer.ID {
+			found = waiting
+		}
+	}
+	if found == nil || found.done() {
+		a.mu.Unlock()
+		return
+	}
+	found.anew = answer.Answer == AllowOnce || answer.Answer == DecideAnew
+	granted := false
+	if rule, err := egress.ParseRule(found.question.Rule); answer.Answer == AllowOnce && err == nil {
+		rule.From = "once"
+		one.once = append(one.once, rule)
+		granted = true
+	}
+	if answer.Answer == DecideAnew {
+		// A rule that is taken back later may be asked about again.
+		delete(one.asked, found.question.Rule)
+	}
+	a.mu.Unlock()
+	if granted {
+		a.changed()
+	}
+	close(found.answered)
+}
+
+func (q *asked) done() bool {
+	select {
+	case <-q.answered:
+		return true
+	default:
+		return false
+	}
+}
+
+// ask implements egress.Options.Ask.
+func (a *askers) ask(ctx context.Context, q egress.Question) bool {
+	a.mu.Lock()
+	if len(a.list) == 0 {
+		a.mu.Unlock()
+		return false
+	}
+	one := a.list[len(a.list)-1]
+	waiting, known := one.asked[q.Rule]
+	if !known {
+		if len(one.asked) >= maxQuestions {
+			a.mu.Unlock()
+			return false
+		}
+		one.next++
+		waiting = &asked{question: Question{one.next, q}, answered: make(chan struct{})}
+		one.asked[q.Rule] = waiting
+	}
+	a.mu.Unlock()
+	if !known && wire.WriteJSON(one.conn, wire.KindStdout, waiting.question) != nil {
+		return false
+	}
+	select {
+	case <-waiting.answered:
+		return waiting.anew
+	case <-one.gone:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// await implements egress.Resolver.Await.
+func (a *askers) await(host string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.list) == 0 {
+		return false
+	}
+	one := a.list[len(a.list)-1]
+	if !one.awaited[host] && len(one.awaited) >= maxAwaited {
+		return false
+	}
+	one.awaited[host] = true
+	return true
+}
+
+// granted is what clients have allowed for as long as they live.
+func (a *askers) granted() []egress.Rule {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []egress.Rule
+	for _, one := range a.list {
+		all = append(all, one.once...)
+	}
+	return all
+}

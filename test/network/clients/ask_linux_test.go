@@ -1,0 +1,295 @@
+package clients_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"github.com/litterbox-sandbox/litterbox/test/network/world"
+	"github.com/litterbox-sandbox/litterbox/test/program"
+)
+
+// user is a human at a terminal on which litterbox runs.
+type user struct {
+	t        *testing.T
+	cmd      *exec.Cmd
+	terminal io.ReadWriteCloser
+	shown    chan []byte
+	screen   bytes.Buffer
+	seen     int // of the screen
+}
+
+// onTerminal starts litterbox on a terminal.
+func onTerminal(t *testing.T, h *program.Host, args ...string) *user {
+	t.Helper()
+	u := &user{t: t, cmd: exec.Command(h.Program("litterbox"), args...), shown: make(chan []byte)}
+	u.cmd.Dir, u.cmd.Env = h.Repo, append(h.Env, "TERM=xterm")
+	terminal, err := pty.StartWithSize(u.cmd, &pty.Winsize{Rows: 30, Cols: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.terminal = terminal
+	t.Cleanup(func() {
+		_ = u.cmd.Process.Kill() // it has ended long ago, unless the test failed
+		_ = terminal.Close()
+	})
+	go func() {
+		defer close(u.shown)
+		for {
+			b := make([]byte, 4096)
+			n, err := terminal.Read(b)
+			if n > 0 {
+				u.shown <- b[:n]
+			}
+			if err != nil {
+				return // EIO: nobody holds the other end any more
+			}
+		}
+	}()
+	return u
+}
+
+const userPatience = 40 * time.Second
+
+// sees waits until the terminal shows text, after what was seen before.
+func (u *user) sees(text string) {
+	u.t.Helper()
+	timeout := time.After(userPatience)
+	for {
+		if i := strings.Index(u.screen.String()[u.seen:], text); i >= 0 {
+			u.seen += i + len(text)
+			return
+		}
+		select {
+		case b, open := <-u.shown:
+			if !open {
+				u.t.Fatalf("the terminal ended before it showed %q; it showed:\n%s", text, u.screen.String())
+			}
+			u.screen.Write(b)
+		case <-timeout:
+			u.t.Fatalf("the terminal never showed %q, but:\n%s", text, u.screen.String())
+		}
+	}
+}
+
+func (u *user) types(keys string) {
+	u.t.Helper()
+	if _, err := io.WriteString(u.terminal, keys); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// leaves waits for the end, and gives everything that was shown and the code.
+func (u *user) leaves() (string, int) {
+	u.t.Helper()
+	timeout := time.After(userPatience)
+	for {
+		select {
+		case b, open := <-u.shown:
+			if !open {
+				_ = u.cmd.Wait() // the code says how
+				return u.screen.String(), u.cmd.ProcessState.ExitCode()
+			}
+			u.screen.Write(b)
+		case <-timeout:
+			u.t.Fatalf("it never ended, and showed:\n%s", u.screen.String())
+		}
+	}
+}
+
+// asked counts the questions on a screen.
+func asked(screen string) int { return strings.Count(screen, "which no rule allows") }
+
+// reaches tells whether box reaches a host, without anybody to ask.
+func reaches(h *program.Host, host *world.Host) bool {
+	return h.Inside("box", "curl", "-sS", "-m", "20", "http://"+host.Name+"/").Code == 0
+}
+
+func askHost(t *testing.T, name string) *world.Host {
+	t.Helper()
+	host := outside.Host(name + ".ask.example")
+	webSite(t, host, protocol())
+	return host
+}
+
+func TestAskOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	one, two := askHost(t, "once"), askHost(t, "not-now")
+	h.Must("create", "box")
+	u := onTerminal(t, h, "exec", "--ask", "box", "--no-commit", "--", "sh", "-c",
+		"curl -sS http://"+one.Name+"/; curl -sS http://"+one.Name+"/; curl -sS http://"+two.Name+"/; curl -sS http://"+two.Name+"/; echo over")
+	u.sees("curl (")
+	u.sees("wants to reach " + one.Name + ":80")
+	u.sees("Return refuses: ")
+	u.types("x\r") // no answer
+	u.sees("nothing? ")
+	u.types("o\r")
+	u.sees("HTTP/1.1 GET")
+	u.sees("HTTP/1.1 GET")
+	u.sees("wants to reach " + two.Name + ":80")
+	u.sees("Return refuses: ")
+	u.types("\r")
+	u.sees("over")
+	if screen, code := u.leaves(); code != 0 || asked(screen) != 2 {
+		t.Errorf("it exited %d after %d questions:\n%s", code, asked(screen), screen)
+	}
+	if reaches(h, one) || reaches(h, two) {
+		t.Error("what was allowed once is allowed for ever")
+	}
+	if _, port := revision(t, h); port != 1 {
+		t.Errorf("revision %d", port)
+	}
+}
+
+// revision gives the deny list and the revision in force.
+func revision(t *testing.T, h *program.Host) (deny []string, number int) {
+	t.Helper()
+	var view struct {
+		Revision int
+		Deny     []struct{ Rule string }
+	}
+	if err := json.Unmarshal([]byte(h.Must("network", "box", "--json")), &view); err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range view.Deny {
+		deny = append(deny, rule.Rule)
+	}
+	return deny, view.Revision
+}
+
+// Several attempts at once are asked about one after the other, and each answer
+// holds as long as it says.
+func TestAskForLonger(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	hosts := map[string]*world.Host{"sandbox": askHost(t, "sandbox"), "repository": askHost(t, "repository"), "never": askHost(t, "never")}
+	h.Put(h.Repo+"/.litterbox.toml", "# kept\n[network]\nallow = [\"kept.example\"]\n")
+	h.Must("trust")
+	h.Must("create", "box")
+	script := ""
+	for _, host := range hosts {
+		script += "curl -sS -m 30 http://" + host.Name + "/ & "
+	}
+	command := []string{"exec", "--ask", "box", "--no-commit", "--", "sh", "-c", script + "wait; echo over"}
+	u := onTerminal(t, h, command...)
+	for range hosts {
+		u.sees("wants to reach ")
+		u.sees("Return refuses: ")
+		question := u.screen.String()[:u.seen]
+		question = question[strings.LastIndex(question, "wants to reach "):]
+		for answer, host := range hosts {
+			if strings.Contains(question, host.Name) {
+				u.types(answer[:1] + "\r")
+			}
+		}
+	}
+	u.sees("over")
+	if screen, _ := u.leaves(); asked(screen) != 3 {
+		t.Errorf("%d questions:\n%s", asked(screen), screen)
+	}
+	for answer, host := range hosts {
+		if got := reaches(h, host); got == (answer == "never") {
+			t.Errorf("after %q it is reached: %v", answer, got)
+		}
+	}
+	if deny, number := revision(t, h); !slices.Equal(deny, []string{hosts["never"].Name}) || number != 4 {
+		t.Errorf("revision %d denies %q", number, deny)
+	}
+	saved := h.Shell("cat .litterbox.toml").Stdout
+	if !strings.HasPrefix(saved, "# kept\n") || !strings.Contains(saved, hosts["repository"].Name) || strings.Contains(saved, hosts["sandbox"].Name) {
+		t.Errorf("the configuration is now:\n%s", saved)
+	}
+	// It was trusted, and a human has typed the difference.
+	h.Must("create", "other")
+	if got := h.Inside("other", "curl", "-sS", "-m", "20", "http://"+hosts["repository"].Name+"/"); got.Code != 0 {
+		t.Errorf("a sandbox to come does not reach it: %s", got.Stderr)
+	}
+	// Never is never.
+	if screen, _ := onTerminal(t, h, command...).leaves(); asked(screen) != 0 {
+		t.Errorf("it was asked again:\n%s", screen)
+	}
+}
+
+// Over a program that has the whole screen the question takes two lines, which
+// it gives back; the keys before and after it are the program's.
+func TestAskOverAFullScreen(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	host := askHost(t, "screen")
+	h.Must("create", "box")
+	script := `printf '\033[?1049h'; trap 'echo drawn anew' WINCH; stty -icanon -echo; echo begun; head -c 1 >/tmp/before; ` +
+		`curl -sS http://` + host.Name + `/; head -c 1 >/tmp/after; printf '\033[?1049l'; cat /tmp/before /tmp/after; echo; stty size; echo over`
+	u := onTerminal(t, h, "exec", "--ask", "box", "--no-commit", "--", "bash", "-c", script)
+	u.sees("begun")
+	u.types("a")
+	u.sees("\x1b7\x1b[29;1H\x1b[2Klitterbox: curl (")
+	u.sees("\x1b[30;1H\x1b[2Kallow ")
+	u.sees("Return refuses: ")
+	u.types("\x1b[A") // an arrow is no answer
+	u.types("once\r")
+	u.sees("\x1b[29;1H\x1b[2K\x1b[30;1H\x1b[2K\x1b8")
+	u.sees("HTTP/1.1 GET")
+	u.sees("drawn anew")
+	u.types("b")
+	u.sees("ab")
+	u.sees("30 200")
+	u.sees("over")
+	if screen, code := u.leaves(); code != 0 {
+		t.Errorf("it exited %d:\n%s", code, screen)
+	}
+}
+
+// A terminal that is gone answers nothing: what waits for it is refused, and
+// what it allowed is over.
+func TestAskerDies(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	host, allowed := askHost(t, "dies"), askHost(t, "lived")
+	h.Must("create", "box")
+	u := onTerminal(t, h, "exec", "--ask", "box", "--no-commit", "--", "sh", "-c", "curl -sS http://"+allowed.Name+"/; sleep 600")
+	u.sees("Return refuses: ")
+	u.types("o\r")
+	u.sees("HTTP/1.1 GET")
+	if !reaches(h, allowed) {
+		t.Error("it is not reached while it is allowed")
+	}
+	waiting := make(chan bool)
+	go func() { waiting <- reaches(h, host) }()
+	u.sees("wants to reach " + host.Name)
+	if err := u.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if <-waiting {
+		t.Error("it was reached without an answer")
+	}
+	if reaches(h, allowed) {
+		t.Error("what a dead client allowed is still allowed")
+	}
+	if h.Inside("box", "getent", "hosts", "other.ask.example").Code == 0 {
+		t.Error("a name still resolves for nobody")
+	}
+}
+
+func TestAskNeedsATerminal(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.Must("create", "box")
+	for _, args := range [][]string{{"exec", "--ask", "box", "--", "true"}, {"shell", "--ask", "box"}, {"run", "--ask", "new", "--", "true"}} {
+		got := h.Litterbox(args...)
+		if got.Code == 0 || !strings.Contains(got.Stderr, "cannot ask about the network") || got.Stdout != "" {
+			t.Errorf("%q: %d %s%s", args, got.Code, got.Stdout, got.Stderr)
+		}
+	}
+	if got := h.Litterbox("status", "new"); got.Code == 0 {
+		t.Error("the sandbox was made before that was noticed")
+	}
+}
