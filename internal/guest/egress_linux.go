@@ -37,8 +37,9 @@ const queryTimeout = 5 * time.Second
 
 // startEgress opens the guest's two ports on both families. A sandbox whose
 // network was not set up (no nftables) refuses everything by itself.
-func startEgress() (*egress, error) {
+func startEgress(sockets *diag) (*egress, error) {
 	e := &egress{waiting: map[uint64]chan []byte{}}
+	e.owners.sockets = sockets
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		ip := net.ParseIP(host)
 		connections, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip, Port: ConnectionPort})
@@ -107,7 +108,7 @@ func (e *egress) pass(conn *net.TCPConn) {
 		_ = conn.SetLinger(0)
 		return
 	}
-	who := e.owners.of(conn.RemoteAddr())
+	who := e.owners.of(conn.RemoteAddr(), destination)
 	if err := keeper.SendConnection(conn, wire.Connection{Destination: destination, Process: who}); err != nil {
 		_ = conn.SetLinger(0)
 	}

@@ -65,7 +65,7 @@ func Run(config Config) error {
 		go r.serve()
 	}
 	if config.Network {
-		if g.egress, err = startEgress(); err != nil {
+		if g.egress, err = startEgress(newDiag(config.SocketDiag)); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "cannot serve the sandbox's connections")
 		}
 	}

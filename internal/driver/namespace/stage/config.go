@@ -21,6 +21,8 @@ const (
 	configFD = 3 // JSON of Config, read to its end; it comes when the process may go on
 	socketFD = 4 // listening Unix socket of the guest
 	statusFD = 5 // pipe back to the keeper
+
+	diagFD = 59 // the guest's socket of NETLINK_SOCK_DIAG, where the kernel has that
 )
 
 // The first bytes of the status pipe's messages.

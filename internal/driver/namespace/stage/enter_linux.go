@@ -55,6 +55,9 @@ func enter(config Config, data []byte) error {
 	if err := unix.CloseRange(statusFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("cannot close inherited descriptors: %w", err)
 	}
+	if err := openDiag(); err != nil {
+		return fmt.Errorf("cannot hand on a socket for questions about sockets: %w", err)
+	}
 	if err := dropPrivileges(config, self); err != nil {
 		return err
 	}
