@@ -84,7 +84,10 @@ func (e *egress) attach(conn *net.UnixConn) {
 	link.Close()
 }
 
+// accept serves what comes, a bounded number at once: the rest waits with the
+// kernel. A flood must leave descriptors for the commands that the guest starts.
 func accept(listener *net.TCPListener, serve func(*net.TCPConn)) {
+	places := make(chan struct{}, atOnce())
 	for {
 		conn, err := listener.AcceptTCP()
 		if err != nil {
@@ -94,8 +97,22 @@ func accept(listener *net.TCPListener, serve func(*net.TCPConn)) {
 			time.Sleep(10 * time.Millisecond) // out of descriptors: some come free
 			continue
 		}
-		go serve(conn)
+		places <- struct{}{}
+		go func() {
+			defer func() { <-places }()
+			serve(conn)
+		}()
 	}
+}
+
+// atOnce is how many connections each of the guest's four TCP listeners may
+// hold: half of its descriptors in all, where it has few.
+func atOnce() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 2048 {
+		return 256
+	}
+	return max(1, int(limit.Cur)/8)
 }
 
 // pass hands a connection to the keeper. What cannot be handed on is reset at
