@@ -32,7 +32,7 @@ check: ## formatting, vet, static analysis, architecture, both systems
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 
-bench: build ## speed and memory beside bwrap and git, as ratios of one run
+bench: build ## speed, memory and network beside what others use, as ratios of one run
 	$(GO) run ./test/bench -litterbox bin/litterbox
 
 clean:

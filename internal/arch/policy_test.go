@@ -86,7 +86,7 @@ test/network/world: test/program
 test/network/clients: test/network/world test/program
 test/network/attacks: test/network/world test/program
 test/script:
-test/bench:
+test/bench: test/network/world
 `
 
 // Test files are looser. Besides what their package may, they import the

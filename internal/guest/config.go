@@ -47,6 +47,10 @@ type Config struct {
 	// the kernel that refuses it.
 	Datagrams *DatagramSockets
 
+	// SocketDiag is an open socket of NETLINK_SOCK_DIAG in the sandbox's network
+	// namespace, with which the guest finds out fast who connects; 0 is none.
+	SocketDiag int
+
 	// Notify, when not nil, is called once on the thread that makes every
 	// child, before the first one. It installs a seccomp filter with
 	// user notification of rename, renameat and renameat2 on that thread and

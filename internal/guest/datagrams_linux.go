@@ -217,7 +217,7 @@ func (s *senders) of(owners *owners, from netip.AddrPort) string {
 	if len(s.names) >= maxSenders {
 		clear(s.names)
 	}
-	name := owners.of("udp", from)
+	name := owners.of("udp", from, netip.AddrPort{})
 	s.names[from] = sender{name, now.Add(senderKeep)}
 	return name
 }

@@ -38,8 +38,9 @@ const queryTimeout = 5 * time.Second
 
 // startEgress opens the guest's two ports on both families. A sandbox whose
 // network was not set up (no nftables) refuses everything by itself.
-func startEgress() (*egress, error) {
+func startEgress(sockets *diag) (*egress, error) {
 	e := &egress{waiting: map[uint64]chan []byte{}}
+	e.owners.sockets = sockets
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		ip := net.ParseIP(host)
 		connections, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip, Port: ConnectionPort})
@@ -89,7 +90,10 @@ func (e *egress) attach(conn *net.UnixConn) {
 	link.Close()
 }
 
+// accept serves what comes, a bounded number at once: the rest waits with the
+// kernel. A flood must leave descriptors for the commands that the guest starts.
 func accept(listener *net.TCPListener, serve func(*net.TCPConn)) {
+	places := make(chan struct{}, atOnce())
 	for {
 		conn, err := listener.AcceptTCP()
 		if err != nil {
@@ -99,8 +103,22 @@ func accept(listener *net.TCPListener, serve func(*net.TCPConn)) {
 			time.Sleep(10 * time.Millisecond) // out of descriptors: some come free
 			continue
 		}
-		go serve(conn)
+		places <- struct{}{}
+		go func() {
+			defer func() { <-places }()
+			serve(conn)
+		}()
 	}
+}
+
+// atOnce is how many connections each of the guest's four TCP listeners may
+// hold: half of its descriptors in all, where it has few.
+func atOnce() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 2048 {
+		return 256
+	}
+	return max(1, int(limit.Cur)/8)
 }
 
 // pass hands a connection to the keeper. What cannot be handed on is reset at
@@ -115,7 +133,7 @@ func (e *egress) pass(conn *net.TCPConn) {
 	}
 	who := ""
 	if from, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
-		who = e.owners.of("tcp", from.AddrPort())
+		who = e.owners.of("tcp", from.AddrPort(), destination)
 	}
 	if err := keeper.SendConnection(conn, wire.Connection{Destination: destination, Process: who}); err != nil {
 		_ = conn.SetLinger(0)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,40 +18,92 @@ import (
 // tried. It is a service to the reader, no basis of a decision: what it finds
 // is the sandbox's own word.
 type owners struct {
+	sockets *diag
+
 	mu     sync.Mutex
-	recent []int // pids that connected last, newest first
+	recent []owner          // who connected last, newest first
+	seen   map[string]owner // all sockets of the process that was searched last
 }
 
+// owner is a process, with the descriptor by which it was found last.
+type owner struct{ pid, fd int }
+
 // of names the process that sends from address over network, tcp or udp, as
-// "comm (pid)"; empty when it cannot be found.
-func (o *owners) of(network string, address netip.AddrPort) string {
-	inode := socketInode(network, address)
+// "comm (pid)"; empty when it cannot be found. The destination of a connection
+// finds it faster.
+func (o *owners) of(network string, address, destination netip.AddrPort) string {
+	inode := ""
+	if network == "tcp" {
+		inode = o.sockets.inode(address, destination)
+	}
+	if inode == "" {
+		inode = socketInode(network, address)
+	}
 	if inode == "" {
 		return ""
 	}
 	link := "socket:[" + inode + "]"
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// A program that connects once connects again; all others cost a walk.
-	for _, pid := range o.recent {
-		if holds(pid, link) {
+	// A program that connects once connects again, from the same descriptor or
+	// one of the next; and what connects in a crowd was seen with the first.
+	if one, ok := o.seen[link]; ok && is(one.pid, one.fd, link) {
+		return processName(one.pid)
+	}
+	for i, one := range o.recent {
+		for fd := one.fd; fd < one.fd+near; fd++ {
+			if is(one.pid, fd, link) {
+				o.recent[i].fd = fd
+				return processName(one.pid)
+			}
+		}
+	}
+	for _, one := range o.recent {
+		if o.search(one.pid, link) {
+			return processName(one.pid)
+		}
+	}
+	for _, pid := range processes() {
+		if o.search(pid, link) {
 			return processName(pid)
 		}
 	}
+	return ""
+}
+
+// near is how many descriptors from the last one on are tried first.
+const near = 4
+
+// search looks for a socket among the descriptors of a process, remembers what
+// it saw, and puts the process at the head of those that connected last.
+func (o *owners) search(pid int, link string) bool {
+	seen := sockets(pid)
+	one, ok := seen[link]
+	if !ok {
+		return false
+	}
+	o.seen = seen
+	o.recent = slices.DeleteFunc(o.recent, func(one owner) bool { return one.pid == pid })
+	o.recent = slices.Insert(o.recent, 0, one)
+	o.recent = o.recent[:min(len(o.recent), 4)]
+	return true
+}
+
+// processes are all but this one, the newest first.
+func processes() []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return ""
+		return nil
 	}
+	var pids []int
 	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == os.Getpid() || !holds(pid, link) {
-			continue
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
 		}
-		o.recent = append([]int{pid}, o.recent...)
-		o.recent = o.recent[:min(len(o.recent), 4)]
-		return processName(pid)
 	}
-	return ""
+	slices.Sort(pids)
+	slices.Reverse(pids)
+	return pids
 }
 
 // socketInode looks the local end up in /proc/net/tcp or udp (proc_net_tcp in
@@ -86,31 +139,53 @@ func inodeIn(table, port string) string {
 	return ""
 }
 
-func holds(pid int, link string) bool {
-	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
-	file, err := os.Open(dir)
+// is tells whether a descriptor of a process is the socket of link.
+func is(pid, fd int, link string) bool {
+	target := make([]byte, len(link)+1)
+	n, err := unix.Readlink("/proc/"+strconv.Itoa(pid)+"/fd/"+strconv.Itoa(fd), target)
+	return err == nil && string(target[:n]) == link
+}
+
+// sockets are those that a process has open, by what its descriptors link to.
+func sockets(pid int) map[string]owner {
+	file, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
 	if err != nil {
-		return false
+		return nil
 	}
 	defer file.Close()
 	names, err := file.Readdirnames(-1)
 	if err != nil {
-		return false
+		return nil
 	}
-	target := make([]byte, len(link)+1)
-	for _, name := range names {
+	all := map[string]owner{}
+	target := make([]byte, 64)
+	for _, name := range names[:min(len(names), mostSockets)] {
 		n, err := unix.Readlinkat(int(file.Fd()), name, target)
-		if err == nil && n == len(link) && string(target[:n]) == link {
-			return true
+		if err != nil || !bytes.HasPrefix(target[:n], []byte("socket:")) {
+			continue
+		}
+		if fd, err := strconv.Atoi(name); err == nil {
+			all[string(target[:n])] = owner{pid, fd}
 		}
 	}
-	return false
+	return all
 }
 
+// mostSockets bounds what a process with many descriptors costs.
+const mostSockets = 8192
+
+// processName reads comm by hand: with os.ReadFile it is half of the whole
+// search.
 func processName(pid int) string {
-	comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/comm", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%s (%d)", bytes.TrimSpace(comm), pid)
+	defer unix.Close(fd)
+	comm := make([]byte, 64) // TASK_COMM_LEN is 16
+	n, err := unix.Read(fd, comm)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (%d)", bytes.TrimSpace(comm[:n]), pid)
 }

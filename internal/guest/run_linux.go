@@ -86,7 +86,7 @@ func (g *guest) setUp() error {
 		go r.serve()
 	}
 	if config.Network {
-		if g.egress, err = startEgress(); err != nil {
+		if g.egress, err = startEgress(newDiag(config.SocketDiag)); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "cannot serve the sandbox's connections")
 		}
 		if config.Datagrams != nil {

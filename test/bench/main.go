@@ -17,14 +17,24 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 5 && os.Args[1] == loadWord {
+		if err := runLoad(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "load:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	program := flag.String("litterbox", "bin/litterbox", "the program to measure")
 	rounds := flag.Int("rounds", 20, "repetitions of each measurement; the median counts")
 	sizes := flag.String("files", "100,15000,100000", "sizes of the repositories, in files")
+	network := flag.Bool("network", false, "measure the network alone")
 	flag.Parse()
-	if err := run(*program, *rounds, strings.Split(*sizes, ",")); err != nil {
+	code, err := run(*program, *rounds, strings.Split(*sizes, ","), *network)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+		code = 1
 	}
+	os.Exit(code)
 }
 
 type bench struct {
@@ -35,36 +45,43 @@ type bench struct {
 	smallest  map[string]timing // what was measured in the first repository
 }
 
-func run(program string, rounds int, sizes []string) error {
+func run(program string, rounds int, sizes []string, network bool) (code int, err error) {
 	dir, err := os.MkdirTemp("", "litterbox-bench-")
 	if err != nil {
-		return err
+		return 1, err
 	}
 	program, err = filepath.Abs(program)
 	if err != nil {
-		return err
+		return 1, err
 	}
 	b := &bench{litterbox: program, dir: dir, rounds: rounds, smallest: map[string]timing{}, env: append(os.Environ(),
 		"HOME="+dir, "XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
 		"GIT_CONFIG_GLOBAL="+filepath.Join(dir, "gitconfig"))}
 	config := "[user]\n\tname = Bench\n\temail = bench@example.com\n[init]\n\tdefaultBranch = main\n"
 	if err := os.WriteFile(filepath.Join(dir, "gitconfig"), []byte(config), 0o600); err != nil {
-		return err
+		return 1, err
+	}
+	if network {
+		code, err = b.inWorld()
+		return code, join(err, os.RemoveAll(dir))
 	}
 	fmt.Printf("| what | here | beside | ratio |\n|---|---|---|---|\n")
 	if err := b.version(); err != nil {
-		return err
+		return 1, err
 	}
 	for _, size := range sizes {
 		count, err := strconv.Atoi(size)
 		if err != nil {
-			return err
+			return 1, err
 		}
 		if err := b.repository(count); err != nil {
-			return err
+			return 1, err
 		}
 	}
-	return os.RemoveAll(dir)
+	if err := b.network(); err != nil {
+		return 1, err
+	}
+	return 0, os.RemoveAll(dir)
 }
 
 // timing is what one step took.

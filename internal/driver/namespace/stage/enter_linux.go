@@ -62,6 +62,9 @@ func enter(config Config, data []byte, sockets *guest.DatagramSockets) error {
 			return fmt.Errorf("cannot hand on the sockets for datagrams: %w", err)
 		}
 	}
+	if err := openDiag(); err != nil {
+		return fmt.Errorf("cannot hand on a socket for questions about sockets: %w", err)
+	}
 	if err := dropPrivileges(config, self); err != nil {
 		return err
 	}

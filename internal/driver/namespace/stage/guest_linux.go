@@ -42,6 +42,7 @@ func becomeGuest(config Config, status *os.File) error {
 		Home:       config.Home,
 		Env:        config.Env,
 		Network:    true,
+		SocketDiag: inheritedDiag(),
 		Notify:     seccomp.InstallNotify,
 	})
 }

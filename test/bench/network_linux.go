@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/test/network/world"
+)
+
+// bed is what world wants of a test.
+type bed struct {
+	testing.TB
+	ends []func()
+}
+
+func (*bed) Helper()                           {}
+func (b *bed) Cleanup(f func())                { b.ends = append(b.ends, f) }
+func (*bed) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }
+func (*bed) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+// network measures the way out: this program starts again in a world of its
+// own, as the tests of the network do.
+func (b *bench) network() error {
+	cmd := exec.Command("/proc/self/exe", "-network", "-litterbox", b.litterbox)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// way is one way from a client to the server.
+type way struct {
+	name string
+	// start runs the client with args; it has no output before it is ready.
+	start func(args ...string) *exec.Cmd
+	named bool // the client looks the name up; otherwise it has the address
+	load  load
+}
+
+// inWorld is the second run of this program.
+func (b *bench) inWorld() (code int, err error) {
+	code, again := world.Enter()
+	if !again {
+		return code, nil
+	}
+	w, err := world.New()
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(w.Dir)
+	host := w.Host("server.bench.example")
+	if err := serveLoad(w, host); err != nil {
+		return 1, err
+	}
+	repo := filepath.Join(b.dir, "network")
+	if err := errors.Join(os.Chmod(b.dir, 0o755), os.Mkdir(repo, 0o755)); err != nil {
+		return 1, err
+	}
+	program := filepath.Join(b.dir, "client")
+	if data, err := os.ReadFile("/proc/self/exe"); err != nil {
+		return 1, err
+	} else if err := os.WriteFile(program, data, 0o755); err != nil {
+		return 1, err
+	}
+	if err := b.fill(repo, 1); err != nil {
+		return 1, err
+	}
+	litterbox := func(args ...string) error { return b.command(repo, append([]string{b.litterbox}, args...)...) }
+	if err := litterbox("create", "box"); err != nil {
+		return 1, err
+	}
+	defer func() { err = join(err, litterbox("delete", "--force", "box")) }()
+	idle := b.pss("box")
+	if err := join(litterbox("cp", program, "box:/tmp/client"), litterbox("allow", "box", host.Name, host.Name+":9001", host.Name+":9002", host.Name+":9003")); err != nil {
+		return 1, err
+	}
+	ways := b.ways(repo, program)
+	// In turns, and the best of each: the load of the machine changes.
+	for range 3 {
+		for i := range ways {
+			if err := ways[i].measure(host, "latency"); err != nil {
+				fmt.Fprintf(os.Stderr, "bench: %s: %v\n", ways[i].name, err)
+				ways[i].start = nil
+			}
+		}
+	}
+	used := b.pss("box")
+	crowded := 0
+	for i := range ways {
+		hold := func() {
+			if i == 0 {
+				crowded = b.pss("box")
+			}
+		}
+		if err := ways[i].crowd(host, hold); err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", ways[i].name, err)
+		}
+	}
+	report(ways)
+	fmt.Printf("| memory of keeper and guest (PSS), network never used | %.1f MB | | |\n", float64(idle)/1024)
+	fmt.Printf("| … after all of this | %.1f MB | added %.1f MB | |\n", float64(used)/1024, float64(used-idle)/1024)
+	fmt.Printf("| … with %d connections open | %.1f MB | %.1f kB for each | |\n", ways[0].load.Crowded, float64(crowded)/1024, float64(crowded-used)/float64(max(1, ways[0].load.Crowded)))
+	return 0, nil
+}
+
+// serveLoad starts what the clients load.
+func serveLoad(w *world.World, host *world.Host) error {
+	t := &bed{}
+	host.Serve(t, echoPort, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
+	host.Serve(t, giverPort, func(conn net.Conn) { _ = give(conn) })
+	host.Serve(t, takerPort, func(conn net.Conn) {
+		if _, err := io.CopyN(io.Discard, onlyReader{conn}, volume); err == nil {
+			_, _ = conn.Write([]byte("!"))
+		}
+	})
+	certificate, err := w.Certificate(host.Name)
+	if err != nil {
+		return err
+	}
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a small page\n") })
+	server := &http.Server{Handler: page, ReadHeaderTimeout: time.Minute, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}}
+	for _, listener := range host.Listen(t, 80) {
+		go func() { _ = server.Serve(listener) }()
+	}
+	for _, listener := range host.Listen(t, 443) {
+		go func() { _ = server.ServeTLS(listener, "", "") }()
+	}
+	return nil
+}
+
+// ways are litterbox, the machine itself, and what others put between.
+func (b *bench) ways(repo, program string) []way {
+	run := func(dir string, argv ...string) func(args ...string) *exec.Cmd {
+		return func(args ...string) *exec.Cmd {
+			cmd := exec.Command(argv[0], append(argv[1:], args...)...)
+			cmd.Dir, cmd.Env = dir, b.env
+			return cmd
+		}
+	}
+	ways := []way{
+		{name: "litterbox", named: true, start: run(repo, b.litterbox, "exec", "box", "--no-commit", "--", "/tmp/client", loadWord)},
+		{name: "direct", start: run(b.dir, program, loadWord)},
+	}
+	if _, err := exec.LookPath("slirp4netns"); err == nil {
+		// The client waits in a namespace until the helper says that it is ready.
+		script := `exec 4<&0; unshare "$@" & pid=$!; trap 'kill $helper' EXIT
+until [ "$(readlink /proc/$pid/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.01; done
+slirp4netns --configure --mtu=65520 --disable-host-loopback --ready-fd=3 $pid tap0 3>"$0" >/dev/null 2>&1 & helper=$!
+wait $pid`
+		ready := filepath.Join(b.dir, "ready")
+		flags := []string{"--net"}
+		if os.Geteuid() != 0 {
+			flags = append(flags, "--user", "--map-root-user")
+		}
+		wait := `until [ -s "` + ready + `" ]; do sleep 0.01; done; exec "$0" "$@" <&4`
+		argv := append(append([]string{"sh", "-c", script, ready}, flags...), "sh", "-c", wait, program, loadWord)
+		start := run(b.dir, argv...)
+		ways = append(ways, way{name: "slirp4netns", start: func(args ...string) *exec.Cmd {
+			_ = os.Remove(ready) // of the run before
+			return start(args...)
+		}})
+	}
+	if _, err := exec.LookPath("pasta"); err == nil {
+		argv := []string{"pasta", "--config-net", "--quiet", "--", program, loadWord}
+		if os.Geteuid() == 0 {
+			argv = slices.Insert(argv, 1, "--runas", "0") // or it becomes nobody, who may not map ids in here
+		}
+		ways = append(ways, way{name: "pasta", start: run(b.dir, argv...)})
+	}
+	return ways
+}
+
+func (w *way) args(host *world.Host, part string) []string {
+	if w.named {
+		return []string{host.Name, "", part}
+	}
+	return []string{host.Name, host.V4.String(), part}
+}
+
+// measure runs the client once and keeps the best of what it found.
+func (w *way) measure(host *world.Host, part string) error {
+	if w.start == nil {
+		return nil
+	}
+	cmd := w.start(w.args(host, part)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stop := time.AfterFunc(time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	defer stop.Stop()
+	var output, problem bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &output, &problem, 5*time.Second
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %s", err, problem.String())
+	}
+	var l load
+	if err := json.Unmarshal(output.Bytes(), &l); err != nil {
+		return fmt.Errorf("%w: %s%s", err, output.String(), problem.String())
+	}
+	if problem.Len() > 0 {
+		fmt.Fprintf(os.Stderr, "bench: %s: %s", w.name, problem.String())
+	}
+	least := func(have *time.Duration, got time.Duration) {
+		if *have == 0 || got != 0 && got < *have {
+			*have = got
+		}
+	}
+	least(&w.load.Connect, l.Connect)
+	least(&w.load.Request, l.Request)
+	least(&w.load.RequestTLS, l.RequestTLS)
+	least(&w.load.Again, l.Again)
+	least(&w.load.AgainTLS, l.AgainTLS)
+	w.load.Down, w.load.Up = max(w.load.Down, l.Down), max(w.load.Up, l.Up)
+	return nil
+}
+
+// crowd holds a thousand connections open for the time of hold.
+func (w *way) crowd(host *world.Host, hold func()) error {
+	if w.start == nil {
+		return nil
+	}
+	cmd := w.start(w.args(host, "crowd")...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr, cmd.WaitDelay = os.Stderr, 5*time.Second
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	stop := time.AfterFunc(time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	defer stop.Stop()
+	var l load
+	err = json.NewDecoder(output).Decode(&l)
+	if err == nil {
+		w.load.Crowd, w.load.Crowded = l.Crowd, l.Crowded
+		hold()
+	}
+	return join(err, input.Close(), cmd.Wait())
+}
+
+// report prints the rows: litterbox beside each of the others.
+func report(ways []way) {
+	latency := func(what string, of func(load) time.Duration) {
+		here := of(ways[0].load)
+		for _, other := range ways[1:] {
+			there := of(other.load)
+			if there == 0 {
+				continue // not there, or it failed and was said
+			}
+			fmt.Printf("| %s | %.3f ms (%+.3f) | %s %.3f ms | %.2f × |\n", what, ms(here), ms(here-there), other.name, ms(there), float64(here)/float64(there))
+		}
+	}
+	latency("a connection and one byte there and back", func(l load) time.Duration { return l.Connect })
+	latency("an HTTP request on a connection of its own", func(l load) time.Duration { return l.Request })
+	latency("the same with TLS", func(l load) time.Duration { return l.RequestTLS })
+	latency("an HTTP request on a connection that is kept", func(l load) time.Duration { return l.Again })
+	latency("the same with TLS", func(l load) time.Duration { return l.AgainTLS })
+	latency(strconv.Itoa(crowdSize)+" connections at once", func(l load) time.Duration { return l.Crowd })
+	rate := func(what string, of func(load) float64) {
+		for _, other := range ways[1:] {
+			if of(other.load) != 0 {
+				fmt.Printf("| %s | %.1f Gbit/s | %s %.1f Gbit/s | %.2f × |\n", what, of(ways[0].load)/1e9, other.name, of(other.load)/1e9, of(ways[0].load)/of(other.load))
+			}
+		}
+	}
+	rate("one stream into the sandbox", func(l load) float64 { return l.Down })
+	rate("one stream out of it", func(l load) float64 { return l.Up })
+	for _, w := range ways {
+		if w.start != nil && w.load.Crowded != crowdSize {
+			fmt.Printf("| connections that held, of %d | | %s %d | |\n", crowdSize, w.name, w.load.Crowded)
+		}
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+// pss is the memory of a sandbox's keeper and guest, in kB.
+func (b *bench) pss(name string) int {
+	found, err := filepath.Glob(filepath.Join(b.dir, "state/litterbox/sandboxes", name+"-*", "lease.json"))
+	if err != nil || len(found) != 1 {
+		return 0
+	}
+	data, err := os.ReadFile(found[0])
+	if err != nil {
+		return 0
+	}
+	var lease struct{ Holder string }
+	var keeper struct{ PID int }
+	if json.Unmarshal(data, &lease) != nil || json.Unmarshal([]byte(lease.Holder), &keeper) != nil {
+		return 0
+	}
+	total := 0
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", keeper.PID, keeper.PID))
+	for _, pid := range append(strings.Fields(string(children)), strconv.Itoa(keeper.PID)) {
+		rollup, err := os.ReadFile("/proc/" + pid + "/smaps_rollup")
+		if err != nil {
+			continue // not ours to read
+		}
+		for line := range strings.Lines(string(rollup)) {
+			if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "Pss:" {
+				if kib, err := strconv.Atoi(fields[1]); err == nil {
+					total += kib
+				}
+			}
+		}
+	}
+	return total
+}
