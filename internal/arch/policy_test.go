@@ -14,10 +14,12 @@ const policy = `
 # Vocabulary: pure, importable from everywhere, knowing nothing of ours.
 fault:
 sandbox: fault
+service: fault
+service/journal:
 
 # The boundary and what crosses it.
 driver: fault sandbox
-wire: fault
+wire: fault service
 process: fault sandbox
 
 # Records and settings on disk.
@@ -34,7 +36,7 @@ branch/attribute: branch/wildmatch fault
 branch: branch/attribute branch/ignore branch/wildmatch fault sandbox process
 
 # Inside the sandbox. The guest is small and decides nothing.
-guest: fault wire
+guest: fault service service/journal wire
 
 # What may leave a sandbox: decisions, and who carries them out on the host.
 egress: fault

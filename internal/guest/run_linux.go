@@ -25,6 +25,7 @@ type guest struct {
 	started  time.Time
 	children *children
 	spawner  *spawner
+	services *supervisor
 	idle     idle
 
 	stopOnce sync.Once
@@ -47,6 +48,7 @@ func Run(config Config) error {
 	keepDescriptors()
 	outlive()
 	g := &guest{Config: config, started: time.Now(), children: newChildren(), stop: make(chan struct{})}
+	g.services = newSupervisor(g)
 	go g.children.reapForever()
 
 	spawner, listener, err := newSpawner(g.children, config.Notify)
@@ -105,7 +107,7 @@ func (g *guest) accept() error {
 			places <- struct{}{}
 			serving.Go(func() {
 				defer func() { <-places }()
-				if g.egress != nil && g.isEgress(conn) {
+				if g.passesDescriptors(conn) {
 					return
 				}
 				// What goes wrong on a connection is its keeper's to report.
@@ -124,21 +126,25 @@ func (g *guest) accept() error {
 	}
 }
 
-// isEgress serves conn when it begins with the hello of an egress connection
-// instead of SSH's, and reports whether it did.
-func (g *guest) isEgress(conn net.Conn) bool {
+// passesDescriptors serves conn when it begins with the hello of a connection
+// that passes descriptors instead of SSH's, and reports whether it did.
+func (g *guest) passesDescriptors(conn net.Conn) bool {
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
 		return false
 	}
-	if first, err := peek(unixConn, len(wire.EgressHello)); err != nil || first != wire.EgressHello {
+	first, err := peek(unixConn, len(wire.EgressHello))
+	if err != nil || first != wire.EgressHello && first != wire.ForwardHello || first == wire.EgressHello && g.egress == nil {
 		return false
 	}
-	hello := make([]byte, len(wire.EgressHello))
-	if _, err := io.ReadFull(unixConn, hello); err != nil {
+	if _, err := io.ReadFull(unixConn, make([]byte, len(first))); err != nil {
 		return true
 	}
-	g.egress.attach(unixConn)
+	if first == wire.EgressHello {
+		g.egress.attach(unixConn)
+	} else {
+		g.serveDials(unixConn)
+	}
 	return true
 }
 
