@@ -25,7 +25,7 @@ process: fault sandbox
 # Records and settings on disk.
 store: fault sandbox process
 image: fault sandbox
-config: egress fault image
+config: egress fault image service
 payload: fault
 
 # Git. The inner packages are readers of git's own formats and know no

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
 func parse(t *testing.T, file, content string) config.Config {
@@ -26,6 +27,10 @@ container.base-image = "host"
 container.setup-command = ["true"]
 container.env = { EDITOR = "vi", A = "user" }
 mounts.read-only = ["~/.gitignore", "/opt/shared"]
+container.services.db = { command = ["redis-server"], restart = "never" }
+container.services.cache = { command = ["memcached"] }
+container.ports = ["web", "debug"]
+container.ports-listen = "0.0.0.0"
 network.default = "deny"
 network.allow = ["preset:go", "example.com"]
 network.deny = ["ads.example.com"]
@@ -40,6 +45,9 @@ container.base-image = "debian:12"
 container.setup-command = ["make", "setup"]
 container.env = { A = "repo", B = "repo" }
 mounts.read-only = ["/opt/shared", "/opt/sdk"]
+container.services.db = { command = ["postgres"] }
+container.services.web = { command = ["npm", "run", "dev"], needs = ["db"] }
+container.ports = { web = 3000, api = 0 }
 network.default = "allow"
 network.allow = ["EXAMPLE.com", "github.com:22"]
 network.deny = ["telemetry.example.com", "ads.example.com"]
@@ -56,6 +64,13 @@ func TestMerge(t *testing.T) {
 			BaseImage:    "host",
 			SetupCommand: []string{"make", "setup"},
 			Env:          map[string]string{"EDITOR": "vi", "A": "repo", "B": "repo"},
+			Services: []service.Spec{
+				{Name: "cache", Command: []string{"memcached"}, Autostart: true},
+				{Name: "db", Command: []string{"postgres"}, Autostart: true},
+				{Name: "web", Command: []string{"npm", "run", "dev"}, Needs: []string{"db"}, Autostart: true},
+			},
+			Ports:       []config.Port{{Name: "api"}, {Name: "debug"}, {Name: "web", Inside: 3000}},
+			PortsListen: "0.0.0.0",
 		},
 		Mounts: config.Mounts{ReadOnly: []string{"~/.gitignore", "/opt/shared"}},
 		Network: config.Network{
@@ -66,7 +81,8 @@ func TestMerge(t *testing.T) {
 		Copy:       []string{"config/local.test"},
 		Retention:  config.Retention{MaxAge: 14 * 24 * time.Hour, MaxDisk: 3 << 29, KeepLast: 3, States: []string{"stopped", "orphaned"}},
 		Set: []string{
-			"container.base-image", "container.env", "container.setup-command", "copy", "durability", "git.branch-prefix", "mounts.read-only",
+			"container.base-image", "container.env", "container.ports", "container.ports-listen", "container.services", "container.setup-command",
+			"copy", "durability", "git.branch-prefix", "mounts.read-only",
 			"network.allow", "network.default", "network.deny",
 			"retention.keep-last", "retention.max-age", "retention.max-disk", "retention.states",
 		},
@@ -143,7 +159,9 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	var names, trusted []string
 	for _, key := range config.Keys() {
-		names = append(names, key.Name)
+		if !key.Own {
+			names = append(names, key.Name)
+		}
 		if key.NeedsTrust {
 			trusted = append(trusted, key.Name)
 		}

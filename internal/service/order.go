@@ -23,7 +23,7 @@ func Order(specs []Spec) ([]string, error) {
 	var visit func(name string) error
 	visit = func(name string) error {
 		if at := slices.Index(path, name); at >= 0 {
-			return fault.New(fault.Invalid, "cannot order the services: %s needs itself", strings.Join(append(path[at:], name), " needs ")).
+			return fault.New(fault.Invalid, "cannot order the services: %s", strings.Join(append(path[at:], name), " needs ")).
 				WithHint("take one of these out of a list called needs")
 		}
 		spec, known := byName[name]
