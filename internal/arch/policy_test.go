@@ -42,6 +42,9 @@ guest: fault service service/journal wire
 egress: fault
 egress/preset: fault
 
+# What may come in: ports that are forwarded from the host.
+forward: egress fault service
+
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
 driver/namespace: driver driver/namespace/stage fault process sandbox
@@ -52,8 +55,8 @@ driver/drivertest: driver fault sandbox wire
 
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them.
-keeper: driver egress fault process sandbox store wire
-engine: branch config driver egress egress/preset fault image keeper process sandbox store wire
+keeper: driver egress fault forward process sandbox service store wire
+engine: branch config driver egress egress/preset fault forward image keeper process sandbox service service/journal store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.

@@ -22,7 +22,7 @@ const servicesMeaning = `Services: programs that run beside the commands, such a
 |---|---|
 | ` + "`command`" + ` | command and arguments; it has to stay in the foreground. It runs in the project directory, with the environment of every command |
 | ` + "`env`" + ` | further environment variables |
-| ` + "`ready`" + ` | how one sees that it does its work: ` + "`{ port = 5432 }`" + `, ` + "`{ port = \"web\" }`" + ` for a name of container.ports, ` + "`{ file = \"run/ready\" }`" + ` or ` + "`{ command = [\"pg_isready\"] }`" + `; ` + "`timeout`" + ` is "60s" unless set. Without it a service is ready as soon as it runs |
+| ` + "`ready`" + ` | how one sees that it does its work: ` + "`{ port = 5432 }`" + `, ` + "`{ port = \"web\" }`" + ` for a name of container.ports, ` + "`{ file = \"run/ready\" }`" + ` or ` + "`{ command = [\"pg_isready\"] }`" + `; ` + "`timeout`" + ` is "60s" unless set. Without it a service is ready once it has run for a quarter of a second |
 | ` + "`needs`" + ` | services that must be ready before it starts, for example ["db"]; it ends before they do |
 | ` + "`restart`" + ` | "always" (unless set), "on-failure" or "never": what happens when it ends by itself. Between two starts lies a pause that grows from a quarter of a second to half a minute |
 | ` + "`signals`" + ` | ` + "`{ stop = \"SIGINT\", restart = \"SIGHUP\" }`" + `: what ends it, SIGTERM unless set, and what ` + "`litterbox service NAME restart`" + ` sends to it. Without a restart signal it is stopped and started |

@@ -110,6 +110,8 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.services.configure(x.request.Configure)
 	case wire.OpService:
 		return g.services.order(x.request.Service, x.gone())
+	case wire.OpWatch:
+		return g.services.watchAll(x)
 	case wire.OpLogs:
 		return g.logs(x)
 	case wire.OpForward:

@@ -23,8 +23,9 @@ type supervisor struct {
 
 	mu      sync.Mutex
 	units   map[string]*unit
-	changed chan struct{} // closed at the next change of any unit
-	closing bool          // the sandbox ends: nothing starts any more
+	changed chan struct{}        // closed at the next change of any unit
+	watcher func(service.Status) // takes what units come to; nil when nobody does
+	closing bool                 // the sandbox ends: nothing starts any more
 }
 
 // unit is one service. Its fields are guarded by supervisor.mu.
@@ -266,5 +267,38 @@ func (s *supervisor) close(deadline time.Time) {
 			return
 		}
 		s.mu.Lock()
+	}
+}
+
+// watchAll sends what units come to until the client goes. There is one client,
+// the keeper; a new one takes over.
+func (s *supervisor) watchAll(x *exchange) (wire.Empty, error) {
+	const room = 256 // changes that a slow keeper may be behind; further ones are dropped
+	changes := make(chan service.Status, room)
+	s.mu.Lock()
+	s.watcher = func(status service.Status) {
+		select {
+		case changes <- status:
+		default:
+		}
+	}
+	for _, u := range s.units { // what was missed before
+		if state := u.machine.State; state.Settled() && state != service.Stopped {
+			s.watcher(u.status())
+		}
+	}
+	s.mu.Unlock()
+	gone := x.gone()
+	for {
+		select {
+		case status := <-changes:
+			if err := wire.WriteJSON(x.out, wire.KindStdout, status); err != nil {
+				return wire.Empty{}, err
+			}
+		case <-gone:
+			return wire.Empty{}, nil
+		case <-s.g.stop:
+			return wire.Empty{}, nil
+		}
 	}
 }

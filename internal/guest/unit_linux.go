@@ -20,7 +20,12 @@ const serviceVariable = "LITTERBOX_SERVICE"
 // step lets the unit's machine take an event, and does what it says. The
 // caller holds mu, and calls settle afterwards.
 func (s *supervisor) step(u *unit, e service.Event) {
-	switch u.machine.Step(e, time.Now()) {
+	before := u.machine.State
+	action := u.machine.Step(e, time.Now())
+	if state := u.machine.State; state != before && state.Settled() && s.watcher != nil {
+		s.watcher(u.status())
+	}
+	switch action {
 	case service.Launch:
 		s.launch(u)
 	case service.End:
@@ -106,10 +111,6 @@ func (s *supervisor) launch(u *unit) {
 	go output.pump()
 	run := u.run
 	go s.await(u, run, child, output)
-	if !u.spec.Ready.Checked() {
-		s.step(u, service.Up)
-		return
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	u.cancel = cancel
 	go s.watch(ctx, u, run, probe{g: s.g, ready: u.spec.Ready, since: before, env: env})
@@ -142,6 +143,15 @@ func (s *supervisor) await(u *unit, run int, child *child, output *outlet) {
 
 // watch waits until the service is ready.
 func (s *supervisor) watch(ctx context.Context, u *unit, run int, p probe) {
+	if !p.ready.Checked() {
+		// One that ends at once was never up.
+		select {
+		case <-ctx.Done():
+		case <-time.After(service.Survival):
+			s.news(u, run, service.Up, nil)
+		}
+		return
+	}
 	timeout := p.ready.Timeout
 	if timeout <= 0 {
 		timeout = service.DefaultTimeout

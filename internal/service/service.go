@@ -43,7 +43,7 @@ type Signals struct {
 }
 
 // Ready says how one sees that a service does its work; at most one of Port,
-// File and Command is set, and without any it does as soon as its process runs.
+// File and Command is set, and without any it does once its process has run for a moment.
 type Ready struct {
 	Port    int           `json:"port,omitempty"`    // somebody listens there
 	Named   string        `json:"named,omitempty"`   // likewise: a name of container.ports
@@ -56,6 +56,9 @@ type Ready struct {
 const (
 	DefaultGrace   = 5 * time.Second
 	DefaultTimeout = time.Minute
+	// Survival is how long a process has to run to count as ready where
+	// nothing else tells.
+	Survival = 250 * time.Millisecond
 )
 
 // Checked tells whether readiness is more than a process that runs.

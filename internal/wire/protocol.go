@@ -60,6 +60,7 @@ const (
 	OpExport    Op = "export"    // Have, Want → Empty; a thin pack of Want ^Have as KindStdout frames
 	OpConfigure Op = "configure" // Configure → Empty; what the keeper knows and the guest cannot
 	OpService   Op = "service"   // Service → ServiceList
+	OpWatch     Op = "watch"     // → Empty; from now on each change of a service as a KindStdout frame, JSON of service.Status
 	OpLogs      Op = "logs"      // Logs → LogEnd; LogLines as KindStdout frames before it
 	OpForward   Op = "forward"   // Port → Empty, and from then on bare bytes of a connection to that port inside
 	OpShutdown  Op = "shutdown"  // Grace → Empty; TERM to all, KILL after Grace, then the guest ends

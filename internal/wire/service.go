@@ -76,16 +76,44 @@ func Services(ctx context.Context, s Stream, order ServiceOrder) ([]service.Stat
 		return nil, fault.New(fault.Unavailable, "cannot use a list of %d services", len(list.Services))
 	}
 	for i := range list.Services {
-		status := &list.Services[i]
-		if !service.ValidName(status.Name) || !slices.Contains(service.States(), status.State) {
-			return nil, fault.New(fault.Unavailable, "cannot use what the sandbox says of its services")
-		}
-		status.Problem = printable(status.Problem)
-		if status.Last != nil {
-			status.Last.Signal = printable(status.Last.Signal)
+		if err := checkStatus(&list.Services[i]); err != nil {
+			return nil, err
 		}
 	}
 	return list.Services, nil
+}
+
+// checkStatus refuses what no guest of ours says, and cleans its texts.
+func checkStatus(status *service.Status) error {
+	if !service.ValidName(status.Name) || !slices.Contains(service.States(), status.State) {
+		return fault.New(fault.Unavailable, "cannot use what the sandbox says of its services")
+	}
+	status.Problem = printable(status.Problem)
+	if status.Last != nil {
+		status.Last.Signal = printable(status.Last.Signal)
+	}
+	return nil
+}
+
+// WatchServices reports every service that comes to a state in which it stays
+// for a while, until ctx or the stream ends.
+func WatchServices(ctx context.Context, s Stream, report func(service.Status)) error {
+	return call(ctx, s, Request{Op: OpWatch}, nil, watchSink(report), &Empty{})
+}
+
+// watchSink takes the frames of OpWatch: each Write is one of them.
+type watchSink func(service.Status)
+
+func (w watchSink) Write(payload []byte) (int, error) {
+	var status service.Status
+	if err := decode(payload, &status); err != nil {
+		return 0, err
+	}
+	if err := checkStatus(&status); err != nil {
+		return 0, err
+	}
+	w(status)
+	return len(payload), nil
 }
 
 // Logs hands the lines of a journal to report until there are no more, with

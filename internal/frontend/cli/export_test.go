@@ -65,6 +65,7 @@ var (
 	Quoted     = quoted
 	HostPath   = hostPath
 	Report     = report
+	Browsers   = browsers
 )
 
 // ExitTable gives the table as a map.
