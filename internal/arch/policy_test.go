@@ -83,6 +83,7 @@ test/posture: test/program
 test/posture/probe:
 test/image: test/program
 test/network: test/program
+test/service: test/program
 test/network/world: test/program
 test/network/clients: test/network/world test/program
 test/network/attacks: test/network/world test/program
