@@ -83,23 +83,62 @@ func (e *Engine) FollowServiceLogs(ctx context.Context, request LogRequest, repo
 		return fault.New(fault.Conflict, "cannot follow the services of sandbox %q: it is stopped", p.record.Name).
 			WithHint("litterbox start %s", p.record.Name)
 	}
+	stream, err := e.running(ctx, p, false) // attaches when its keeper has died
+	if err != nil {
+		return err
+	}
+	if err := stream.Close(); err != nil {
+		return err
+	}
 	var one sync.Mutex
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, name := range names {
 		group.Go(func() error {
 			query := wire.LogQuery{Service: name, From: request.From, Tail: request.Tail, Since: request.Since, Follow: true}
-			_, err := e.askLog(groupCtx, p, query, func(line LogLine) error {
+			return e.followLog(groupCtx, p, query, func(line LogLine) error {
 				one.Lock()
 				defer one.Unlock()
 				return report(line)
 			})
-			return err
 		})
 	}
 	if err := group.Wait(); ctx.Err() == nil {
 		return err
 	}
 	return nil // who followed has seen enough
+}
+
+// followLog follows one service until ctx ends, report fails or the sandbox
+// stops. When its keeper has died it goes on where it was, as soon as somebody
+// has made another: to watch is no reason to start anything.
+func (e *Engine) followLog(ctx context.Context, p *place, query wire.LogQuery, report func(LogLine) error) error {
+	const pause = 200 * time.Millisecond
+	var unreported error
+	for {
+		stream, err := p.dial(ctx)
+		if err == nil {
+			_, err = wire.Logs(ctx, stream, query, func(line LogLine) error {
+				query.From = line.Next
+				unreported = report(line)
+				return unreported
+			})
+			stream.Close()
+		}
+		if err == nil || ctx.Err() != nil || unreported != nil {
+			return errors.Join(unreported, ctx.Err())
+		}
+		if state, _ := e.state(ctx, p.record); state != sandbox.Running {
+			return nil
+		}
+		switch fault.KindOf(err) {
+		case fault.NotFound, fault.Invalid, fault.Unsupported:
+			return err // said by the guest: it would say so again
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
 }
 
 // loggedServices finds whose logs are meant.
