@@ -63,6 +63,9 @@ func run(program string, rounds int, sizes []string) error {
 			return err
 		}
 	}
+	if err := b.ports(); err != nil {
+		return err
+	}
 	return os.RemoveAll(dir)
 }
 

@@ -145,7 +145,7 @@ func get(t *testing.T, url string) string {
 // A database, a cache and a development server run as services, are reached
 // from this machine, and keep their data through stop, start and kill -9.
 func TestDatabases(t *testing.T) {
-	program.Need(t, "psql", "postgres", "redis-server", "redis-cli", "node")
+	program.Need(t, "psql", "pg_isready", "postgres", "redis-server", "redis-cli", "node")
 	h := start(t, "box")
 	h.Must("service", "box", "start")
 	sql := func(statement string) string {
@@ -330,4 +330,37 @@ ready = { file = "/tmp/ready" }
 			t.Errorf("page %d: %+v", i, report)
 		}
 	}
+}
+
+// A sandbox that makes links out of its logs shows nothing of the host in them,
+// also once it is stopped and the host itself reads.
+func TestStoredLogsStayInside(t *testing.T) {
+	h := built.New(t)
+	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), `
+[container.services]
+talks = { command = ["sh", "-c", "echo control; exec sleep 600"] }
+links = { command = ["sleep", "600"], autostart = false }
+`)
+	secret := filepath.Join(h.Dir, "secret")
+	h.Put(filepath.Join(secret, "links.0000000000000000.log"), "of the host\n")
+	h.Must("create", "box")
+	h.Must("service", "box", "start", "talks")
+	eventually(t, "the control is logged", func() bool { return strings.Contains(h.Must("service", "box", "logs", "talks"), "control") })
+	plant := func(script string) {
+		t.Helper()
+		if got := h.Inside("box", "sh", "-ec", "cd $HOME/.local/state/litterbox; SECRET='"+secret+"'; "+script); got.Code != 0 {
+			t.Fatal(got.Stderr)
+		}
+		h.Must("stop", "box")
+		if got := h.Litterbox("service", "box", "logs", "links"); strings.Contains(got.Stdout+got.Stderr, "of the host") {
+			t.Errorf("%s shows a file of the host:\n%s%s", script, got.Stdout, got.Stderr)
+		}
+	}
+	plant("ln -s $SECRET/links.0000000000000000.log services/links.0000000000000000.log")
+	if got := h.Must("service", "box", "logs", "talks"); !strings.Contains(got, "control") {
+		t.Errorf("the logs of a stopped sandbox cannot be read: %q", got)
+	}
+	plant("rm services/links.*; mkfifo services/links.0000000000000000.log")
+	plant("rm -r services; ln -s $SECRET services")
+	plant("cd ..; rm -r litterbox; ln -s $SECRET litterbox; mkdir -p $HOME/x; ln -s / $HOME/x/y")
 }
