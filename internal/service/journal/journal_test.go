@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -220,4 +221,28 @@ func TestHostileDirectory(t *testing.T) {
 			t.Error("a link led out of the directory")
 		}
 	}
+}
+
+// Whatever a file holds, reading it ends, with offsets that go on.
+func FuzzScan(f *testing.F) {
+	f.Add([]byte("2026-03-04T05:06:07.890Z | a\n2026-03-04T05:06:07.890Z * b\n"), int64(0))
+	f.Add([]byte("\n\n\x00\xff\n no end"), int64(3))
+	f.Add(bytes.Repeat([]byte("x"), 100<<10), int64(-5))
+	f.Fuzz(func(t *testing.T, content []byte, from int64) {
+		root, dir := open(t)
+		if err := os.WriteFile(filepath.Join(dir, "web.0000000000000000.log"), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		last := int64(0)
+		next, err := journal.Scan(root, "web", from, func(l journal.Line) bool {
+			if l.Next <= l.Offset || l.Offset < last {
+				t.Fatalf("line from %d to %d after %d", l.Offset, l.Next, last)
+			}
+			last = l.Next
+			return true
+		})
+		if err != nil || next < last || next > int64(len(content)) && next != from {
+			t.Fatalf("next %d of %d, %v", next, len(content), err)
+		}
+	})
 }
