@@ -14,17 +14,19 @@ const policy = `
 # Vocabulary: pure, importable from everywhere, knowing nothing of ours.
 fault:
 sandbox: fault
+service: fault
+service/journal:
 
 # The boundary and what crosses it.
 driver: fault sandbox
-wire: fault
+wire: fault service
 process: fault sandbox
 
 # Records and settings on disk.
 store: fault sandbox process
 image: fault sandbox
 packagecache:
-config: egress fault image packagecache
+config: egress fault image packagecache service
 payload: fault
 
 # Git. The inner packages are readers of git's own formats and know no
@@ -35,12 +37,15 @@ branch/attribute: branch/wildmatch fault
 branch: branch/attribute branch/ignore branch/wildmatch fault sandbox process
 
 # Inside the sandbox. The guest is small and decides nothing.
-guest: fault wire
+guest: fault service service/journal wire
 
 # What may leave a sandbox: decisions, and who carries them out on the host.
 egress: fault
 egress/preset: fault
 egress/intercept: egress fault
+
+# What may come in: ports that are forwarded from the host.
+forward: egress fault service
 
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
@@ -52,8 +57,8 @@ driver/drivertest: driver fault sandbox wire
 
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
-keeper: branch driver egress egress/intercept fault process sandbox store wire
-engine: branch config driver egress egress/preset fault image keeper packagecache process sandbox store wire
+keeper: branch driver egress egress/intercept fault forward process sandbox service store wire
+engine: branch config driver egress egress/preset fault forward image keeper packagecache process sandbox service service/journal store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.
@@ -82,6 +87,7 @@ test/posture/probe:
 test/image: test/program
 test/packagecache: test/program
 test/network: test/program
+test/service: test/program
 test/network/world: test/program
 test/network/clients: test/network/world test/program
 test/network/attacks: test/network/world test/program

@@ -15,6 +15,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
 // Config is one file, or after [Merge] what counts. The zero value is an
@@ -46,6 +48,9 @@ type Container struct {
 	BaseImage     string            // as image.Parse reads it; empty when not set: the host's userland
 	SetupCommand  []string          // arguments of one command, run once at creation
 	Env           map[string]string // environment of every command
+	Services      []service.Spec    // by name
+	Ports         []Port            // by name
+	PortsListen   string            // address of this machine; empty means loopback
 }
 
 // Git is the section about branches.
@@ -89,7 +94,7 @@ const (
 )
 
 // Merge puts the repository's values above the user's defaults: environment
-// variables one by one, read-only mounts, network rules and copied files in addition,
+// variables, services and ports one by one, read-only mounts, network rules and copied files in addition,
 // everything else as a whole. Keys that need trust count from the repository
 // only when it is trusted; withheld names those that it sets and that were left
 // out.
@@ -99,6 +104,8 @@ func Merge(user, repo Config, trusted bool) (merged Config, withheld []string) {
 	merged.Container.SetupCommand = slices.Clone(user.Container.SetupCommand)
 	merged.Container.PackageCaches = slices.Clone(user.Container.PackageCaches)
 	merged.Container.Env = maps.Clone(user.Container.Env)
+	merged.Container.Services = slices.Clone(user.Container.Services)
+	merged.Container.Ports = slices.Clone(user.Container.Ports)
 	merged.Mounts.ReadOnly = slices.Clone(user.Mounts.ReadOnly)
 	merged.Network.Allow = slices.Clone(user.Network.Allow)
 	merged.Network.Deny = slices.Clone(user.Network.Deny)
@@ -107,7 +114,7 @@ func Merge(user, repo Config, trusted bool) (merged Config, withheld []string) {
 	merged.Set = slices.Clone(user.Set)
 	for _, key := range schema() {
 		switch {
-		case !slices.Contains(repo.Set, key.Name):
+		case !slices.Contains(repo.Set, key.Name), key.Own: // Load refuses the latter
 		case !trusted && key.withheld(repo):
 			withheld = append(withheld, key.Name)
 		default:

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
 func parse(t *testing.T, file, content string) config.Config {
@@ -27,6 +28,10 @@ container.package-caches = ["pip", "go"]
 container.setup-command = ["true"]
 container.env = { EDITOR = "vi", A = "user" }
 mounts.read-only = ["~/.gitignore", "/opt/shared"]
+container.services.db = { command = ["redis-server"], restart = "never" }
+container.services.cache = { command = ["memcached"] }
+container.ports = ["web", "debug"]
+container.ports-listen = "0.0.0.0"
 network.default = "deny"
 network.allow = ["preset:go", "example.com"]
 network.deny = ["ads.example.com"]
@@ -42,6 +47,9 @@ container.package-caches = ["go", "npm"]
 container.setup-command = ["make", "setup"]
 container.env = { A = "repo", B = "repo" }
 mounts.read-only = ["/opt/shared", "/opt/sdk"]
+container.services.db = { command = ["postgres"] }
+container.services.web = { command = ["npm", "run", "dev"], needs = ["db"] }
+container.ports = { web = 3000, api = 0 }
 network.default = "allow"
 network.allow = ["EXAMPLE.com", "github.com:22"]
 network.deny = ["telemetry.example.com", "ads.example.com"]
@@ -59,6 +67,13 @@ func TestMerge(t *testing.T) {
 			PackageCaches: []string{"go"},
 			SetupCommand:  []string{"make", "setup"},
 			Env:           map[string]string{"EDITOR": "vi", "A": "repo", "B": "repo"},
+			Services: []service.Spec{
+				{Name: "cache", Command: []string{"memcached"}, Autostart: true},
+				{Name: "db", Command: []string{"postgres"}, Autostart: true},
+				{Name: "web", Command: []string{"npm", "run", "dev"}, Needs: []string{"db"}, Autostart: true},
+			},
+			Ports:       []config.Port{{Name: "api"}, {Name: "debug"}, {Name: "web", Inside: 3000}},
+			PortsListen: "0.0.0.0",
 		},
 		Mounts: config.Mounts{ReadOnly: []string{"~/.gitignore", "/opt/shared"}},
 		Network: config.Network{
@@ -69,7 +84,8 @@ func TestMerge(t *testing.T) {
 		Copy:       []string{"config/local.test"},
 		Retention:  config.Retention{MaxAge: 14 * 24 * time.Hour, MaxDisk: 3 << 29, KeepLast: 3, States: []string{"stopped", "orphaned"}},
 		Set: []string{
-			"container.base-image", "container.env", "container.package-caches", "container.setup-command", "copy", "durability", "git.branch-prefix", "mounts.read-only",
+			"container.base-image", "container.env", "container.package-caches", "container.ports", "container.ports-listen", "container.services",
+			"container.setup-command", "copy", "durability", "git.branch-prefix", "mounts.read-only",
 			"network.allow", "network.default", "network.deny",
 			"retention.keep-last", "retention.max-age", "retention.max-disk", "retention.states",
 		},
@@ -146,7 +162,9 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	var names, trusted []string
 	for _, key := range config.Keys() {
-		names = append(names, key.Name)
+		if !key.Own {
+			names = append(names, key.Name)
+		}
 		if key.NeedsTrust {
 			trusted = append(trusted, key.Name)
 		}

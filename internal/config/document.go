@@ -67,6 +67,8 @@ These names are part of the design and refused until a version acts on them:
 // trust says what a key is worth in a repository's file.
 func (k key) trust() string {
 	switch {
+	case k.Own:
+		return "never"
 	case !k.NeedsTrust:
 		return "counts"
 	case k.TrustFor != "":

@@ -78,11 +78,11 @@ func rejected() []refusal {
 
 		{name: "a planned section", content: "[limits]\nmemory = '1G'\n[limits.more]", kind: fault.Unsupported, text: `line 1, column 2: "limits" is not supported by this version yet`, hint: `delete "limits": it would have no effect`},
 		{name: "a planned section with a name", content: "[agents.claude]\ncommand = 'x'", kind: fault.Unsupported, text: `line 1, column 2: "agents" is not supported by this version yet`, hint: `delete "agents": it would have no effect`},
-		{name: "a planned key", content: "[container]\nservices = 1", kind: fault.Unsupported, text: `line 2, column 1: "container.services" is not supported by this version yet`, hint: `delete "container.services": it would have no effect`},
 		{name: "no package cache", content: "container.package-caches = ['npm', 'yum']", text: `line 1, column 36: there is no package cache "yum"`, hint: `package-caches = ["go", "npm", "pip", "cargo", "maven"]`},
+		{name: "a planned key", content: "durability = 'normal'\nproject = 'x'", kind: fault.Unsupported, text: `line 2, column 1: "project" is not supported by this version yet`, hint: `delete "project": it would have no effect`},
 		{name: "no base image", content: "[container]\nbase-image = 'docker-daemon:debian'", text: `line 2, column 14: cannot use the base image "docker-daemon:debian": litterbox asks no container engine`, hint: `docker save -o image.tar debian, then base-image = "docker-archive:image.tar"`},
 		{name: "a base image that a terminal obeys", content: "container.base-image = \"./a\\u001b[2J\"", text: `line 1, column 24: cannot use the base image "./a\x1b[2J": it holds a control character`, hint: `base-image = "docker.io/library/debian:12"`},
-		{name: "a planned key inline", content: "container = { ports = { web = 80 } }", kind: fault.Unsupported, text: `line 1, column 15: "container.ports" is not supported by this version yet`, hint: `delete "container.ports": it would have no effect`},
+		{name: "a planned key inline", content: "vm = { cpus = 4 }", kind: fault.Unsupported, text: `line 1, column 1: "vm" is not supported by this version yet`, hint: `delete "vm": it would have no effect`},
 
 		{name: "no TOML", content: "[git]\nbranch-prefix = agent/\n", text: "line 2, column 17: unexpected character U+0061 'a' at start of value"},
 		{name: "a key twice", content: "durability = 'normal'\ndurability = 'strict'\n", text: "line 2, column 1: key durability is already defined"},

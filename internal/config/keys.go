@@ -18,6 +18,7 @@ type Key struct {
 	NeedsTrust bool // from a repository it counts only after `litterbox trust`
 	// TrustFor is the one value that needs trust; empty means every value.
 	TrustFor string
+	Own      bool // only the human's own file may set it
 }
 
 // Keys lists every key in the order of the documentation.
@@ -40,6 +41,8 @@ type key struct {
 	// harmless tells, for a key with TrustFor, whether the file sets another
 	// value than that one.
 	harmless func(Config) bool
+	// nest takes the place of read for a key of shape nested.
+	nest func(*Config, tree) []problem
 }
 
 // withheld tells whether the key's value in an untrusted file does not count.
@@ -124,6 +127,37 @@ func schema() []key {
 				}
 				maps.Copy(base.Container.Env, over.Container.Env)
 			},
+		},
+		{
+			Key:   Key{Name: "container.services", Type: "table of tables", Meaning: servicesMeaning},
+			shape: nested,
+			nest:  readServices,
+			merge: func(base *Config, over Config) {
+				base.Container.Services = mergeServices(base.Container.Services, over.Container.Services)
+			},
+		},
+		{
+			Key: Key{
+				Name: "container.ports", Type: "list of strings, or table of numbers",
+				Meaning: `Named ports that are forwarded from this machine, for example ["web", "api"] or { web = 3000, api = 0 }, where 0 means any. Each gets an unused port of this machine, on the loopback interface, which stays the same as long as it is free; ` + "`litterbox ports NAME`" + ` shows them. Inside, PORT_WEB is the number to listen on and HOST_PORT_WEB the one on this machine; they are equal unless a number is given. Those of the repository and of the user are joined.`,
+			},
+			shape: nested,
+			nest:  readPorts,
+			merge: func(base *Config, over Config) {
+				base.Container.Ports = mergePorts(base.Container.Ports, over.Container.Ports)
+			},
+		},
+		{
+			Key: Key{
+				Name: "container.ports-listen", Type: "string", Own: true,
+				Meaning: `Address of this machine that forwarded ports listen on, for example "0.0.0.0"; loopback unless set. Everybody who reaches that address reaches what runs in your sandboxes.`,
+			},
+			shape: text,
+			read: func(c *Config, v value) []problem {
+				c.Container.PortsListen = v.text
+				return checkListen(v)
+			},
+			merge: func(*Config, Config) {}, // never from a repository
 		},
 		{
 			Key: Key{
@@ -295,7 +329,7 @@ func schema() []key {
 // [limits] section that does nothing would be believed.
 func planned() [][]string {
 	names := []string{
-		"agents", "claude", "container.ports", "container.services", "hooks", "limits",
+		"agents", "claude", "hooks", "limits",
 		"project", "secrets", "sync", "tools", "vm", "watch",
 	}
 	var paths [][]string

@@ -24,7 +24,7 @@ const MaxSize = 128 << 10
 // a clone and could point at any file of the user's, whose lines would then be
 // quoted in errors.
 func Load(repoTop string) (Config, error) {
-	return read(filepath.Join(repoTop, RepositoryFile), syscall.O_NOFOLLOW)
+	return read(filepath.Join(repoTop, RepositoryFile), syscall.O_NOFOLLOW, true)
 }
 
 // LoadUser reads the human's own configuration. No file is no error, and links
@@ -34,7 +34,7 @@ func LoadUser() (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return read(file, 0)
+	return read(file, 0, false)
 }
 
 // UserFile is where the human's own configuration lies, there or not:
@@ -52,7 +52,7 @@ func UserFile() (string, error) {
 	return filepath.Join(base, "litterbox", "config.toml"), nil
 }
 
-func read(file string, flags int) (Config, error) {
+func read(file string, flags int, repository bool) (Config, error) {
 	// O_NONBLOCK: opening a named pipe would wait for a writer for ever.
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
 	switch {
@@ -69,7 +69,7 @@ func read(file string, flags int) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return Parse(file, content)
+	return parse(file, content, repository)
 }
 
 // contentOf reads an open file, unless it is something else than a file.

@@ -22,7 +22,11 @@ func Hash(content []byte) string {
 // call it. It reports every problem of the file in one error, of kind
 // fault.Invalid, or fault.Unsupported when all that is wrong is that this
 // version does not act on a key yet.
-func Parse(file string, content []byte) (Config, error) {
+func Parse(file string, content []byte) (Config, error) { return parse(file, content, false) }
+
+// parse is Parse, and for a repository's file also refuses what only the
+// human's own may set.
+func parse(file string, content []byte, repository bool) (Config, error) {
 	if len(content) > MaxSize {
 		return Config{}, unreadable(file, []problem{{text: fmt.Sprintf("it is larger than %d bytes", MaxSize)}})
 	}
@@ -44,6 +48,7 @@ func Parse(file string, content []byte) (Config, error) {
 	r := reader{
 		config: Config{File: file, Hash: Hash(content)}, lines: lineStarts(content),
 		keys: schema(), planned: planned(), tables: map[string]value{},
+		whole: whole, places: map[string]position{}, repository: repository,
 	}
 	r.parser.Reset(content)
 	for r.parser.NextExpression() {
@@ -72,6 +77,10 @@ type reader struct {
 	skip    bool     // that header is a problem already; what follows is not
 	tables  map[string]value
 	refused []string // planned names that were reported
+
+	whole      map[string]any      // the decoded file
+	places     map[string]position // of the parts of nested values
+	repository bool                // the file came with a clone
 }
 
 func (r *reader) complain(at position, hint, format string, args ...any) {
@@ -95,6 +104,10 @@ func (r *reader) expression(node *unstable.Node) {
 func (r *reader) enter(path []string, at position, repeated bool) bool {
 	if r.isPlanned(path, at) {
 		return false
+	}
+	if key, ok := r.nestedKey(path); ok {
+		r.note(key, path, at, nil)
+		return true
 	}
 	name := dotted(path)
 	for _, key := range r.keys {
@@ -128,6 +141,10 @@ func (r *reader) enter(path []string, at position, repeated bool) bool {
 func (r *reader) pair(below []string, node *unstable.Node) {
 	path, at := r.path(below, node)
 	if r.isPlanned(path, at) {
+		return
+	}
+	if key, ok := r.nestedKey(path); ok {
+		r.note(key, path, at, node.Value())
 		return
 	}
 	name, content := dotted(path), r.value(node.Value(), r.valueStart(node))
@@ -188,6 +205,10 @@ func (r *reader) store(key key, content value, at position) {
 		r.collect(key, content)
 		return
 	}
+	if key.Own && r.repository {
+		r.complain(at, "set it in your own config.toml", "%s counts in your own configuration only", key.Name)
+		return
+	}
 	r.config.Set = append(r.config.Set, key.Name)
 	r.problems = append(r.problems, key.read(&r.config, content)...)
 }
@@ -209,6 +230,7 @@ func (r *reader) finish() {
 			r.problems = append(r.problems, key.read(&r.config, whole)...)
 		}
 	}
+	r.nests()
 	slices.Sort(r.config.Set)
 	slices.SortStableFunc(r.problems, func(a, b problem) int {
 		return slices.Compare([]int{a.line, a.column}, []int{b.line, b.column})

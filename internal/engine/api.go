@@ -38,6 +38,8 @@ type Status struct {
 	BaseImage  *sandbox.Image  `json:"base_image"` // nil: the host's own userland
 	Trusted    bool            `json:"trusted"`
 	StateDir   string          `json:"state_dir"`
+	Services   []ServiceStatus `json:"services"`
+	Ports      []Port          `json:"ports"`
 }
 
 // Mount is a host directory that a sandbox sees read-only.

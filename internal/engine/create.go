@@ -90,7 +90,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 }
 
 // furnish brings what a new sandbox shall hold beside its base: copied files,
-// uncommitted changes, and what container.setup-command makes of them.
+// uncommitted changes, what container.setup-command makes of them, and services.
 func (e *Engine) furnish(ctx context.Context, p *place, request CreateRequest) error {
 	if len(p.config.Copy) > 0 {
 		if err := e.bringIgnored(ctx, p); err != nil {
@@ -103,7 +103,12 @@ func (e *Engine) furnish(ctx context.Context, p *place, request CreateRequest) e
 		}
 	}
 	if len(p.config.Container.SetupCommand) > 0 {
-		return e.setUp(ctx, p)
+		if err := e.setUp(ctx, p); err != nil {
+			return err
+		}
+	}
+	if len(p.config.Container.Services) > 0 {
+		return e.startServices(ctx, p)
 	}
 	return nil
 }

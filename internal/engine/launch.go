@@ -133,5 +133,6 @@ func (l *launch) command(ctx context.Context, order keeper.Order) (*sandbox.Leas
 	if report.Failure != nil {
 		return nil, &fault.Error{Kind: fault.Kind(report.Failure.Kind), Text: report.Failure.Text, Hint: report.Failure.Hint}
 	}
+	l.p.note(report.Notes...)
 	return report.Lease, nil
 }

@@ -129,10 +129,17 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 		return Status{}, err
 	}
 	state, problem := e.state(ctx, p.record)
-	status := Status{Info: e.info(p.record, head, state), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}, BaseImage: p.record.Image}
+	status := Status{Info: e.info(p.record, head, state), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}, Services: []ServiceStatus{}, Ports: []Port{},
+		BaseImage: p.record.Image}
 	status.Problem = problem
 	if head == "" {
 		status.Problem = "its branch " + p.record.Branch + " is gone"
+	}
+	if status.Services, err = e.services(ctx, p, state == sandbox.Running); err != nil {
+		return status, err
+	}
+	if status.Ports, err = e.ports(p, state == sandbox.Running); err != nil {
+		return status, err
 	}
 	cycles, err := e.Store.Cycles(p.record.ID, 16)
 	if err != nil {

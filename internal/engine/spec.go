@@ -23,6 +23,9 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	if err != nil {
 		return spec, err
 	}
+	if err := e.arrange(ctx, p); err != nil {
+		return spec, err
+	}
 	own := p.driver.Ownership(p.record.ID)
 	spec.Home = homeInside(p.record.Repository)
 	spec.User = innerUser(own)

@@ -91,6 +91,25 @@ func (c *children) signal(to *child, sig unix.Signal) {
 	}
 }
 
+// signalOne sends a signal to a child alone, unless it has ended.
+func (c *children) signalOne(to *child, sig unix.Signal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running[to.pid] == to {
+		_ = unix.Kill(to.pid, sig) // as in signal
+	}
+}
+
+// over tells whether the child has ended.
+func (c *child) over() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // signalAll sends a signal to everybody but the guest.
 func (c *children) signalAll(sig unix.Signal) {
 	if isInit() {

@@ -110,7 +110,7 @@ func (g *guest) prepare(r *wire.Exec) (command, error) {
 	if r.Terminal != nil && r.Terminal.Term != "" {
 		own = append(own, "TERM="+r.Terminal.Term)
 	}
-	c.env = mergeEnv(base, g.Env, own, r.Env)
+	c.env = mergeEnv(base, g.Env, g.services.environment(), own, r.Env)
 	for _, kv := range c.env {
 		if strings.IndexByte(kv, 0) >= 0 {
 			return command{}, fault.New(fault.Invalid, "cannot run %q: the environment holds a NUL byte", c.argv[0])

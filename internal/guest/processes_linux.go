@@ -23,8 +23,8 @@ type process struct {
 
 // processes lists what runs outside of any command of a client.
 func (g *guest) processes() (wire.ProcessList, error) {
-	sessions := g.children.sessions()
-	list, err := list(func(p process) bool { return !sessions[p.session] })
+	sessions, services := g.children.sessions(), g.supervised()
+	list, err := list(func(p process) bool { return !sessions[p.session] && services[p.PID] == "" })
 	return wire.ProcessList{Processes: list}, err
 }
 
@@ -32,8 +32,11 @@ func (g *guest) processes() (wire.ProcessList, error) {
 // what has started since outside of every other command's session (a daemon
 // makes a session of its own).
 func (g *guest) leftBy(c *child) ([]wire.Process, error) {
-	sessions := g.children.sessions()
+	sessions, services := g.children.sessions(), g.supervised()
 	return list(func(p process) bool {
+		if services[p.PID] != "" {
+			return false
+		}
 		// A tick is 10 ms long; within one, numbers count up.
 		since := p.ticks > c.ticks || p.ticks == c.ticks && p.PID > c.pid
 		return p.session == c.pid || since && !sessions[p.session]

@@ -25,6 +25,7 @@ type guest struct {
 	started  time.Time
 	children *children
 	spawner  *spawner
+	services *supervisor
 	idle     idle
 
 	prepared chan struct{} // closed when commands can run; then the fields above are set
@@ -49,6 +50,7 @@ func Run(config Config) error {
 	outlive()
 	g := &guest{Config: config, started: time.Now(), children: newChildren(),
 		prepared: make(chan struct{}), stop: make(chan struct{})}
+	g.services = newSupervisor(g)
 	go g.children.reapForever()
 	// The handshake with the keeper, which may wait already, needs nothing of
 	// what follows; its first request does (handle).
@@ -126,7 +128,7 @@ func (g *guest) accept() error {
 			places <- struct{}{}
 			serving.Go(func() {
 				defer func() { <-places }()
-				if g.Network && g.isEgress(conn) {
+				if g.passesDescriptors(conn) {
 					return
 				}
 				// What goes wrong on a connection is its keeper's to report.
@@ -145,22 +147,26 @@ func (g *guest) accept() error {
 	}
 }
 
-// isEgress serves conn when it begins with the hello of an egress connection
-// instead of SSH's, and reports whether it did.
-func (g *guest) isEgress(conn net.Conn) bool {
+// passesDescriptors serves conn when it begins with the hello of a connection
+// that passes descriptors instead of SSH's, and reports whether it did.
+func (g *guest) passesDescriptors(conn net.Conn) bool {
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
 		return false
 	}
-	if first, err := peek(unixConn, len(wire.EgressHello)); err != nil || first != wire.EgressHello {
+	first, err := peek(unixConn, len(wire.EgressHello))
+	if err != nil || first != wire.EgressHello && first != wire.ForwardHello || first == wire.EgressHello && !g.Network {
 		return false
 	}
-	hello := make([]byte, len(wire.EgressHello))
-	if _, err := io.ReadFull(unixConn, hello); err != nil {
+	if _, err := io.ReadFull(unixConn, make([]byte, len(first))); err != nil {
 		return true
 	}
 	<-g.prepared
-	g.egress.attach(unixConn)
+	if first == wire.EgressHello {
+		g.egress.attach(unixConn)
+	} else {
+		g.serveDials(unixConn)
+	}
 	return true
 }
 

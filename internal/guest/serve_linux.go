@@ -43,9 +43,28 @@ func (g *guest) handle(stream wire.Stream) {
 	if err := wire.WriteJSON(x.out, wire.KindResult, result); err != nil {
 		_ = wire.Fail(x.out, err)
 	}
-	if x.request.Op == wire.OpShutdown {
-		g.end()
+	switch result := result.(type) {
+	case *connection:
+		result.carry(x.stream)
+	default:
+		if x.request.Op == wire.OpShutdown {
+			g.end()
+		}
 	}
+}
+
+// gone is closed when the client has nothing more to say or has died.
+func (x *exchange) gone() <-chan struct{} {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			if _, _, err := x.in.Next(); err != nil {
+				return
+			}
+		}
+	}()
+	return gone
 }
 
 // answer carries out one operation.
@@ -88,6 +107,16 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.head()
 	case wire.OpExport:
 		return g.export(x)
+	case wire.OpConfigure:
+		return g.services.configure(x.request.Configure)
+	case wire.OpService:
+		return g.services.order(x.request.Service, x.gone())
+	case wire.OpWatch:
+		return g.services.watchAll(x)
+	case wire.OpLogs:
+		return g.logs(x)
+	case wire.OpForward:
+		return g.connect(x)
 	case wire.OpShutdown:
 		return g.shutdown(x.request.Grace)
 	}
@@ -97,7 +126,11 @@ func (g *guest) answer(x *exchange) (any, error) {
 // shutdown ends everybody else. New commands may still start until the guest
 // is gone; KILL takes those too.
 func (g *guest) shutdown(grace time.Duration) (wire.Empty, error) {
-	const kernelTime = 5 * time.Second // to end what has been killed
+	const (
+		kernelTime  = 5 * time.Second  // to end what has been killed
+		serviceTime = 20 * time.Second // for services, which have a grace of their own
+	)
+	g.services.close(time.Now().Add(serviceTime))
 	g.children.signalAll(unix.SIGTERM)
 	g.children.signalAll(unix.SIGCONT) // a stopped process cannot obey
 	for deadline := time.Now().Add(grace); ; {

@@ -72,6 +72,9 @@ func mountAndServe() error {
 			return fmt.Errorf("mount %s: %w", m.target, err)
 		}
 	}
+	if err := loopback(); err != nil {
+		return fmt.Errorf("bring up the loopback interface: %w", err)
+	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
@@ -80,6 +83,21 @@ func mountAndServe() error {
 	}
 	os.Setenv(roleVariable, "serve")
 	return syscall.Exec("/proc/self/exe", os.Args, os.Environ())
+}
+
+// loopback brings up lo (netdevice(7)).
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
 func serve() error {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/forward"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
@@ -59,7 +60,8 @@ type Order struct {
 type Report struct {
 	Lease   *sandbox.Lease `json:"lease"`
 	Failure *wire.Failure  `json:"failure"`
-	Busy    bool           `json:"busy,omitempty"` // the failure is driver.ErrLeaseUnavailable
+	Busy    bool           `json:"busy,omitempty"`  // the failure is driver.ErrLeaseUnavailable
+	Notes   []string       `json:"notes,omitempty"` // what the user should know
 }
 
 // keeper is one running keeper.
@@ -70,6 +72,10 @@ type keeper struct {
 	link   *wire.Link
 	net    *network
 	packs  packs
+
+	ports *forward.Listeners // nil without forwarded ports
+	notes []string           // for the report
+	watch sync.Once          // begins watching the services, when there are some
 
 	mu    sync.Mutex // guards lease
 	lease *sandbox.Lease
@@ -87,7 +93,7 @@ func Run(ctx context.Context, drivers map[string]driver.Driver, order Order, rep
 		return errors.Join(err, json.NewEncoder(report).Encode(Report{Failure: &failure, Busy: errors.Is(err, driver.ErrLeaseUnavailable)}), report.Close())
 	}
 	// That whoever asked has gone is no reason to end: the sandbox runs.
-	_ = errors.Join(json.NewEncoder(report).Encode(Report{Lease: k.lease}), report.Close())
+	_ = errors.Join(json.NewEncoder(report).Encode(Report{Lease: k.lease, Notes: k.notes}), report.Close())
 	// What starting needed is garbage then, and the keeper idles for hours; but
 	// whoever started it has a command to run first.
 	tidy := time.AfterFunc(tidyAfter, func() {
@@ -109,11 +115,15 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (*
 	}
 	records.Strict = order.Strict
 	k := &keeper{order: order, driver: d, store: records, ended: make(chan struct{})}
+	if err := k.openPorts(ctx, order.Lease != nil); err != nil {
+		return nil, nil, err
+	}
 	if k.lease = order.Lease; k.lease == nil {
 		now := time.Now()
 		order.Spec.Early = k.connectEarly(ctx)
 		acquired, err := d.Acquire(ctx, order.Spec)
 		if err != nil {
+			k.ports.Close()
 			return nil, nil, err
 		}
 		k.lease = &sandbox.Lease{ID: acquired.ID, SandboxID: order.Spec.SandboxID, Driver: order.Driver,
@@ -121,6 +131,7 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (*
 	}
 	listener, err := k.connect(ctx)
 	if err != nil {
+		k.ports.Close()
 		if order.Lease == nil {
 			err = errors.Join(err, d.Destroy(ctx, k.driverLease(), true))
 		}
@@ -134,6 +145,9 @@ func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
 	var err error
 	if k.link, err = k.openWire(ctx); err != nil {
 		return nil, err
+	}
+	if err := k.tellGuest(ctx); err != nil {
+		return nil, errors.Join(err, k.link.Close())
 	}
 	dir := k.order.Spec.StateDir
 	if k.net, err = openNetwork(dir, k.emit); err != nil {
@@ -233,6 +247,10 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 			fmt.Fprintln(os.Stderr, "keeper: the network ended:", err)
 		}
 	}()
+	if k.ports != nil {
+		go k.forwardPorts(networkCtx)
+		defer k.ports.Close()
+	}
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -342,6 +360,8 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 	case OpStop:
 		defer k.once.Do(func() { close(k.ended) })
 		err = k.stop(context.WithoutCancel(ctx), request.Grace)
+	case OpServices:
+		err = k.tellGuest(ctx)
 	case OpPolicy:
 		err = k.net.reload()
 	case OpPack:

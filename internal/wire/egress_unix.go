@@ -5,14 +5,8 @@ package wire
 import (
 	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"io"
 	"net"
 	"net/netip"
-	"os"
-	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
@@ -63,20 +57,10 @@ type Datagram struct {
 
 // Egress is either end of an egress connection. Sending is safe from many
 // goroutines; receiving belongs to one.
-type Egress struct {
-	conn   *net.UnixConn
-	mu     sync.Mutex // sending
-	buffer []byte     // received and not yet taken
-	files  []*os.File // received and not yet taken, oldest first
-}
+type Egress struct{ descriptors }
 
 // NewEgress uses an open connection on which the hello has crossed.
-func NewEgress(conn *net.UnixConn) *Egress { return &Egress{conn: conn} }
-
-// Close ends the connection and what was received on it and not taken.
-func (e *Egress) Close() error {
-	return e.conn.Close()
-}
+func NewEgress(conn *net.UnixConn) *Egress { return &Egress{descriptors{conn: conn}} }
 
 // SendConnection passes the descriptor of conn to the other end. The caller
 // closes its own copy.
@@ -85,17 +69,7 @@ func (e *Egress) SendConnection(conn *net.TCPConn, c Connection) error {
 	if err != nil {
 		return err
 	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var sendErr error
-	if err := raw.Control(func(fd uintptr) {
-		sendErr = e.send(KindConnection, payload, unix.UnixRights(int(fd)))
-	}); err != nil {
-		return err
-	}
-	return sendErr
+	return e.sendConn(KindConnection, payload, conn)
 }
 
 // SendQuery hands a DNS message to the host.
@@ -152,17 +126,6 @@ func (d *Datagram) parse(kind Kind, data []byte) error {
 	return nil
 }
 
-func (e *Egress) send(kind Kind, payload, rights []byte) error {
-	frame := append(binary.BigEndian.AppendUint32([]byte{byte(kind)}, uint32(len(payload))), payload...)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, _, err := e.conn.WriteMsgUnix(frame, rights, nil)
-	if err == nil && n < len(frame) {
-		_, err = e.conn.Write(frame[n:])
-	}
-	return err
-}
-
 // Received is one frame of an egress connection.
 type Received struct {
 	Kind       Kind
@@ -175,97 +138,33 @@ type Received struct {
 // Receive waits for the next frame. The other end is not trusted: frames are
 // bounded, and descriptors that are not TCP connections end it.
 func (e *Egress) Receive() (Received, error) {
-	for {
-		if len(e.buffer) >= 5 {
-			size := int(binary.BigEndian.Uint32(e.buffer[1:5]))
-			if size > maxEgress {
-				return Received{}, fault.New(fault.Unavailable, "cannot use an egress frame of %d bytes", size)
-			}
-			if len(e.buffer) >= 5+size {
-				frame := e.buffer[:5+size]
-				received, err := e.parse(Kind(frame[0]), frame[5:])
-				e.buffer = append(e.buffer[:0], e.buffer[5+size:]...)
-				return received, err
-			}
-		}
-		if err := e.fill(); err != nil {
-			return Received{}, err
-		}
-	}
-}
-
-func (e *Egress) fill() error {
-	data := make([]byte, 16<<10)
-	control := make([]byte, unix.CmsgSpace(16*4))
-	n, oobn, flags, _, err := e.conn.ReadMsgUnix(data, control)
+	kind, payload, err := e.next(maxEgress)
 	if err != nil {
-		return err
+		return Received{}, err
 	}
-	if n == 0 {
-		return io.EOF
-	}
-	e.buffer = append(e.buffer, data[:n]...)
-	messages, err := unix.ParseSocketControlMessage(control[:oobn])
-	if err != nil {
-		return err
-	}
-	taken := 0
-	for _, message := range messages {
-		fds, err := unix.ParseUnixRights(&message)
-		if err != nil {
-			continue // credentials or such: nothing that we asked for
-		}
-		for _, fd := range fds {
-			unix.CloseOnExec(fd)
-			e.files = append(e.files, os.NewFile(uintptr(fd), "connection"))
-			taken++
-		}
-	}
-	if flags&unix.MSG_CTRUNC != 0 {
-		if taken > 0 {
-			return fault.New(fault.Unavailable, "too many descriptors in one message")
-		}
-		// This process has none left. The kernel closed the one that came, and
-		// ends each read behind a descriptor, so that its place in order is here.
-		e.files = append(e.files, nil)
-	}
-	return nil
+	return e.parse(kind, payload)
 }
 
 func (e *Egress) parse(kind Kind, payload []byte) (Received, error) {
 	received := Received{Kind: kind}
 	switch kind {
 	case KindConnection:
-		if len(e.files) == 0 {
-			return received, fault.New(fault.Unavailable, "a connection came without its descriptor")
-		}
-		file := e.files[0]
-		e.files = e.files[1:]
-		if file == nil {
-			return received, json.Unmarshal(payload, &received.Connection)
-		}
-		conn, err := net.FileConn(file)
-		if closed := file.Close(); errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
-			return received, errors.Join(closed, json.Unmarshal(payload, &received.Connection))
-		} else if err = errors.Join(err, closed); err != nil {
+		conn, err := e.takeConn()
+		if err != nil {
 			return received, err
 		}
-		tcp, ok := conn.(*net.TCPConn)
-		if !ok {
-			return received, errors.Join(fault.New(fault.Unavailable, "a descriptor is no TCP connection"), conn.Close())
-		}
-		received.Conn = tcp
+		received.Conn = conn
 		return received, json.Unmarshal(payload, &received.Connection)
 	case KindQuery:
 		if len(payload) < 9 {
 			return received, fault.New(fault.Unavailable, "a query is too short")
 		}
-		received.Query = Query{ID: binary.BigEndian.Uint64(payload), TCP: payload[8] == 1, Message: append([]byte(nil), payload[9:]...)}
+		received.Query = Query{ID: binary.BigEndian.Uint64(payload), TCP: payload[8] == 1, Message: payload[9:]}
 	case KindAnswer:
 		if len(payload) < 8 {
 			return received, fault.New(fault.Unavailable, "an answer is too short")
 		}
-		received.Query = Query{ID: binary.BigEndian.Uint64(payload), Message: append([]byte(nil), payload[8:]...)}
+		received.Query = Query{ID: binary.BigEndian.Uint64(payload), Message: payload[8:]}
 	case KindDatagram, KindUnreachable:
 		return received, received.Datagram.parse(kind, payload)
 	default:

@@ -58,6 +58,11 @@ const (
 	OpProcesses Op = "processes" // → ProcessList: what runs outside of any exec
 	OpHead      Op = "head"      // → Head: where the agent's own git history stands
 	OpExport    Op = "export"    // Have, Want → Empty; a thin pack of Want ^Have as KindStdout frames
+	OpConfigure Op = "configure" // Configure → Empty; what the keeper knows and the guest cannot
+	OpService   Op = "service"   // Service → ServiceList
+	OpWatch     Op = "watch"     // → Empty; from now on each change of a service as a KindStdout frame, JSON of service.Status
+	OpLogs      Op = "logs"      // Logs → LogEnd; LogLines as KindStdout frames before it
+	OpForward   Op = "forward"   // Port → Empty, and from then on bare bytes of a connection to that port inside
 	OpShutdown  Op = "shutdown"  // Grace → Empty; TERM to all, KILL after Grace, then the guest ends
 )
 
@@ -75,6 +80,11 @@ type Request struct {
 	Have    string        `json:"have,omitempty"`   // commit the host already has
 	Want    string        `json:"want,omitempty"`
 	Grace   time.Duration `json:"grace_ns,omitempty"`
+
+	Configure *Configure    `json:"configure,omitempty"`
+	Service   *ServiceOrder `json:"service,omitempty"`
+	Logs      *LogQuery     `json:"logs,omitempty"`
+	Port      uint16        `json:"port,omitempty"`
 }
 
 // Exec describes one command.

@@ -78,6 +78,9 @@ func run(program string, rounds int, sizes []string, network bool) (code int, er
 			return 1, err
 		}
 	}
+	if err := b.ports(); err != nil {
+		return 1, err
+	}
 	if err := b.network(); err != nil {
 		return 1, err
 	}

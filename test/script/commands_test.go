@@ -28,6 +28,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"lines": lines,
 
 		"sigkill": sigkill,
+		"cmpjson": cmpJSON,
 	}
 }
 
@@ -292,5 +293,26 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if n := strings.Count(ts.ReadFile(args[0]), "\n"); n > most {
 		ts.Fatalf("%s has %d lines, more than %d", args[0], n, most)
+	}
+}
+
+// cmpjson FILE FILE NAME FIELD compares a field of the element called NAME in
+// two files with a JSON array each.
+func cmpJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 4 {
+		ts.Fatalf("usage: [!] cmpjson FILE FILE NAME FIELD")
+	}
+	var found [2]string
+	for i, file := range args[:2] {
+		var list []map[string]any
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &list))
+		for _, element := range list {
+			if element["name"] == args[2] {
+				found[i] = fmt.Sprint(element[args[3]])
+			}
+		}
+	}
+	if found[0] == "" || (found[0] == found[1]) == neg {
+		ts.Fatalf("%s of %s is %q and %q", args[3], args[2], found[0], found[1])
 	}
 }

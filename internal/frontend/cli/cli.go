@@ -82,6 +82,11 @@ type useCases interface {
 	ExplainNetwork(ctx context.Context, dir, name, destination string) (engine.Explanation, error)
 	ChangePolicy(context.Context, engine.PolicyRequest) (engine.Network, error)
 	Presets() []engine.Preset
+	Service(context.Context, engine.ServiceRequest) (engine.ServiceResult, error)
+	ServiceLogs(context.Context, engine.LogRequest) (engine.LogPage, error)
+	FollowServiceLogs(ctx context.Context, r engine.LogRequest, report func(engine.LogLine) error) error
+	Ports(ctx context.Context, dir, name string) ([]engine.Port, error)
+	OpenPort(ctx context.Context, dir, name, port string) (p engine.Port, notes []string, err error)
 	Reattach(ctx context.Context, dir, old string) ([]engine.Reattached, error)
 	DiskUsage(ctx context.Context, dir string, all bool) (engine.DiskUsage, error)
 	Prune(context.Context, engine.PruneRequest) ([]engine.Pruned, error)

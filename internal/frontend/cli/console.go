@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -76,6 +77,15 @@ func (c *console) print(format string, args ...any) error {
 func (c *console) document(value any) error {
 	c.progress.clear()
 	return writeDocument(c.stdout, value)
+}
+
+// jsonLine writes one of many documents, on a line of its own.
+func (c *console) jsonLine(value any) error {
+	line, err := json.Marshal(value)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "cannot write JSON")
+	}
+	return c.print("%s\n", escapeUnsafe(line))
 }
 
 // note tells something beside the answer.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,11 +62,7 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	}
 	return o.events(ctx, o.request, func(event sandbox.Event) error {
 		if o.json {
-			line, err := json.Marshal(event)
-			if err != nil {
-				return err
-			}
-			return o.console.print("%s\n", escapeUnsafe(line))
+			return o.console.jsonLine(event)
 		}
 		return o.console.print("%s\n", eventLine(event))
 	})
@@ -82,15 +77,9 @@ func readSince(request *engine.EventsRequest, since string, now time.Time) error
 		request.After = seq
 		return nil
 	}
-	if ago, err := time.ParseDuration(since); err == nil && ago >= 0 {
-		request.Since = now.Add(-ago)
+	if at, ok := moment(now, since); ok {
+		request.Since = at
 		return nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly} {
-		if at, err := time.ParseInLocation(layout, since, time.Local); err == nil {
-			request.Since = at
-			return nil
-		}
 	}
 	return fault.New(fault.Invalid, "cannot read --since %q", since).WithHint("litterbox events --since 10m")
 }

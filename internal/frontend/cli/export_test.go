@@ -67,6 +67,7 @@ var (
 	Quoted     = quoted
 	HostPath   = hostPath
 	Report     = report
+	Browsers   = browsers
 )
 
 // ExitTable gives the table as a map.

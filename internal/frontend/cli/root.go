@@ -57,9 +57,9 @@ its results come back as commits that you review and merge.`,
 	for group, commands := range map[string][]*cobra.Command{
 		groupWork: {
 			newCreate(s), newExec(s), newShell(s), newRun(s), newRead(s), newWrite(s), newCp(s),
-			newMilestone(s), newStop(s), newStart(s),
+			newMilestone(s), newService(s), newOpen(s), newStop(s), newStart(s),
 		},
-		groupSee:     {newList(s), newStatus(s), newLog(s), newDiff(s), newPath(s), newCycles(s), newEvents(s)},
+		groupSee:     {newList(s), newStatus(s), newPorts(s), newLog(s), newDiff(s), newPath(s), newCycles(s), newEvents(s)},
 		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s)},
 		groupBring:   {newApply(s), newMerge(s), newDelete(s)},
 		groupSystem:  {newTrust(s), newDoctor(s), newReattach(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},

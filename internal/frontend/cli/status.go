@@ -62,6 +62,7 @@ func runStatus(ctx context.Context, o *statusOptions) error {
 			return err
 		}
 		status.Cycles, status.Background, status.Mounts = list(status.Cycles), list(status.Background), list(status.Mounts)
+		status.Services, status.Ports = list(status.Services), list(status.Ports)
 		statuses = append(statuses, status)
 	}
 	switch {
@@ -112,6 +113,16 @@ func statusRows(c *console, s engine.Status) [][]string {
 	for _, cycle := range s.Cycles {
 		rows = append(rows, []string{string(cycle.Kind), cycleLine(c, cycle)})
 	}
+	for _, service := range s.Services {
+		text := service.Name + " " + string(service.State)
+		if service.Problem != "" {
+			text += ": " + service.Problem
+		}
+		rows = append(rows, []string{"service", text})
+	}
+	for _, port := range s.Ports {
+		rows = append(rows, []string{"port", port.Name + " " + port.URL + " leads to " + number(port.Inside) + " inside" + listening(port)})
+	}
 	for _, p := range s.Background {
 		rows = append(rows, []string{"running", strconv.Itoa(p.PID) + " " + p.Command})
 	}
@@ -135,6 +146,17 @@ func cycleLine(c *console, cycle sandbox.Cycle) string {
 		state = ending(cycle.ExitCode, "", cycle.TimedOut) + " " + ago(c.now(), cycle.CompletedAt)
 	}
 	return cycle.Command + " (" + state + ")"
+}
+
+// listening says what is not as everybody expects it of a port.
+func listening(port engine.Port) string {
+	switch {
+	case !port.Open:
+		return " (not open)"
+	case port.Address != "127.0.0.1":
+		return " (listens on " + port.Address + ")"
+	}
+	return ""
 }
 
 func decimal(n int) string { return strconv.Itoa(n) }

@@ -61,6 +61,19 @@ func ago(now, then time.Time) string {
 	return fmt.Sprintf("%dd ago", age/(24*time.Hour))
 }
 
+// moment reads a time, or how long ago it was.
+func moment(now time.Time, text string) (time.Time, bool) {
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), true
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
+
 // took is a duration with as many digits as a person reads.
 func took(d time.Duration) string {
 	switch {

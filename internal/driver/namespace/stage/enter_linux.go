@@ -3,8 +3,10 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -101,10 +103,22 @@ func unlock(config Config) error {
 	return unix.Fchdir(tree)
 }
 
+// scatter lets the numbers of processes begin at another place each time. A
+// server that was killed leaves its number in a file (PostgreSQL's
+// postmaster.pid), and refuses to start again when somebody else has it; in a
+// pid namespace the next start would give the same few numbers to others.
+func scatter(proc string) {
+	last := strconv.Itoa(300 + rand.IntN(30000))
+	// pid_namespaces(7), ns_last_pid; missing without CONFIG_CHECKPOINT_RESTORE,
+	// and no harm then.
+	_ = os.WriteFile(filepath.Join(proc, "sys/kernel/ns_last_pid"), []byte(last), 0)
+}
+
 func mountProc(at string) error {
 	if err := unix.Mount("proc", at, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return err
 	}
+	scatter(at)
 	for _, name := range procReadOnly {
 		path := filepath.Join(at, name)
 		err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, "")

@@ -1,0 +1,121 @@
+package guest
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/service"
+)
+
+// maxEnviron is how much of a process's environment is looked at.
+const maxEnviron = 256 << 10
+
+// members lists the living processes of a service: the session that its
+// process leads, what was left behind and carries its mark, and everything
+// below these.
+func (g *guest) members(name string, leader *child) []process {
+	all := everybody()
+	own := g.family(all, map[int]string{leader.pid: name})
+	var members []process
+	for _, p := range all {
+		if own[p.PID] == name {
+			members = append(members, p)
+		}
+	}
+	return members
+}
+
+// supervised tells of each process of a service which one it belongs to. It
+// costs nothing where no service is configured.
+func (g *guest) supervised() map[int]string {
+	g.services.mu.Lock()
+	leaders := map[int]string{}
+	for name, u := range g.services.units {
+		if u.child != nil && u.machine.State != service.Stopped {
+			leaders[u.child.pid] = name
+		}
+	}
+	g.services.mu.Unlock()
+	if len(leaders) == 0 {
+		return nil
+	}
+	return g.family(everybody(), leaders)
+}
+
+// family sorts processes by service. leaders are the first processes of those
+// that run, or ran last.
+func (g *guest) family(all []process, leaders map[int]string) map[int]string {
+	byPID := make(map[int]process, len(all))
+	for _, p := range all {
+		byPID[p.PID] = p
+	}
+	names := map[string]bool{}
+	for _, name := range leaders {
+		names[name] = true
+	}
+	sessions := g.children.sessions()
+	own := map[int]string{}
+	var find func(pid, depth int) string
+	find = func(pid, depth int) string {
+		p, living := byPID[pid]
+		if name, known := own[pid]; known || !living || depth > len(all) {
+			return name
+		}
+		name := leaders[p.session]
+		switch {
+		case name != "":
+		case p.Parent != os.Getpid():
+			name = find(p.Parent, depth+1)
+		case !sessions[p.PID]: // an orphan, and no command of a client
+			if mark := markOf(pid); names[mark] {
+				name = mark
+			}
+		}
+		own[pid] = name
+		return name
+	}
+	for _, p := range all {
+		find(p.PID, 0)
+	}
+	for pid, name := range own {
+		if name == "" {
+			delete(own, pid)
+		}
+	}
+	return own
+}
+
+// markOf reads the mark that a service's processes inherit.
+func markOf(pid int) string {
+	environ, err := readSmall(filepath.Join("/proc", strconv.Itoa(pid), "environ"), maxEnviron)
+	if err != nil {
+		return ""
+	}
+	for entry := range strings.SplitSeq(string(environ), "\x00") {
+		if name, ok := strings.CutPrefix(entry, serviceVariable+"="); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// everybody lists the living processes but the guest.
+func everybody() []process {
+	names, err := readNames("/proc")
+	if err != nil {
+		return nil
+	}
+	var all []process
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		if p, ok := readProcess(pid); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}

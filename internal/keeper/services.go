@@ -1,0 +1,71 @@
+package keeper
+
+import (
+	"context"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/forward"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/service"
+	"github.com/litterbox-sandbox/litterbox/internal/store"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// OpServices has the keeper tell the guest of the services again: their record
+// has changed → Empty.
+const OpServices wire.Op = "keeper.services"
+
+// tellGuest hands the guest what it cannot know: the numbers of the ports, and
+// which services there are and are wanted. A sandbox without either costs two
+// looks.
+func (k *keeper) tellGuest(ctx context.Context) error {
+	id := k.order.Spec.SandboxID
+	var ports forward.Record
+	havePorts, err := k.store.Record(id, store.PortsFile, &ports)
+	if err != nil {
+		return err
+	}
+	var services service.Record
+	haveServices, err := k.store.Record(id, store.ServicesFile, &services)
+	if err != nil || !havePorts && !haveServices {
+		return err
+	}
+	stream, err := k.link.Open()
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	if len(services.Services) > 0 {
+		k.watch.Do(func() { go k.watchServices(context.WithoutCancel(ctx)) })
+	}
+	return wire.Set(ctx, stream, wire.Configure{Env: ports.Env(), Services: services.Services, Wanted: services.Wanted})
+}
+
+// watchServices records as events what becomes of the services, until the wire
+// ends. A guest that makes too much of it is not listened to for a while.
+func (k *keeper) watchServices(ctx context.Context) {
+	const (
+		burst = 64
+		every = time.Second
+	)
+	stream, err := k.link.Open()
+	if err != nil {
+		return
+	}
+	defer stream.Close()
+	left, last := burst, time.Now()
+	_ = wire.WatchServices(ctx, stream, func(status service.Status) {
+		if refill := int(time.Since(last) / every); refill > 0 {
+			left, last = min(burst, left+refill), time.Now()
+		}
+		if left == 0 {
+			return
+		}
+		left--
+		data := map[string]string{"service": status.Name, "state": string(status.State)}
+		if status.Problem != "" {
+			data["problem"] = status.Problem
+		}
+		_ = k.emit(&sandbox.Event{Type: sandbox.EventService, Data: data}) // a full disk; the service runs
+	})
+}

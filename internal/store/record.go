@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// The further records of a sandbox, read with Record.
+const (
+	ServicesFile = "services.json" // its services, and which of them are wanted
+	PortsFile    = "ports.json"    // its forwarded ports, and their numbers
+)
+
+// Record reads a further record of a sandbox, which begins with a version. That
+// it is not there is no error.
+func (s *Store) Record(id, file string, into any) (found bool, err error) {
+	path := filepath.Join(s.SandboxDir(id), file)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, unavailable(err, "read the record %q", path)
+	}
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := errors.Join(json.Unmarshal(data, &head), json.Unmarshal(data, into)); err != nil {
+		return false, fault.Wrap(fault.Internal, err, "cannot read the record %q", path)
+	}
+	if head.Version > sandbox.RecordVersion {
+		return false, fault.New(fault.Unsupported, "cannot use %q: it is version %d and this program knows %d", path, head.Version, sandbox.RecordVersion).
+			WithHint("install a newer litterbox")
+	}
+	return true, nil
+}
+
+// SaveRecord replaces a further record of a sandbox. Its version is the
+// caller's to set: sandbox.RecordVersion.
+func (s *Store) SaveRecord(id, file string, record any) error {
+	return s.write(filepath.Join(s.SandboxDir(id), file), record)
+}
+
+// ShareTable reads a table that all sandboxes share, lets change change it, and
+// writes it, while no other process does.
+func (s *Store) ShareTable(ctx context.Context, name string, table any, change func() error) error {
+	path := filepath.Join(s.Root, name)
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return unavailable(err, "open the lock of %q", path)
+	}
+	defer lock.Close() // and with it the lock goes
+	if err := lockOpen(ctx, lock); err != nil {
+		return err
+	}
+	if err := s.read(path, table); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	return s.write(path, table)
+}
