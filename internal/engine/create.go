@@ -204,6 +204,9 @@ func (e *Engine) lookForChanges(ctx context.Context, p *place) func() string {
 	dirty := make(chan bool, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	patience := time.After(dirtyPatience)
+	if index, err := os.Stat(filepath.Join(p.repo.GitDir, "index")); err == nil && index.Size() < smallIndex {
+		patience = time.After(busyPatience)
+	}
 	go func() {
 		// Only for a note: a status that fails here fails for the user too.
 		changed, err := p.repo.Dirty(ctx)
@@ -226,6 +229,14 @@ func (e *Engine) lookForChanges(ctx context.Context, p *place) func() string {
 // dirtyPatience is how long git status may take before creation, when it is
 // finished, no longer waits for it.
 const dirtyPatience = 12 * time.Millisecond
+
+// busyPatience is the same for a repository with an index of less than
+// smallIndex bytes (some thousand files): there git status takes milliseconds,
+// and longer only where everything takes longer.
+const (
+	busyPatience = time.Second
+	smallIndex   = 256 << 10
+)
 
 func (e *Engine) upperOwner(p *place) branch.Owner {
 	own := p.driver.Ownership(p.record.ID)
