@@ -68,5 +68,12 @@ func agreementAttacks() []attack {
 				"curl -sSk --connect-to evil.example:443:GOOD:443 https://evil.example/",
 			),
 		},
+		{
+			Name: "authority of HTTP 2", Threat: "a proxy that reads HTTP/1 and passes on what it cannot read",
+			Set: front(
+				"curl -sS --http2-prior-knowledge -H 'Host: evil.example' http://GOOD:8080/",
+				"curl -sS --http2-prior-knowledge --connect-to evil.example:8080:GOOD:8080 http://evil.example:8080/",
+			),
+		},
 	}
 }

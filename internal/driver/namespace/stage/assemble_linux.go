@@ -206,9 +206,16 @@ func (a assembly) etc() error {
 			return err
 		}
 	}
-	return a.onTarget("/etc", true, func(at string) error {
+	err := a.onTarget("/etc", true, func(at string) error {
 		return overlay(at, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, []string{layer, "/etc"}, "")
 	})
+	if errors.Is(err, unix.EINVAL) {
+		// Containers mount files below /etc (resolv.conf, hosts). In a user
+		// namespace no layer can be made of a directory with such mounts, which
+		// would uncover what is below them.
+		return a.plainEtc()
+	}
+	return err
 }
 
 func (a assembly) dev() error {
