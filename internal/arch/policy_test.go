@@ -26,7 +26,7 @@ process: fault sandbox
 store: fault sandbox process
 image: fault sandbox
 packagecache:
-config: egress fault image packagecache service
+config: egress fault image packagecache sandbox service
 payload: fault
 
 # Git. The inner packages are readers of git's own formats and know no
@@ -49,8 +49,9 @@ forward: egress fault service
 
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
-driver/namespace: driver driver/namespace/stage fault process sandbox
+driver/namespace: driver driver/namespace/cgroup driver/namespace/stage fault process sandbox
 driver/namespace/stage: driver driver/namespace/seccomp fault guest
+driver/namespace/cgroup: sandbox
 driver/namespace/seccomp: fault
 driver/fake: driver fault sandbox wire
 driver/drivertest: driver fault sandbox wire

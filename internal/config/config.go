@@ -16,6 +16,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
@@ -27,6 +28,8 @@ type Config struct {
 	Mounts     Mounts
 	Network    Network
 	Security   Security
+	Limits     sandbox.Limits // as this file sets them; after Merge the stricter of both
+	IdlePause  time.Duration  // limits.idle-pause; 0: never
 	Retention  Retention
 	Copy       []string   // patterns of ignored files that a new sandbox gets
 	Durability Durability // empty when not set: [Normal]

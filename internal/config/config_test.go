@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
@@ -56,6 +57,7 @@ network.deny = ["telemetry.example.com", "ads.example.com"]
 security.nested = true
 copy = ["./*.db"]
 retention = { max-age = "2w", max-disk = "1.5GiB", keep-last = 3, states = ["stopped", "orphaned"] }
+limits = { cpus = 2, memory = "4GiB", pids = 500, disk = "1GiB", disk-io = "1MiB", open-files = 1000, time = "1h", idle-pause = "5m" }
 `
 
 func TestMerge(t *testing.T) {
@@ -83,9 +85,15 @@ func TestMerge(t *testing.T) {
 		Durability: config.Normal,
 		Copy:       []string{"config/local.test"},
 		Retention:  config.Retention{MaxAge: 14 * 24 * time.Hour, MaxDisk: 3 << 29, KeepLast: 3, States: []string{"stopped", "orphaned"}},
+		Limits: sandbox.Limits{
+			CPUs: 2, Memory: 4 << 30, PIDs: 500, Disk: 1 << 30, DiskIO: 1 << 20, OpenFiles: 1000, Time: time.Hour,
+		},
+		IdlePause: 5 * time.Minute,
 		Set: []string{
 			"container.base-image", "container.env", "container.package-caches", "container.ports", "container.ports-listen", "container.services",
-			"container.setup-command", "copy", "durability", "git.branch-prefix", "mounts.read-only",
+			"container.setup-command", "copy", "durability", "git.branch-prefix",
+			"limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.memory", "limits.open-files", "limits.pids", "limits.time",
+			"mounts.read-only",
 			"network.allow", "network.default", "network.deny",
 			"retention.keep-last", "retention.max-age", "retention.max-disk", "retention.states",
 		},
@@ -217,4 +225,18 @@ func tomlString(s string) string {
 		}
 	}
 	return string(append(quoted, '"'))
+}
+
+// A repository may ask for less than the human's own file gives, never for more.
+func TestMergeKeepsTheStricterLimit(t *testing.T) {
+	t.Parallel()
+	user := parse(t, "user", "[limits]\nmemory = '8GiB'\npids = 1000\ncpus = 'none'\nidle-pause = '1h'\n")
+	repo := parse(t, "repo", "[limits]\nmemory = '4GiB'\npids = 'none'\ncpus = 2\ntime = '1h'\nidle-pause = '5m'\n")
+	for _, trusted := range []bool{false, true} {
+		merged, withheld := config.Merge(user, repo, trusted)
+		want := sandbox.Limits{Memory: 4 << 30, PIDs: 1000, CPUs: 2, Time: time.Hour}
+		if merged.Limits != want || merged.IdlePause != 5*time.Minute || len(withheld) > 0 {
+			t.Errorf("trusted %t: %+v, %s, %q; want %+v", trusted, merged.Limits, merged.IdlePause, withheld, want)
+		}
+	}
 }

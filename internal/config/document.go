@@ -46,6 +46,11 @@ allow = ["api.example.com", "github.com:22", "preset:npm"]
 		fmt.Fprintf(&b, "\n### `%s`\n\n%s\n", key.Name, key.Meaning)
 	}
 
+	b.WriteString(`
+## Whose limits count
+
+Your own file sets what every sandbox gets, and the most that a repository may ask for. A repository's value counts where it is stricter than yours, or than the default where you set none. More than the default counts after ` + "`litterbox trust`" + `, and never more than your own file allows. ` + "`litterbox limits NAME`" + ` shows what is in force, where it comes from and who keeps it, and changes it for one sandbox.
+`)
 	b.WriteString("\n## Network rules\n\nA rule in `network.allow` or `network.deny` is one of these. Deny wins, whatever the order.\n\n| rule | what it names |\n|---|---|\n")
 	for _, row := range ruleRows() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", row.rule, row.names)
@@ -69,6 +74,8 @@ func (k key) trust() string {
 	switch {
 	case k.Own:
 		return "never"
+	case k.Restricts:
+		return "counts where it is stricter"
 	case !k.NeedsTrust:
 		return "counts"
 	case k.TrustFor != "":

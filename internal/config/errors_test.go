@@ -76,7 +76,7 @@ func rejected() []refusal {
   line 3, column 9: cannot use the network rule "a b": methods need http:// or https:// (write GET https://b)`,
 		},
 
-		{name: "a planned section", content: "[limits]\nmemory = '1G'\n[limits.more]", kind: fault.Unsupported, text: `line 1, column 2: "limits" is not supported by this version yet`, hint: `delete "limits": it would have no effect`},
+		{name: "a planned section", content: "[hooks]\npre_run = '1d'\n[hooks.more]", kind: fault.Unsupported, text: `line 1, column 2: "hooks" is not supported by this version yet`, hint: `delete "hooks": it would have no effect`},
 		{name: "a planned section with a name", content: "[agents.claude]\ncommand = 'x'", kind: fault.Unsupported, text: `line 1, column 2: "agents" is not supported by this version yet`, hint: `delete "agents": it would have no effect`},
 		{name: "no package cache", content: "container.package-caches = ['npm', 'yum']", text: `line 1, column 36: there is no package cache "yum"`, hint: `package-caches = ["go", "npm", "pip", "cargo", "maven"]`},
 		{name: "a planned key", content: "durability = 'normal'\nproject = 'x'", kind: fault.Unsupported, text: `line 2, column 1: "project" is not supported by this version yet`, hint: `delete "project": it would have no effect`},
@@ -84,15 +84,21 @@ func rejected() []refusal {
 		{name: "a base image that a terminal obeys", content: "container.base-image = \"./a\\u001b[2J\"", text: `line 1, column 24: cannot use the base image "./a\x1b[2J": it holds a control character`, hint: `base-image = "docker.io/library/debian:12"`},
 		{name: "a planned key inline", content: "vm = { cpus = 4 }", kind: fault.Unsupported, text: `line 1, column 1: "vm" is not supported by this version yet`, hint: `delete "vm": it would have no effect`},
 
+		{name: "a limit that is no size", content: "[limits]\nmemory = 'much'", text: `line 2, column 10: cannot use "much" for memory: it is not a size`, hint: "memory=4GiB"},
+		{name: "a limit below what anything needs", content: "limits.pids = 3", text: `line 1, column 15: cannot use "3" for pids: it is less than 64`, hint: "pids=2000"},
+		{name: "a limit that is true", content: "limits.cpus = true", text: `line 1, column 15: limits.cpus must be a number or a string, not a boolean`},
+		{name: "a limit without a unit", content: "limits.time = 30", text: `line 1, column 15: cannot use "30" for time: it is not a duration`, hint: "time=30m"},
+		{name: "an idle pause that is none", content: "limits.idle-pause = '0s'", text: `line 1, column 21: limits.idle-pause must be a duration of a second or more, not "0s"`, hint: `idle-pause = "10m"`},
+
 		{name: "no TOML", content: "[git]\nbranch-prefix = agent/\n", text: "line 2, column 17: unexpected character U+0061 'a' at start of value"},
 		{name: "a key twice", content: "durability = 'normal'\ndurability = 'strict'\n", text: "line 2, column 1: key durability is already defined"},
 		{
 			name:    "everything at once",
-			content: "durability = 'x'\ncontianer = 1\n[limits]\nmemory = '1G'\n[git]\nbranch-prefix = '-'\n[container]\nenv.'1' = ''\n",
+			content: "durability = 'x'\ncontianer = 1\n[hooks]\npre_run = '1d'\n[git]\nbranch-prefix = '-'\n[container]\nenv.'1' = ''\n",
 			text: `5 problems
   line 1, column 14: durability must be "normal" or "strict", not "x" (durability = "strict")
   line 2, column 1: unknown key "contianer" (did you mean "container"?)
-  line 3, column 2: "limits" is not supported by this version yet (delete "limits": it would have no effect)
+  line 3, column 2: "hooks" is not supported by this version yet (delete "hooks": it would have no effect)
   line 6, column 17: git.branch-prefix "-" does not make a branch name: it begins with a dash (branch-prefix = "agent/")
   line 8, column 1: "1" is not a name for an environment variable`,
 		},

@@ -19,6 +19,8 @@ type Key struct {
 	// TrustFor is the one value that needs trust; empty means every value.
 	TrustFor string
 	Own      bool // only the human's own file may set it
+	// Restricts says that a repository's value counts where it is stricter.
+	Restricts bool
 }
 
 // Keys lists every key in the order of the documentation.
@@ -55,7 +57,7 @@ func (k key) withheld(c Config) bool {
 // To add a key: 1. a field in config.go, 2. its entry here, 3. out of planned
 // if it stands there, 4. a case in the tests, 5. make docs.
 func schema() []key {
-	return []key{
+	return append([]key{
 		{
 			Key: Key{
 				Name: "container.base-image", Type: "string", NeedsTrust: true,
@@ -321,15 +323,15 @@ func schema() []key {
 			},
 			merge: func(base *Config, over Config) { base.Durability = over.Durability },
 		},
-	}
+	}, limitKeys()...)
 }
 
 // planned are keys and sections of the design that no version acts on yet.
-// They are named apart from unknown ones, and refused all the same: a
-// [limits] section that does nothing would be believed.
+// They are named apart from unknown ones, and refused all the same: a section
+// that does nothing would be believed.
 func planned() [][]string {
 	names := []string{
-		"agents", "claude", "hooks", "limits",
+		"agents", "claude", "hooks",
 		"project", "secrets", "sync", "tools", "vm", "watch",
 	}
 	var paths [][]string

@@ -185,7 +185,7 @@ func (k key) holds(path []string) bool {
 
 // store checks the shape of a value and hands it to its key.
 func (r *reader) store(key key, content value, at position) {
-	if key.shape != content.shape {
+	if key.shape != content.shape && !(key.shape == quantity && (content.shape == text || content.shape == number)) {
 		r.complain(content.position, exampleOf(key, content), "%s must be %s, not %s", key.Name, key.shape.wanted(), content.shape)
 		return
 	}

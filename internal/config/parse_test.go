@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 const complete = `# everything there is
@@ -41,6 +43,16 @@ deny = ['telemetry.example.com']
 
 [security]
 nested = true
+
+[limits]
+cpus = 1.5
+memory = "4GiB"
+pids = 2_000
+disk = "none"
+disk-io = "50MiB/s"
+open-files = "4096"
+time = "90m"
+idle-pause = "10m"
 `
 
 func TestParse(t *testing.T) {
@@ -54,10 +66,15 @@ func TestParse(t *testing.T) {
 			Allow:   []string{"api.example.com", "*.example.org:443", "10.1.2.3:5432", "preset:npm", "GET,HEAD https://example.com/a/"},
 			Deny:    []string{"telemetry.example.com"},
 		},
-		Security:   config.Security{Nested: true},
+		Security: config.Security{Nested: true},
+		Limits: sandbox.Limits{
+			CPUs: 1.5, Memory: 4 << 30, PIDs: 2000, Disk: sandbox.NoLimit, DiskIO: 50 << 20, OpenFiles: 4096, Time: 90 * time.Minute,
+		},
+		IdlePause:  10 * time.Minute,
 		Durability: config.Strict,
 		Set: []string{
-			"container.env", "container.setup-command", "durability", "git.branch-prefix", "mounts.read-only",
+			"container.env", "container.setup-command", "durability", "git.branch-prefix",
+			"limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.memory", "limits.open-files", "limits.pids", "limits.time", "mounts.read-only",
 			"network.allow", "network.default", "network.deny", "security.nested",
 		},
 	}

@@ -18,7 +18,9 @@ const (
 	table   shape = "a table"
 	boolean shape = "a boolean"
 	number  shape = "a number"
-	date    shape = "a date"
+	// quantity is what a key asks for that takes a number or a string.
+	quantity shape = "a number or a string"
+	date     shape = "a date"
 )
 
 // wanted is the shape as a key demands it.

@@ -52,10 +52,22 @@ type Driver interface {
 	// answers. Called by the keeper, once for each attachment.
 	Dial(ctx context.Context, lease Lease) (net.Conn, error)
 
-	// Pause freezes every process of the place; Resume lets them go on. Both
-	// are idempotent. ErrPauseTimeout names a freeze that did not take.
+	// Pause freezes every process of the place, the guest too; Resume lets
+	// them go on, except those that stood still before. Both are idempotent,
+	// work from any process, and need no keeper. A freeze that does not take
+	// in time (some seconds, or the end of ctx) fails with ErrPauseTimeout and
+	// leaves the place running. In a paused place Attach succeeds and Dial's
+	// connection is not answered.
 	Pause(ctx context.Context, lease Lease, reason string) error
 	Resume(ctx context.Context, lease Lease) error
+
+	// Limit puts limits in force on a running place, in place of those before;
+	// Acquire does it with Spec.Limits (Lease.InForce). It returns who keeps each limit that
+	// the driver keeps, by the limit's name (sandbox.Limit.By); the others are
+	// the keeper's to supervise or to refuse. Saying the same again is cheap
+	// and changes nothing. A limit that cannot change while the place runs is
+	// an ErrUnsupported that says so, and then nothing has changed.
+	Limit(ctx context.Context, lease Lease, limits sandbox.Limits) (InForce, error)
 
 	// Snapshot records the place's state under label; Revert returns to it.
 	Snapshot(ctx context.Context, lease Lease, label string) (Snapshot, error)
@@ -68,10 +80,11 @@ type Driver interface {
 	// sandbox ends.
 	Recover(ctx context.Context, lease Lease) ([]string, error)
 
-	// Destroy ends the place. Without force it waits some seconds for an end
-	// that was asked for over the wire (OpShutdown) before it insists; the
-	// files of the sandbox are not the driver's to delete. A place that is
-	// already gone is no error.
+	// Destroy ends the place, a paused one too. Without force it waits some
+	// seconds for an end that was asked for over the wire (OpShutdown) before
+	// it insists; the files of the sandbox are not the driver's to delete. A
+	// place that is already gone is no error. A lease without a handle is one
+	// whose Acquire never returned: what that may have left goes.
 	Destroy(ctx context.Context, lease Lease, force bool) error
 
 	// CollectMetrics reads what the place uses at this moment.
@@ -86,7 +99,7 @@ type Capabilities struct {
 	MemorySnapshot bool     `json:"memory_snapshot"`
 	Fork           bool     `json:"fork"`
 	LiveMounts     bool     `json:"live_mounts"`
-	Limits         []string `json:"limits"` // names of [limits] that can be enforced
+	Limits         []string `json:"limits"` // names of [limits] that the driver keeps by itself here
 	Metrics        bool     `json:"metrics"`
 	SharedKernel   bool     `json:"shared_kernel"` // host and guest can pass descriptors
 	Isolation      []Tier   `json:"isolation"`     // what this machine can do, strongest first
@@ -112,6 +125,7 @@ type Spec struct {
 	Caches    []Cache           // package caches of the host, below the sandbox's own
 	Base      *Base             // what the root file system is made of; nil is the host's own userland
 	Env       map[string]string // complete environment of every command
+	Limits    sandbox.Limits    // what it may use
 	Nested    bool              // security.nested: inner user namespaces allowed
 	Degraded  bool              // accept less than the full tier
 	GuestKey  []byte            // the guest's private host key (OpenSSH PEM)
@@ -192,6 +206,8 @@ type Lease struct {
 	SandboxID string
 	StateDir  string
 	Handle    []byte
+	// InForce is what Limit would return for Spec.Limits. Only Acquire sets it.
+	InForce InForce
 }
 
 // Snapshot names a recorded state of a place.
@@ -201,10 +217,24 @@ type Snapshot struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
+// InForce says who keeps a limit, by the limit's name.
+type InForce map[string]string
+
 // Metrics of one place at one moment. Negative values mean: not measured.
 type Metrics struct {
-	CPU       time.Duration `json:"cpu_ns"`
-	Memory    int64         `json:"memory_bytes"`
-	Processes int           `json:"processes"`
-	Uptime    time.Duration `json:"uptime_ns"`
+	CPU         time.Duration `json:"cpu_ns"`        // since it started
+	Memory      int64         `json:"memory_bytes"`  // without caches that the kernel can drop
+	Scratch     int64         `json:"scratch_bytes"` // of memory: in files that no process holds
+	Processes   int           `json:"processes"`
+	Threads     int           `json:"threads"` // of all processes together: what the limit pids counts
+	Uptime      time.Duration `json:"uptime_ns"`
+	Read        int64         `json:"read_bytes"`    // from block devices, since it started
+	Written     int64         `json:"written_bytes"` // to block devices
+	OOMKills    int64         `json:"oom_kills"`     // processes that the kernel ended at the limit of memory
+	RefusedPIDs int64         `json:"refused_pids"`  // forks that failed at the limit of pids
+}
+
+// Unmeasured are metrics of which nothing is known.
+func Unmeasured() Metrics {
+	return Metrics{CPU: -1, Memory: -1, Scratch: -1, Processes: -1, Threads: -1, Uptime: -1, Read: -1, Written: -1, OOMKills: -1, RefusedPIDs: -1}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
@@ -21,6 +23,7 @@ type Info struct {
 	Driver     string            `json:"driver"`
 	Isolation  sandbox.Isolation `json:"isolation"`
 	Network    string            `json:"network"` // "none", "3 rules" or "open"
+	Limits     []sandbox.Limit   `json:"limits"`  // By is empty too while nothing runs
 	Repository string            `json:"repository"`
 	CreatedAt  time.Time         `json:"created_at"`
 	ID         string            `json:"id"`
@@ -35,12 +38,22 @@ type Status struct {
 	Cycles     []sandbox.Cycle `json:"cycles"` // those not over, and the last one
 	Background []wire.Process  `json:"background"`
 	Mounts     []Mount         `json:"mounts"`
-	BaseImage  *sandbox.Image  `json:"base_image"` // nil: the host's own userland
+	BaseImage  *sandbox.Image  `json:"base_image"`     // nil: the host's own userland
+	Resources  *Metrics        `json:"resources"`      // nil when nothing runs; negative values were not measured
+	Reached    []Reached       `json:"limits_reached"` // of late
 	Trusted    bool            `json:"trusted"`
 	StateDir   string          `json:"state_dir"`
 	Services   []ServiceStatus `json:"services"`
 	Ports      []Port          `json:"ports"`
 }
+
+// What frontends show, which know neither driver nor keeper.
+type (
+	// Metrics are what a place uses.
+	Metrics = driver.Metrics
+	// Reached is a limit that was reached.
+	Reached = keeper.Reached
+)
 
 // Mount is a host directory that a sandbox sees read-only.
 type Mount struct {

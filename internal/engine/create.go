@@ -43,10 +43,11 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 	if !ok {
 		return Creation{}, fault.New(fault.Unsupported, "cannot create a sandbox: this program has no driver %q", e.Default)
 	}
-	merged, notes, err := e.settings(repo.Top, repo.CommonDir)
+	found, err := e.settings(repo.Top, repo.CommonDir)
 	if err != nil {
 		return Creation{}, err
 	}
+	merged := found.config
 	record := &sandbox.Sandbox{
 		Name: name, Repository: repo.Top, GitDir: repo.CommonDir, Branch: merged.Git.BranchPrefix + name,
 		Base: repo.Head, BaseTree: repo.HeadTree, BaseRef: strings.TrimPrefix(repo.HeadRef, "refs/heads/"),
@@ -70,11 +71,11 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 	if record.Image, err = e.chooseBase(ctx, merged, repo.Top, d.Ownership(""), request.Pull); err != nil {
 		return Creation{}, err
 	}
-	notes = append(notes, e.carry(ctx, d, record)...)
+	notes := append(found.notes, e.carry(ctx, d, record)...)
 	if err := e.claim(ctx, record); err != nil {
 		return Creation{}, err
 	}
-	p := &place{record: record, repo: repo, driver: d, config: merged, dir: e.Store.SandboxDir(record.ID), notes: notes}
+	p := &place{record: record, repo: repo, driver: d, config: merged, from: found.from, dir: e.Store.SandboxDir(record.ID), notes: notes}
 	if err := e.build(ctx, p, policy, request); err != nil {
 		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
 	}

@@ -65,6 +65,9 @@ type place struct {
 	notes  []string // what the user should know
 
 	flatten bool // its layers should be made one, once nobody waits
+
+	paused bool              // its keeper said so when it was dialled last
+	from   map[string]string // where the limits in config come from, by name
 }
 
 // find opens the sandbox called name in the repository that dir belongs to,
@@ -154,27 +157,35 @@ func (p *place) deltaFile() string { return p.path(keeper.DeltaFile) }
 
 // settings loads the configuration that counts: the one in the human's
 // checkout, and the human's own.
-func (e *Engine) settings(top, gitDir string) (config.Config, []string, error) {
+func (e *Engine) settings(top, gitDir string) (settings, error) {
 	user, err := config.LoadUser()
 	if err != nil {
-		return config.Config{}, nil, err
+		return settings{}, err
 	}
 	repo, err := config.Load(top)
 	if err != nil {
-		return config.Config{}, nil, err
+		return settings{}, err
 	}
 	trust := config.Trust{File: e.Store.TrustFile()}
 	trusted, err := trust.Trusted(gitDir, repo.Hash)
 	if err != nil {
-		return config.Config{}, nil, err
+		return settings{}, err
 	}
 	merged, withheld := config.Merge(user, repo, trusted)
 	e.Store.Strict = merged.Durability == config.Strict
-	var notes []string
+	s := settings{config: merged}
+	s.config.Limits, s.from, s.notes = limitsOf(user.Limits, repo.Limits, trusted)
 	for _, key := range withheld {
-		notes = append(notes, key+" in "+config.RepositoryFile+" does not count before you run: litterbox trust")
+		s.notes = append(s.notes, key+" in "+config.RepositoryFile+" does not count before you run: litterbox trust")
 	}
-	return merged, notes, nil
+	return s, nil
+}
+
+// settings are the configuration that counts, and what to tell about it.
+type settings struct {
+	config config.Config
+	from   map[string]string // where each limit comes from
+	notes  []string
 }
 
 func (e *Engine) memory() branch.Memory { return branch.Memory{Dir: e.Store.RepositoryDir} }

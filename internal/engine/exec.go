@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -91,6 +92,9 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 		return ExecResult{}, err
 	}
 	result := ExecResult{Exit: exit}
+	if exit.TimedOut || exit.Code >= signalled {
+		e.noteLimits(context.WithoutCancel(ctx), p, request, exit, started)
+	}
 	if request.NoCommit {
 		return result, nil
 	}
@@ -112,6 +116,10 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	return result, err
 }
 
+// signalled is the exit code above which a signal may have ended a command, or
+// the child of a shell.
+const signalled = 128
+
 // beginCycle records a run and takes it to where its work can begin: executing,
 // with a stream to a sandbox that runs. On an error the cycle, if there is one
 // already, is to be ended by endCycle.
@@ -130,7 +138,11 @@ func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, messag
 	var stream wire.Stream
 	if got.err == nil {
 		stream = got.stream
-	} else if err == nil {
+	}
+	if stream != nil && p.paused && err == nil {
+		err = keeper.ErrPaused(p.record.Name)
+	}
+	if stream == nil && err == nil {
 		cycle.State = sandbox.Leasing
 		err = e.Store.SaveCycle(p.record.ID, cycle)
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -19,11 +21,20 @@ func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State)
 	if policy, err := (&place{record: record, dir: e.Store.SandboxDir(record.ID)}).policy(); err == nil {
 		network = summary(policy)
 	}
-	return Info{
+	info := Info{
 		Name: record.Name, Branch: record.Branch, Base: record.Base, Head: head, State: state, Driver: record.Driver,
 		Isolation: record.Isolation, Network: network, Repository: record.Repository, CreatedAt: record.CreatedAt,
-		ID: record.ID, Iterations: record.Iterations, Problem: record.Problem,
+		ID: record.ID, Iterations: record.Iterations, Problem: record.Problem, Limits: []sandbox.Limit{},
 	}
+	// Limits that cannot be read keep it from starting, and its keeper says so.
+	if rules, err := keeper.ReadRules(e.Store.SandboxDir(record.ID)); err == nil {
+		var lease *sandbox.Lease
+		if state == sandbox.Running || state == sandbox.Paused {
+			lease, _ = e.Store.Lease(record.ID)
+		}
+		info.Limits = limitList(rules, lease)
+	}
+	return info
 }
 
 // List enumerates the sandboxes of the repository at dir, or of all
@@ -93,6 +104,9 @@ func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.St
 	if d.Attach(ctx, p.driverLease(lease)) != nil {
 		return sandbox.Stopped, ""
 	}
+	if lease.PausedFor != "" {
+		return sandbox.Paused, ""
+	}
 	return sandbox.Running, ""
 }
 
@@ -129,7 +143,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 		return Status{}, err
 	}
 	state, problem := e.state(ctx, p.record)
-	status := Status{Info: e.info(p.record, head, state), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}, Services: []ServiceStatus{}, Ports: []Port{},
+	status := Status{Info: e.info(p.record, head, state), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}, Services: []ServiceStatus{}, Ports: []Port{}, Reached: []Reached{},
 		BaseImage: p.record.Image}
 	status.Problem = problem
 	if head == "" {
@@ -161,11 +175,20 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if err != nil {
 		return status, err
 	}
-	if state != sandbox.Running {
+	if state != sandbox.Running && state != sandbox.Paused {
 		return status, nil
 	}
 	if status.Lease, err = e.Store.Lease(p.record.ID); err != nil {
 		return status, err
+	}
+	if used, err := p.driver.CollectMetrics(ctx, p.driverLease(status.Lease)); err == nil {
+		status.Resources = &used
+	} else if !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrMachineLost) {
+		return status, err
+	}
+	status.Reached = append(status.Reached, p.reached(ctx)...)
+	if state == sandbox.Paused {
+		return status, nil // nobody inside could answer
 	}
 	if stream, err := p.dial(ctx); err == nil {
 		defer stream.Close()

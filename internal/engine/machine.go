@@ -74,8 +74,12 @@ func (e *Engine) Trust(ctx context.Context, dir string) (TrustResult, error) {
 	if repoConfig.Hash == "" {
 		return TrustResult{}, fault.New(fault.NotFound, "cannot trust the configuration of %q: there is no %s", repo.Top, config.RepositoryFile)
 	}
+	user, err := config.LoadUser()
+	if err != nil {
+		return TrustResult{}, err
+	}
 	_, withheld := config.Merge(config.Config{}, repoConfig, false)
-	var grants []string
+	grants := wanted(user.Limits, repoConfig.Limits)
 	for _, key := range withheld {
 		grants = append(grants, grant(key, repoConfig))
 	}

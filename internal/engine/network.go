@@ -38,6 +38,7 @@ type PolicyRequest struct {
 	Rules []string
 	Deny  bool // add to the deny list instead
 	Save  bool // also to .litterbox.toml, for sandboxes to come
+	Pause bool // come into force while the sandbox is paused for it
 }
 
 // policyOf makes the first revision from the configuration. Presets are
@@ -227,7 +228,11 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (Netwo
 	if err := p.savePolicy(policy); err != nil {
 		return Network{}, err
 	}
-	if err := p.tellKeeper(ctx, keeper.OpPolicy); err != nil {
+	op := keeper.OpPolicy
+	if request.Pause {
+		op = keeper.OpDeploy
+	}
+	if err := p.tellKeeper(ctx, op); err != nil {
 		return Network{}, err
 	}
 	change := "allow "

@@ -120,7 +120,7 @@ func (e *Engine) trustEnv(p *place) ([]string, error) {
 	if info, err := os.Stat(p.path(keeper.RootsFile)); err != nil || info.Size() == 0 {
 		return nil, nil // a sandbox that was started before there were such files
 	}
-	merged, _, err := e.settings(p.record.Repository, p.record.GitDir)
+	found, err := e.settings(p.record.Repository, p.record.GitDir)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (e *Engine) trustEnv(p *place) ([]string, error) {
 		names = slices.Concat(overriding, additional)
 	}
 	for _, name := range names {
-		if _, set := merged.Container.Env[name]; !set {
+		if _, set := found.config.Container.Env[name]; !set {
 			env = append(env, name+"="+rootsInside)
 		}
 	}

@@ -39,7 +39,8 @@ func (p *place) dial(ctx context.Context) (*net.UnixConn, error) {
 	if err == nil {
 		err = conn.SetReadDeadline(time.Time{})
 	}
-	if err != nil || welcome[0] != keeper.Welcome {
+	p.paused = err == nil && welcome[0] == keeper.PausedWelcome
+	if err != nil || welcome[0] != keeper.Welcome && !p.paused {
 		return nil, errors.Join(fault.Wrap("", driver.ErrUnreachable, "cannot reach the keeper"), conn.Close())
 	}
 	return conn.(*net.UnixConn), nil
@@ -53,7 +54,7 @@ const welcomePatience = 5 * time.Second
 // stream for one request. Whatever it had to repair becomes a note.
 func (e *Engine) running(ctx context.Context, p *place, degraded bool) (*net.UnixConn, error) {
 	if conn, err := p.dial(ctx); err == nil {
-		return conn, nil
+		return p.unlessPaused(conn)
 	}
 	unlock, err := e.Store.Lock(ctx, p.record.ID, "lease")
 	if err != nil {
@@ -62,7 +63,7 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (*net.Uni
 	defer unlock()
 	// Another command may have been faster while we waited.
 	if conn, err := p.dial(ctx); err == nil {
-		return conn, nil
+		return p.unlessPaused(conn)
 	}
 	lease, err := e.Store.Lease(p.record.ID)
 	if err != nil {
@@ -121,6 +122,15 @@ func (e *Engine) settleStart(ctx context.Context, p *place) (*net.UnixConn, erro
 // startPatience is how long a keeper may take from its start to its socket.
 const startPatience = 3 * time.Second
 
+// unlessPaused returns conn, unless the sandbox is paused and only somebody can
+// end that.
+func (p *place) unlessPaused(conn *net.UnixConn) (*net.UnixConn, error) {
+	if !p.paused {
+		return conn, nil
+	}
+	return nil, errors.Join(keeper.ErrPaused(p.record.Name), conn.Close())
+}
+
 // revive looks at what became of a recorded lease. It returns the lease when
 // its guest still runs and only a keeper is missing, and nil when the place
 // must be started again.
@@ -131,6 +141,14 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 		return nil, nil
 	}
 	err := p.driver.Attach(ctx, was)
+	if err == nil && lease.PausedFor == sandbox.PausedByUser {
+		return nil, keeper.ErrPaused(p.record.Name)
+	}
+	if err == nil && lease.PausedFor != "" {
+		if err := e.resumeAlone(ctx, p, lease); err != nil {
+			return nil, err
+		}
+	}
 	if err == nil {
 		p.note("the keeper of sandbox " + p.record.Name + " was gone: attached again, everything in it still runs")
 		return lease, nil
@@ -199,8 +217,12 @@ func (e *Engine) stop(ctx context.Context, p *place) error {
 	}
 	defer unlock()
 	lease, err := e.Store.Lease(p.record.ID)
-	if err != nil || lease == nil {
+	if err != nil {
 		return err
+	}
+	if lease == nil {
+		// Never told who its guest is; what that start has left goes.
+		return p.driver.Destroy(ctx, driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir}, true)
 	}
 	was := lease.State
 	if err := e.release(ctx, p, lease); err != nil {
@@ -228,7 +250,7 @@ func (e *Engine) release(ctx context.Context, p *place, lease *sandbox.Lease) er
 	if err := p.driver.Destroy(ctx, p.driverLease(lease), true); err != nil {
 		return err
 	}
-	lease.State = sandbox.LeaseReleased
+	lease.State, lease.PausedFor = sandbox.LeaseReleased, ""
 	return e.Store.SaveLease(lease)
 }
 

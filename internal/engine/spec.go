@@ -20,6 +20,9 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		return spec, nil
 	}
 	err := e.configure(p)
+	if err == nil {
+		err = p.limit()
+	}
 	if err != nil {
 		return spec, err
 	}
@@ -84,12 +87,12 @@ func (e *Engine) visible(p *place) []Mount {
 
 // configure loads the configuration for this start, once.
 func (e *Engine) configure(p *place) error {
-	merged, notes, err := e.settings(p.record.Repository, p.record.GitDir)
+	found, err := e.settings(p.record.Repository, p.record.GitDir)
 	if err != nil {
 		return err
 	}
-	p.config = merged
-	p.note(notes...)
+	p.config, p.from = found.config, found.from
+	p.note(found.notes...)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
@@ -23,6 +24,15 @@ type Dial func(port uint16, gone <-chan struct{}) (Conn, error)
 type Listeners struct {
 	ports   []Port
 	sockets [][]net.Listener
+	active  atomic.Int64
+}
+
+// Active counts the connections of this moment; nil has none.
+func (l *Listeners) Active() int {
+	if l == nil {
+		return 0
+	}
+	return int(l.active.Load())
 }
 
 func (l *Listeners) add(port Port, sockets []net.Listener) {
@@ -45,7 +55,7 @@ func (l *Listeners) Close() {
 // wait in the backlog.
 func (l *Listeners) Serve(dial Dial, most int) {
 	var serving sync.WaitGroup
-	f := &forwarder{dial: dial, buffers: egress.NewBuffers(), places: make(chan struct{}, most)}
+	f := &forwarder{dial: dial, buffers: egress.NewBuffers(), places: make(chan struct{}, most), active: &l.active}
 	for i, sockets := range l.sockets {
 		for _, socket := range sockets {
 			serving.Go(func() { f.accept(socket, uint16(l.ports[i].Inside)) })
@@ -58,6 +68,7 @@ type forwarder struct {
 	dial    Dial
 	buffers *sync.Pool
 	places  chan struct{}
+	active  *atomic.Int64
 }
 
 func (f *forwarder) accept(socket net.Listener, inside uint16) {
@@ -74,6 +85,8 @@ func (f *forwarder) accept(socket net.Listener, inside uint16) {
 		}
 		go func() {
 			defer func() { <-f.places }()
+			f.active.Add(1)
+			defer f.active.Add(-1)
 			f.forward(conn.(*net.TCPConn), inside)
 		}()
 	}

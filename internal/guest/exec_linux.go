@@ -154,9 +154,9 @@ func (e *execution) run(x *exchange, r *wire.Exec) (wire.Exit, error) {
 
 	var timeout <-chan time.Time
 	if r.Timeout > 0 {
-		timer := time.NewTimer(r.Timeout)
-		defer timer.Stop()
-		timeout = timer.C
+		clock := newAwake(r.Timeout)
+		defer clock.stop()
+		timeout = clock.over
 	}
 	timedOut := false
 	for gone := broken; ; {

@@ -37,6 +37,7 @@ type guest struct {
 // the listener fails. As PID 1 its return should end the process, which ends
 // everything else inside.
 func Run(config Config) error {
+	scores := openVictims()
 	// Children run under the same uid: without this they could trace the
 	// guest and read its key from /proc/1/mem (ptrace(2), PR_SET_DUMPABLE(2const)).
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
@@ -56,7 +57,7 @@ func Run(config Config) error {
 	// what follows; its first request does (handle).
 	ended := make(chan error, 1)
 	go func() { ended <- g.accept() }()
-	if err := g.setUp(); err != nil {
+	if err := g.setUp(scores); err != nil {
 		return err
 	}
 	if config.Ready != nil {
@@ -69,10 +70,9 @@ func Run(config Config) error {
 }
 
 // setUp makes the guest ready to run commands.
-func (g *guest) setUp() error {
+func (g *guest) setUp(scores victims) error {
 	config := g.Config
-
-	spawner, listener, err := newSpawner(g.children, config.Notify)
+	spawner, listener, err := newSpawner(g.children, scores, config.Notify)
 	if err != nil {
 		return err
 	}
@@ -97,6 +97,7 @@ func (g *guest) setUp() error {
 			}
 		}
 	}
+	go keepThreads()
 	close(g.prepared)
 	return nil
 }

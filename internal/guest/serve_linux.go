@@ -117,6 +117,8 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.logs(x)
 	case wire.OpForward:
 		return g.connect(x)
+	case wire.OpKill:
+		return g.kill(x.request.Limit)
 	case wire.OpShutdown:
 		return g.shutdown(x.request.Grace)
 	}

@@ -34,7 +34,7 @@ type spawned struct {
 }
 
 // newSpawner starts the thread. notify, when not nil, runs on it first.
-func newSpawner(c *children, notify func() (int, error)) (*spawner, int, error) {
+func newSpawner(c *children, scores victims, notify func() (int, error)) (*spawner, int, error) {
 	s := &spawner{orders: make(chan order)}
 	type start struct {
 		listener int
@@ -54,7 +54,9 @@ func newSpawner(c *children, notify func() (int, error)) (*spawner, int, error) 
 			return // the thread ends with its goroutine
 		}
 		for o := range s.orders {
+			scores.mark()
 			child, err := c.add(func() (int, error) { return fork(o.command) })
+			scores.unmark()
 			o.answer <- spawned{child, err}
 		}
 	}()

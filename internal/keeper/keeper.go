@@ -37,6 +37,14 @@ const Socket = "keeper.sock"
 // what its processes get between TERM and KILL.
 const OpStop wire.Op = "keeper.stop"
 
+// More of the keeper's own operations.
+const (
+	OpPause  wire.Op = "keeper.pause"  // Reason → Empty; a pause that does not take is driver.ErrPauseTimeout
+	OpResume wire.Op = "keeper.resume" // → Empty
+	OpLimits wire.Op = "keeper.limits" // read LimitsFile again → Empty
+	OpCheck  wire.Op = "keeper.check"  // look now whether a limit was reached → reachedList
+)
+
 // heartbeat is how often the lease is renewed; it expires after three misses.
 const heartbeat = 30 * time.Second
 
@@ -77,9 +85,13 @@ type keeper struct {
 	notes []string           // for the report
 	watch sync.Once          // begins watching the services, when there are some
 
-	mu    sync.Mutex // guards lease
+	idle       idle
+	supervisor supervisor
+
+	mu    sync.Mutex // guards lease and rules
 	lease *sandbox.Lease
-	early chan linked   // the wire, when the driver had a stream before the guest served
+	early chan linked // the wire, when the driver had a stream before the guest served
+	rules Rules
 	ended chan struct{} // closed when an ordered stop is complete
 	once  sync.Once
 }
@@ -118,8 +130,16 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (*
 	if err := k.openPorts(ctx, order.Lease != nil); err != nil {
 		return nil, nil, err
 	}
+	if k.rules, err = ReadRules(order.Spec.StateDir); err != nil {
+		return nil, nil, err
+	}
+	k.supervisor = newSupervisor(k)
+	order.Spec.Limits = k.rules.Effective
 	if k.lease = order.Lease; k.lease == nil {
 		now := time.Now()
+		if err := k.requireLimits(); err != nil {
+			return nil, nil, err
+		}
 		order.Spec.Early = k.connectEarly(ctx)
 		acquired, err := d.Acquire(ctx, order.Spec)
 		if err != nil {
@@ -128,6 +148,13 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (*
 		}
 		k.lease = &sandbox.Lease{ID: acquired.ID, SandboxID: order.Spec.SandboxID, Driver: order.Driver,
 			Handle: acquired.Handle, AcquiredAt: now}
+		k.limited(k.rules, acquired.InForce)
+	}
+	if order.Lease != nil {
+		if err := k.limit(ctx, k.rules); err != nil {
+			// It ran before with what could be kept; it goes on with that.
+			fmt.Fprintln(os.Stderr, "keeper: the limits are not in force again:", err)
+		}
 	}
 	listener, err := k.connect(ctx)
 	if err != nil {
@@ -212,6 +239,9 @@ func (k *keeper) driverLease() driver.Lease {
 func (k *keeper) renew(state sandbox.LeaseState) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if state == sandbox.LeaseActive && k.lease.PausedFor != "" {
+		state = sandbox.LeasePaused
+	}
 	now := time.Now()
 	self, err := process.Identify(os.Getpid())
 	if err != nil {
@@ -226,8 +256,8 @@ func (k *keeper) renew(state sandbox.LeaseState) error {
 	k.lease.ExpiresAt = now.Add(3 * heartbeat)
 	k.lease.Holder = string(holder)
 	k.lease.Health = "ok"
-	if state != sandbox.LeaseActive {
-		k.lease.Health = "gone"
+	if state != sandbox.LeaseActive && state != sandbox.LeasePaused {
+		k.lease.Health, k.lease.PausedFor = "gone", ""
 	}
 	return k.store.SaveLease(k.lease)
 }
@@ -251,6 +281,8 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 		go k.forwardPorts(networkCtx)
 		defer k.ports.Close()
 	}
+	k.watchIdle(networkCtx)
+	go k.supervisor.run(networkCtx)
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -284,7 +316,7 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 			if k.released() {
 				<-k.ended
 			} else {
-				problem = errors.Join(problem, k.renew(sandbox.LeaseLost),
+				problem = errors.Join(problem, k.lost(ctx), k.renew(sandbox.LeaseLost),
 					k.emit(&sandbox.Event{Type: sandbox.EventLost, Data: map[string]string{"lease": k.lease.ID}}))
 			}
 		case <-k.ended:
@@ -320,12 +352,21 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	if k.released() {
 		return // the sandbox is ending
 	}
-	stream, err := k.link.Open()
-	if err != nil {
-		return
+	// What stands still cannot be asked for a stream; who comes may want
+	// something of the keeper only.
+	var stream wire.Stream
+	welcome := byte(Welcome)
+	switch k.idle.why() {
+	case "":
+		var err error
+		if stream, err = k.link.Open(); err != nil {
+			return
+		}
+		defer stream.Close()
+	case sandbox.PausedByUser:
+		welcome = PausedWelcome
 	}
-	defer stream.Close()
-	if _, err := conn.Write([]byte{Welcome}); err != nil {
+	if _, err := conn.Write([]byte{welcome}); err != nil {
 		return
 	}
 	reader := wire.NewReader(conn)
@@ -341,7 +382,18 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 		k.own(ctx, conn, request)
 		return
 	}
-	if wire.WriteFrame(stream, kind, payload) != nil {
+	if err := k.begin(ctx); err != nil {
+		_ = wire.Fail(conn, err) // who asked may have gone
+		return
+	}
+	defer k.end()
+	if stream == nil {
+		if stream, err = k.link.Open(); err != nil {
+			return
+		}
+		defer stream.Close()
+	}
+	if wire.WriteFrame(stream, kind, k.bounded(request, payload)) != nil {
 		return
 	}
 	go func() {
@@ -362,6 +414,18 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 		err = k.stop(context.WithoutCancel(ctx), request.Grace)
 	case OpServices:
 		err = k.tellGuest(ctx)
+	case OpPause:
+		err = k.pause(ctx, sandbox.PauseReason(request.Reason))
+	case OpResume:
+		err = k.resume(ctx)
+	case OpLimits:
+		err = k.changeLimits(ctx)
+	case OpCheck:
+		k.supervisor.check(ctx)
+		_ = wire.WriteJSON(conn, wire.KindResult, reachedList{k.supervisor.recent()})
+		return
+	case OpDeploy:
+		err = k.deploy(ctx)
 	case OpPolicy:
 		err = k.net.reload()
 	case OpPack:
@@ -390,6 +454,10 @@ func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 	k.lease.State = sandbox.LeaseReleased // so that the guest's end is no surprise
 	k.mu.Unlock()
 	k.packs.close()
+	// What stands still cannot end in order.
+	if err := k.resume(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "keeper: cannot resume what shall end:", err)
+	}
 	orderly := false
 	if stream, err := k.link.Open(); err == nil {
 		orderly = wire.Shutdown(ctx, stream, grace) == nil
@@ -399,4 +467,9 @@ func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 		return err
 	}
 	return errors.Join(k.net.close(), k.renew(sandbox.LeaseReleased))
+}
+
+// lost clears away what a guest has left that ended unasked.
+func (k *keeper) lost(ctx context.Context) error {
+	return k.driver.Destroy(context.WithoutCancel(ctx), k.driverLease(), true)
 }

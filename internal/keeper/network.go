@@ -43,6 +43,7 @@ const (
 // The keeper's own operations on the network.
 const (
 	OpPolicy  wire.Op = "keeper.policy"  // read PolicyFile again → Empty
+	OpDeploy  wire.Op = "keeper.deploy"  // the same while the sandbox is paused for it → Empty
 	OpNetwork wire.Op = "keeper.network" // → SeenFile is up to date; Empty
 	OpFollow  wire.Op = "keeper.follow"  // observations as KindStdout frames, one JSON each, until the client goes
 )

@@ -61,10 +61,10 @@ func (k *keeper) openPorts(ctx context.Context, attach bool) error {
 func (k *keeper) forwardPorts(ctx context.Context) {
 	d := &dialer{k: k, ctx: ctx}
 	if !k.driver.Capabilities().SharedKernel {
-		k.ports.Serve(d.overWire, wire.MaxStreams/2) // commands need some too
+		k.ports.Serve(k.waking(d.overWire), wire.MaxStreams/2) // commands need some too
 		return
 	}
-	k.ports.Serve(d.byDescriptor, max(1, connections()/4))
+	k.ports.Serve(k.waking(d.byDescriptor), max(1, connections()/4))
 }
 
 // dialer makes connections inside for forwarded ports.

@@ -44,6 +44,7 @@ const (
 	EventPolicy          EventType = "network.policy"
 	EventRefused         EventType = "network.refused"
 	EventLimit           EventType = "limit.reached"
+	EventLimits          EventType = "limits.changed"
 	EventService         EventType = "service.changed"
 )
 
@@ -75,6 +76,7 @@ func EventTypes() []EventKind {
 		{EventIteration, "a commit was made of what a run changed", []string{"number: of the iteration", "commit: its id", "message: its first line", "changed: how many files"}},
 		{EventPolicy, "another policy revision is in force", []string{"revision: its number", "change: what a human typed"}},
 		{EventRefused, "a destination was refused for the first time", []string{"host: where to", "port: which port", "method: of the request, where it was seen", "path: of the request, where it was seen", "reason: the rule, or why"}},
+		{EventLimits, "limits were changed while it ran", []string{"limits: those that count now"}},
 		{EventLimit, "a limit ended something inside", []string{"limit: oom, pids, disk or time", "action: what was done"}},
 		{EventService, "a service changed its state", []string{"service: its name", "state: its new state", "problem: why it failed"}},
 	}

@@ -94,7 +94,22 @@ type Lease struct {
 	Heartbeat  time.Time  `json:"heartbeat"`
 	Holder     string     `json:"holder"`
 	Health     string     `json:"health"`
+	// PausedFor is the reason of a pause, and empty when there is none.
+	PausedFor PauseReason `json:"paused_for,omitempty"`
+	// InForce says who keeps each limit that is kept (Limit.By), by its name.
+	InForce map[string]string `json:"in_force,omitempty"`
 }
+
+// PauseReason says why a sandbox stands still, and with that how it goes on.
+type PauseReason string
+
+// The reasons of a pause. Only one that somebody asked for waits for somebody
+// to end it; with the others the next command does.
+const (
+	PausedByUser    PauseReason = "asked"  // litterbox pause
+	PausedWhileIdle PauseReason = "idle"   // limits.idle-pause
+	PausedForPolicy PauseReason = "policy" // a policy revision is just being deployed
+)
 
 // CycleState is the state of a cycle.
 type CycleState string

@@ -90,6 +90,14 @@ func Export(ctx context.Context, s Stream, have, want string, w io.Writer) error
 	return call(ctx, s, Request{Op: OpExport, Have: have, Want: want}, nil, w, &Empty{})
 }
 
+// Kill ends the most largest processes inside at once, or with 0 all of them,
+// and returns those that it can name. The guest itself goes on.
+func Kill(ctx context.Context, s Stream, most int) ([]Process, error) {
+	var list ProcessList
+	err := call(ctx, s, Request{Op: OpKill, Limit: int64(most)}, nil, nil, &list)
+	return cleanProcesses(list.Processes), err
+}
+
 // Shutdown ends every process inside: TERM, after grace KILL, then the guest.
 func Shutdown(ctx context.Context, s Stream, grace time.Duration) error {
 	return call(ctx, s, Request{Op: OpShutdown, Grace: grace}, nil, nil, &Empty{})
@@ -214,4 +222,9 @@ func cleanProcesses(list []Process) []Process {
 // Ask carries out an operation that takes and gives nothing.
 func Ask(ctx context.Context, s Stream, request Request) error {
 	return call(ctx, s, request, nil, nil, &Empty{})
+}
+
+// AskFor carries out an operation that takes nothing and gives a result.
+func AskFor(ctx context.Context, s Stream, request Request, result any) error {
+	return call(ctx, s, request, nil, nil, result)
 }

@@ -63,6 +63,7 @@ const (
 	OpWatch     Op = "watch"     // → Empty; from now on each change of a service as a KindStdout frame, JSON of service.Status
 	OpLogs      Op = "logs"      // Logs → LogEnd; LogLines as KindStdout frames before it
 	OpForward   Op = "forward"   // Port → Empty, and from then on bare bytes of a connection to that port inside
+	OpKill      Op = "kill"      // Limit → ProcessList: KILL to the largest process, or with Limit 0 to all; who it was
 	OpShutdown  Op = "shutdown"  // Grace → Empty; TERM to all, KILL after Grace, then the guest ends
 )
 
@@ -76,7 +77,7 @@ type Request struct {
 	Paths   [][]byte      `json:"paths,omitempty"`  // relative to the workspace
 	Mode    uint32        `json:"mode,omitempty"`   // permission bits for a new file; 0 means 0644
 	Offset  int64         `json:"offset,omitempty"` // bytes
-	Limit   int64         `json:"limit,omitempty"`  // bytes; 0 means all
+	Limit   int64         `json:"limit,omitempty"`  // bytes, of OpKill processes; 0 means all
 	Have    string        `json:"have,omitempty"`   // commit the host already has
 	Want    string        `json:"want,omitempty"`
 	Grace   time.Duration `json:"grace_ns,omitempty"`
@@ -85,6 +86,7 @@ type Request struct {
 	Service   *ServiceOrder `json:"service,omitempty"`
 	Logs      *LogQuery     `json:"logs,omitempty"`
 	Port      uint16        `json:"port,omitempty"`
+	Reason    string        `json:"reason,omitempty"` // of a pause; for the keeper
 }
 
 // Exec describes one command.

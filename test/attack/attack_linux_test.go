@@ -48,7 +48,7 @@ type attack struct {
 // attacks is every attack.
 func attacks() []attack {
 	return slices.Concat(fileAttacks(), stateAttacks(), processAttacks(), kernelAttacks(), networkAttacks(),
-		gitAttacks(), historyAttacks(), plantAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks())
+		gitAttacks(), historyAttacks(), plantAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks(), bombAttacks())
 }
 
 func TestAttacks(t *testing.T) {

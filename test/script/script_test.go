@@ -80,6 +80,8 @@ func run(t *testing.T, p testscript.Params) {
 			return missing == "", nil
 		case "root":
 			return os.Geteuid() == 0, nil
+		case "disk-io":
+			return keepsDiskIO(), nil
 		}
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
@@ -101,6 +103,12 @@ func whyNoSandbox(t *testing.T) string {
 	}
 	t.Logf("no sandbox can be made here; scripts that need one are skipped:\n%s", output)
 	return string(output)
+}
+
+// keepsDiskIO asks doctor whether anybody here keeps that limit.
+func keepsDiskIO() bool {
+	output, err := exec.Command(filepath.Join(program, "litterbox"), "doctor").Output()
+	return err == nil && !strings.Contains(string(output), "disk-io: nobody")
 }
 
 // setup gives each script a home of its own and a git that knows its user.

@@ -3,9 +3,13 @@ package drivertest
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
 // optional: what a driver declares, or refuses.
@@ -17,6 +21,20 @@ func optional() []Check {
 			Needs:  func(c driver.Capabilities) bool { return c.Pause },
 			Run:    pausesAndResumes,
 			Absent: refusesPause,
+		},
+		{
+			Name:   "ends while it is paused",
+			Why:    "what was paused because it misbehaves can be stopped and deleted without running again",
+			Needs:  func(c driver.Capabilities) bool { return c.Pause },
+			Run:    endsWhilePaused,
+			Absent: refusesResume,
+		},
+		{
+			Name:   "keeps limits",
+			Why:    "whoever relies on a limit must know who keeps it, whichever process asks",
+			Needs:  func(c driver.Capabilities) bool { return len(c.Limits) > 0 },
+			Run:    keepsLimits,
+			Absent: refusesLimits,
 		},
 		{
 			Name:   "returns to a snapshot",
@@ -46,10 +64,16 @@ func pausesAndResumes(ctx context.Context, env *Env) error {
 			return err
 		}
 		defer link.Close()
+		if err := p.givesUp(ctx, link); err != nil {
+			return err
+		}
 		for range 2 { // idempotent
 			if err := p.driver.Pause(ctx, p.lease, "contract"); err != nil {
 				return wrong("cannot pause: %v", err)
 			}
+		}
+		if err := p.driver.Attach(ctx, p.lease); err != nil {
+			return wrong("a paused place is not found: %v", err)
 		}
 		finished := make(chan error, 1)
 		go func() {
@@ -79,11 +103,107 @@ func pausesAndResumes(ctx context.Context, env *Env) error {
 	})
 }
 
+// givesUp pauses without any time to do it.
+func (p *place) givesUp(ctx context.Context, link *wire.Link) error {
+	over, cancel := context.WithDeadline(ctx, time.Unix(0, 0))
+	defer cancel()
+	if err := p.driver.Pause(over, p.lease, "contract"); !errors.Is(err, driver.ErrPauseTimeout) {
+		return wrong("a pause without time answers %v, want ErrPauseTimeout", err)
+	}
+	brief, stop := context.WithTimeout(ctx, settleTime)
+	defer stop()
+	if _, err := execute(brief, link, command{argv: []string{"true"}}); err != nil {
+		return wrong("after a pause that did not take the place stands still: %v", err)
+	}
+	return nil
+}
+
 func refusesPause(ctx context.Context, env *Env) error {
 	return with(ctx, env, "nopause", func(p *place) error {
-		return errors.Join(
-			refused("Pause", p.driver.Pause(ctx, p.lease, "contract")),
-			refused("Resume", p.driver.Resume(ctx, p.lease)))
+		return refused("Pause", p.driver.Pause(ctx, p.lease, "contract"))
+	})
+}
+
+func endsWhilePaused(ctx context.Context, env *Env) error {
+	p, err := acquire(ctx, env, env.Driver(), "paused-end")
+	if err != nil {
+		return err
+	}
+	if err := p.driver.Pause(ctx, p.lease, "contract"); err != nil {
+		return errors.Join(wrong("cannot pause: %v", err), p.end(ctx))
+	}
+	brief, stop := context.WithTimeout(ctx, settleTime)
+	defer stop()
+	p.held = false
+	if err := p.driver.Destroy(brief, p.lease, true); err != nil {
+		return wrong("cannot destroy a paused place: %v", err)
+	}
+	if _, err := p.driver.Dial(ctx, p.lease); !errors.Is(err, driver.ErrMachineLost) {
+		return wrong("after destroying a paused place Dial answers %v, want ErrMachineLost", err)
+	}
+	return nil
+}
+
+func refusesResume(ctx context.Context, env *Env) error {
+	return with(ctx, env, "noresume", func(p *place) error {
+		return refused("Resume", p.driver.Resume(ctx, p.lease))
+	})
+}
+
+// generous are limits that no check comes near, except for the one that a
+// program inside can read.
+func generous(names []string) sandbox.Limits {
+	all := sandbox.Limits{CPUs: 64, Memory: 2 << 30, PIDs: 2000, Disk: 1 << 40, DiskIO: 1 << 33, OpenFiles: contractFiles, Time: time.Hour}
+	var limits sandbox.Limits
+	for _, name := range names {
+		limits = limits.With(name, all)
+	}
+	return limits
+}
+
+const contractFiles = 789
+
+func keepsLimits(ctx context.Context, env *Env) error {
+	d := env.Driver()
+	names := d.Capabilities().Limits
+	p, err := plan(env, d, "limits")
+	if err != nil {
+		return err
+	}
+	p.spec.Limits = generous(names)
+	if err := p.acquire(ctx); err != nil {
+		return err
+	}
+	err = func() error {
+		for i := range 3 { // saying it again changes nothing
+			kept := p.lease.InForce
+			if i > 0 {
+				if kept, err = p.driver.Limit(ctx, p.lease, p.spec.Limits); err != nil {
+					return wrong("cannot limit: %v", err)
+				}
+			}
+			for _, name := range sandbox.LimitNames() {
+				if declared := slices.Contains(names, name); declared != (kept[name] != "") {
+					return wrong("%s is kept by %q, and declared: %t", name, kept[name], declared)
+				}
+			}
+		}
+		if !slices.Contains(names, sandbox.LimitOpenFiles) {
+			return nil
+		}
+		got, err := p.prints(ctx, "sh", "-c", "ulimit -n")
+		if err == nil && got != strconv.Itoa(contractFiles)+"\n" {
+			err = wrong("a command may open %q files, want %d", got, contractFiles)
+		}
+		return err
+	}()
+	return errors.Join(err, p.end(ctx))
+}
+
+func refusesLimits(ctx context.Context, env *Env) error {
+	return with(ctx, env, "nolimits", func(p *place) error {
+		_, err := p.driver.Limit(ctx, p.lease, sandbox.Limits{Memory: 1 << 30})
+		return refused("Limit", err)
 	})
 }
 
@@ -136,7 +256,7 @@ func measures(ctx context.Context, env *Env) error {
 			return wrong("cannot measure: %v", err)
 		}
 		// A place that runs has a process and memory.
-		if got.Memory == 0 || got.Processes == 0 {
+		if got.Memory == 0 || got.Processes == 0 || got.Threads == 0 {
 			return wrong("the metrics of a running place are %+v", got)
 		}
 		return nil

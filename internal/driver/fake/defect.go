@@ -39,11 +39,17 @@ const (
 	MixesPlaces              Defect = "mixes places up"
 	CarriesOneWire           Defect = "carries one wire"
 	PausesNothing            Defect = "pauses nothing"
+	PausesLate               Defect = "pauses when its time is over"
+	OutlivesInPause          Defect = "does not end while it is paused"
+	KeepsNoLimits            Defect = "keeps no limits"
+	StartsUnlimited          Defect = "starts without its limits"
 	RevertsNothing           Defect = "reverts nothing"
 	MeasuresNothing          Defect = "measures nothing"
 
 	// These declare less and pretend to do it all the same.
 	PretendsToPause   Defect = "pretends to pause"
+	PretendsToResume  Defect = "pretends to resume"
+	PretendsToLimit   Defect = "pretends to limit"
 	PretendsToRevert  Defect = "pretends to revert"
 	PretendsToMeasure Defect = "pretends to measure"
 )
@@ -56,7 +62,8 @@ func Defects() []Defect {
 		RecoverEndsPlaces, MissesKilledGuest, LosesFilesInCrash, LeavesCanceledPlaces,
 		ReversesLayers, WritesIntoLayers, HidesChanges, ForgetsDeletions, NeedsLayers, ChangesOwnership,
 		StandsElsewhere, LeaksEnvironment, ForgetsHome, RunsAsSomebodyElse, HasAnotherName, MountsWritable,
-		MixesPlaces, CarriesOneWire, PausesNothing, RevertsNothing, MeasuresNothing,
-		PretendsToPause, PretendsToRevert, PretendsToMeasure,
+		MixesPlaces, CarriesOneWire, PausesNothing, PausesLate, OutlivesInPause,
+		KeepsNoLimits, StartsUnlimited, RevertsNothing, MeasuresNothing,
+		PretendsToPause, PretendsToResume, PretendsToLimit, PretendsToRevert, PretendsToMeasure,
 	}
 }

@@ -22,7 +22,8 @@ func (Driver) Name() string { return "fake" }
 func (d Driver) Capabilities() driver.Capabilities {
 	all := !d.options.Minimal
 	return driver.Capabilities{
-		Pause:     all && !d.has(PretendsToPause),
+		Pause:     all && !d.has(PretendsToPause) && !d.has(PretendsToResume),
+		Limits:    d.limits(),
 		Snapshot:  all && !d.has(PretendsToRevert),
 		Metrics:   all && !d.has(PretendsToMeasure),
 		Isolation: []driver.Tier{{Isolation: sandbox.IsolationFull, Available: true}},
@@ -81,7 +82,7 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	}
 	d.mine.Store(spec.SandboxID, true)
 	words, err := json.Marshal(handle{m.serial})
-	lease.Handle = words
+	lease.Handle, lease.InForce = words, d.kept(spec.Limits)
 	return lease, err
 }
 
@@ -183,6 +184,9 @@ func (d Driver) Destroy(_ context.Context, lease driver.Lease, force bool) error
 			return fault.Wrap("", driver.ErrMachineLost, "cannot destroy the place of %q", lease.SandboxID)
 		}
 		return nil
+	}
+	if p.paused() && d.has(OutlivesInPause) {
+		return fault.New(fault.Timeout, "cannot end a place that stands still")
 	}
 	if !p.running() && !force && d.has(FailsOrderlyDestroy) {
 		return fault.Wrap("", driver.ErrMachineLost, "cannot destroy the place of %q", lease.SandboxID)

@@ -69,6 +69,11 @@ func (p *place) builtin(argv []string, stdin io.Reader, stdout io.Writer) (int, 
 			return line("0")
 		}
 		return line(strconv.Itoa(p.spec.User.UID))
+	case "sh -c ulimit -n":
+		if p.spec.Limits.OpenFiles > 0 && !p.driver.has(StartsUnlimited) {
+			return line(strconv.FormatInt(p.spec.Limits.OpenFiles, 10))
+		}
+		return line("1024")
 	case "id -g":
 		return line(strconv.Itoa(p.spec.User.GID))
 	case "id -un":

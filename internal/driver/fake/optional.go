@@ -10,12 +10,17 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // Pause implements driver.Driver.
-func (d Driver) Pause(_ context.Context, lease driver.Lease, _ string) error {
+func (d Driver) Pause(ctx context.Context, lease driver.Lease, _ string) error {
 	if !d.Capabilities().Pause {
 		return d.refuse(PretendsToPause)
+	}
+	if ctx.Err() != nil && !d.has(PausesLate) {
+		return fault.Wrap("", driver.ErrPauseTimeout, "cannot pause the place of %q", lease.SandboxID)
 	}
 	return d.setPaused(lease, !d.has(PausesNothing))
 }
@@ -23,9 +28,40 @@ func (d Driver) Pause(_ context.Context, lease driver.Lease, _ string) error {
 // Resume implements driver.Driver.
 func (d Driver) Resume(_ context.Context, lease driver.Lease) error {
 	if !d.Capabilities().Pause {
-		return d.refuse(PretendsToPause)
+		return d.refuse(PretendsToResume)
 	}
 	return d.setPaused(lease, false)
+}
+
+// limits are those that the fake pretends to keep: it only remembers them.
+func (d Driver) limits() []string {
+	if d.options.Minimal || d.has(PretendsToLimit) {
+		return nil
+	}
+	return []string{sandbox.LimitMemory, sandbox.LimitOpenFiles}
+}
+
+// Limit implements driver.Driver.
+func (d Driver) Limit(_ context.Context, lease driver.Lease, limits sandbox.Limits) (driver.InForce, error) {
+	if d.limits() == nil {
+		return nil, d.refuse(PretendsToLimit)
+	}
+	d.machine.mu.Lock()
+	defer d.machine.mu.Unlock()
+	if _, err := d.find(lease); err != nil {
+		return nil, err
+	}
+	return d.kept(limits), nil
+}
+
+func (d Driver) kept(limits sandbox.Limits) driver.InForce {
+	kept := driver.InForce{}
+	for _, name := range d.limits() {
+		if limits.Get(name) > 0 && !d.has(KeepsNoLimits) {
+			kept[name] = "memory of the test"
+		}
+	}
+	return kept
 }
 
 // refuse answers what is not declared, unless the defect is to pretend.
@@ -131,5 +167,7 @@ func (d Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Me
 	if err != nil || d.has(MeasuresNothing) {
 		return driver.Metrics{}, err
 	}
-	return driver.Metrics{CPU: -1, Memory: -1, Processes: 1, Uptime: time.Since(p.started)}, nil
+	m := driver.Unmeasured()
+	m.Processes, m.Uptime = 1, time.Since(p.started)
+	return m, nil
 }

@@ -102,6 +102,12 @@ func (p *place) setPaused(paused bool) {
 	p.gate.Broadcast()
 }
 
+func (p *place) paused() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return *p.still
+}
+
 // waitWhilePaused is where a frozen guest stands.
 func (p *place) waitWhilePaused() {
 	p.mu.Lock()

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
@@ -26,6 +27,7 @@ import (
 type handle struct {
 	Guest sandbox.Process `json:"guest"`
 	Shift int             `json:"shift,omitempty"`
+	Group *cgroup.Group   `json:"group,omitempty"` // nil where none may be made
 }
 
 const socketName = "guest.sock"
@@ -53,16 +55,48 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 		return lease, seal(err, "cannot open the guest's socket")
 	}
 	defer listener.Close()
-	pid, err := start(ctx, config, listener, func() { d.connectEarly(ctx, spec) })
+	group, kept, err := limited(spec)
 	if err != nil {
 		return lease, err
 	}
+	config.Limits = rlimits(spec.Limits, group)
+	lease.InForce = withRlimits(kept, config.Limits)
+	lease.Handle, err = begin(ctx, config, listener, group, func() { d.connectEarly(ctx, spec) })
+	if err != nil {
+		return lease, errors.Join(err, group.Remove())
+	}
+	return lease, nil
+}
+
+// limited makes the place's control group with its limits in force, so that
+// its first process begins below them.
+func limited(spec driver.Spec) (*cgroup.Group, driver.InForce, error) {
+	group, err := cgroup.Make(cgroup.Find(), groupName(spec.SandboxID), spec.Limits)
+	if err != nil {
+		return nil, nil, seal(err, "cannot limit the sandbox")
+	}
+	kept, err := group.Set(spec.Limits, spec.StateDir)
+	if err != nil && spec.Degraded {
+		// Most likely the state lies on no block device of its own.
+		kept, err = group.Set(spec.Limits.With(sandbox.LimitDiskIO, sandbox.Limits{}), spec.StateDir)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(seal(err, "cannot limit the sandbox"), group.Remove())
+	}
+	return group, kept, nil
+}
+
+// begin starts the place and describes it.
+func begin(ctx context.Context, config stage.Config, listener *os.File, group *cgroup.Group, connected func()) ([]byte, error) {
+	pid, err := start(ctx, config, listener, group, connected)
+	if err != nil {
+		return nil, err
+	}
 	identity, err := process.Identify(pid)
 	if err != nil {
-		return lease, fault.Wrap("", driver.ErrMachineLost, "cannot find the guest that just started")
+		return nil, fault.Wrap("", driver.ErrMachineLost, "cannot find the guest that just started")
 	}
-	lease.Handle, err = json.Marshal(handle{Guest: identity, Shift: config.Shift})
-	return lease, err
+	return json.Marshal(handle{Guest: identity, Shift: config.Shift, Group: group})
 }
 
 // connectEarly hands out a connection that waits in the guest's socket.
@@ -94,7 +128,7 @@ func stageConfig(spec driver.Spec) stage.Config {
 // start makes the sandbox's first process and returns its host pid once the
 // guest that it becomes serves. connected is called when the guest's socket
 // has somebody who will answer on it.
-func start(ctx context.Context, config stage.Config, listener *os.File, connected func()) (int, error) {
+func start(ctx context.Context, config stage.Config, listener *os.File, group *cgroup.Group, connected func()) (int, error) {
 	data, err := json.Marshal(config)
 	if err != nil {
 		return 0, err
@@ -123,8 +157,11 @@ func start(ctx context.Context, config stage.Config, listener *os.File, connecte
 	}
 	var child *os.Process
 	begin := func() (int, error) {
-		child, err = os.StartProcess("/proc/self/exe", []string{"litterbox-guest", verb}, &os.ProcAttr{
-			Dir: dir, Env: []string{"GOMAXPROCS=1"}, Sys: attr, Files: []*os.File{null, null, null, input, listener, statusWriter},
+		err := group.Start(attr, func() (err error) {
+			child, err = os.StartProcess("/proc/self/exe", []string{"litterbox-guest", verb}, &os.ProcAttr{
+				Dir: dir, Env: []string{"GOMAXPROCS=1"}, Sys: attr, Files: []*os.File{null, null, null, input, listener, statusWriter},
+			})
+			return err
 		})
 		statusWriter.Close() // the child has its own; ours would hide its end
 		if err != nil {
@@ -170,7 +207,7 @@ func ownNamespaces(config stage.Config) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid: true,
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
-			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: config.User.UID, HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: config.User.GID, HostID: os.Getegid(), Size: 1}},
 		AmbientCaps: stage.AmbientCapabilities(),
@@ -183,7 +220,7 @@ func shiftedNamespaces(config stage.Config) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid: true,
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
-			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
 		UidMappings:                []syscall.SysProcIDMap{{ContainerID: config.User.UID, HostID: config.Shift, Size: 1}},
 		GidMappings:                []syscall.SysProcIDMap{{ContainerID: config.User.GID, HostID: config.Shift, Size: 1}},
 		GidMappingsEnableSetgroups: true, // the supplementary groups of root must go

@@ -12,12 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
 // Attach implements driver.Driver.
 func (d Driver) Attach(ctx context.Context, lease driver.Lease) error {
+	// A paused guest would not take the connection, and its queue is finite.
+	if place, err := decode(lease); err == nil && process.Alive(place.Guest) && place.paused(lease.StateDir) {
+		return nil
+	}
 	conn, err := d.Dial(ctx, lease)
 	if err != nil {
 		return err
@@ -58,16 +63,44 @@ const destroyGrace = 15 * time.Second
 
 // Destroy implements driver.Driver. Whoever wants an orderly end has asked the
 // guest over the wire (OpShutdown) before; without force this waits for it.
-// Killing the guest, PID 1 of its pid namespace, makes the kernel kill the rest.
 func (d Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) error {
+	if len(lease.Handle) == 0 {
+		return d.sweep(lease)
+	}
 	place, err := decode(lease)
 	if err != nil {
 		return err
 	}
-	if !process.Alive(place.Guest) {
+	if err := place.end(ctx, lease.StateDir, force); err != nil {
+		return err
+	}
+	return place.clear(lease.StateDir)
+}
+
+// sweep removes what a start has left that never told who its guest is. That
+// guest has ended: it does when nobody waits for it any more.
+func (Driver) sweep(lease driver.Lease) error {
+	if err := cgroup.Sweep(cgroup.Find(), groupName(lease.SandboxID)); err != nil {
+		return seal(err, "cannot clear away a start that was cut off")
+	}
+	return nil
+}
+
+// clear removes what outlives a guest.
+func (h handle) clear(stateDir string) error {
+	if err := errors.Join(h.Group.Remove(), forgetStop(stateDir)); err != nil {
+		return seal(err, "cannot clear away what the sandbox has left")
+	}
+	return nil
+}
+
+// end waits for the guest's end, or kills it: PID 1 of its pid namespace, with
+// which the kernel kills the rest.
+func (h handle) end(ctx context.Context, stateDir string, force bool) error {
+	if !process.Alive(h.Guest) {
 		return nil
 	}
-	pidfd, err := unix.PidfdOpen(place.Guest.PID, 0)
+	pidfd, err := unix.PidfdOpen(h.Guest.PID, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
 	}
@@ -75,17 +108,30 @@ func (d Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) err
 		return fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot end the sandbox")
 	}
 	defer unix.Close(pidfd)
-	if !process.Alive(place.Guest) {
+	if !process.Alive(h.Guest) {
 		return nil // the pid was reused between the two looks
 	}
-	if !force && waitPidfd(ctx, pidfd, destroyGrace) {
-		return nil
+	if !force {
+		// What stands still cannot obey.
+		if err := h.goOn(stateDir); err != nil {
+			return seal(err, "cannot end the sandbox")
+		}
+		if waitPidfd(ctx, pidfd, destroyGrace) {
+			return nil
+		}
 	}
 	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot end the sandbox")
 	}
+	// What is frozen in a group of version 1 dies only when it goes on; by now
+	// everybody dies before anything else.
+	if h.freezes() {
+		if err := h.Group.Thaw(); err != nil {
+			return seal(err, "cannot end the sandbox")
+		}
+	}
 	if !waitPidfd(context.WithoutCancel(ctx), pidfd, destroyGrace) {
-		return fault.New(fault.Timeout, "cannot end the sandbox: process %d does not die", place.Guest.PID)
+		return fault.New(fault.Timeout, "cannot end the sandbox: process %d does not die", h.Guest.PID)
 	}
 	return nil
 }
@@ -110,7 +156,8 @@ func waitPidfd(ctx context.Context, fd int, most time.Duration) bool {
 }
 
 // Recover implements driver.Driver. The namespaces and mounts die with their
-// last process, so what a crash can leave is a socket without a listener.
+// last process, so what a crash can leave is a socket without a listener and
+// an empty control group.
 func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, error) {
 	if len(lease.Handle) == 0 {
 		return d.endUnrecorded(lease)
@@ -131,7 +178,7 @@ func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, erro
 	if err := os.Remove(filepath.Join(lease.StateDir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, seal(err, "cannot remove a stale socket")
 	}
-	return nil, nil
+	return nil, place.clear(lease.StateDir)
 }
 
 func decode(lease driver.Lease) (handle, error) {

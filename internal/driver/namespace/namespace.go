@@ -27,12 +27,6 @@ type Driver struct {
 // Name implements driver.Driver.
 func (Driver) Name() string { return Name }
 
-// Pause is not declared yet.
-func (Driver) Pause(context.Context, driver.Lease, string) error { return driver.ErrUnsupported }
-
-// Resume is not declared yet.
-func (Driver) Resume(context.Context, driver.Lease) error { return driver.ErrUnsupported }
-
 // Snapshot is not declared yet.
 func (Driver) Snapshot(context.Context, driver.Lease, string) (driver.Snapshot, error) {
 	return driver.Snapshot{}, driver.ErrUnsupported
@@ -41,11 +35,6 @@ func (Driver) Snapshot(context.Context, driver.Lease, string) (driver.Snapshot, 
 // Revert is not declared yet.
 func (Driver) Revert(context.Context, driver.Lease, driver.Snapshot) error {
 	return driver.ErrUnsupported
-}
-
-// CollectMetrics is not declared yet.
-func (Driver) CollectMetrics(context.Context, driver.Lease) (driver.Metrics, error) {
-	return driver.Metrics{}, driver.ErrUnsupported
 }
 
 // Finding is one line of what Probe found about this machine.

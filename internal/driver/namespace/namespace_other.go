@@ -31,6 +31,22 @@ func (Driver) Dial(context.Context, driver.Lease) (net.Conn, error) { return nil
 // Recover implements driver.Driver.
 func (Driver) Recover(context.Context, driver.Lease) ([]string, error) { return nil, errLinux }
 
+// Pause implements driver.Driver.
+func (Driver) Pause(context.Context, driver.Lease, string) error { return errLinux }
+
+// Resume implements driver.Driver.
+func (Driver) Resume(context.Context, driver.Lease) error { return errLinux }
+
+// Limit implements driver.Driver.
+func (Driver) Limit(context.Context, driver.Lease, sandbox.Limits) (driver.InForce, error) {
+	return nil, errLinux
+}
+
+// CollectMetrics implements driver.Driver.
+func (Driver) CollectMetrics(context.Context, driver.Lease) (driver.Metrics, error) {
+	return driver.Unmeasured(), errLinux
+}
+
 // Destroy implements driver.Driver.
 func (Driver) Destroy(context.Context, driver.Lease, bool) error { return errLinux }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -44,7 +45,7 @@ func (d Driver) Strays(root string, known func(sandboxID string) bool) ([]driver
 		}
 		strays = append(strays, driver.Stray{
 			SandboxID: id, What: role + ", process " + strconv.Itoa(pid),
-			End: func() error { return end(identity) },
+			End: func() error { return endStray(identity, id) },
 		})
 	}
 	return strays, nil
@@ -89,8 +90,17 @@ func place(pid int, prefix []byte) (role, id string) {
 	return string(argv[1]), id
 }
 
-// end kills exactly that process.
-func end(identity sandbox.Process) error {
+// endStray ends a process, paused or not, and removes its control group.
+func endStray(identity sandbox.Process, id string) error {
+	group := cgroup.Of(identity.PID, groupName(id))
+	if err := errors.Join(group.Thaw(), kill(identity), group.Remove()); err != nil {
+		return seal(err, "cannot end a process that nobody knows any more")
+	}
+	return nil
+}
+
+// kill ends exactly that process.
+func kill(identity sandbox.Process) error {
 	pidfd, err := unix.PidfdOpen(identity.PID, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -26,7 +28,10 @@ func (Driver) Capabilities() driver.Capabilities {
 		full.Missing = append(full.Missing, obstacle.missing)
 		full.Mend = append(full.Mend, obstacle.mend)
 	}
-	return driver.Capabilities{SharedKernel: true, Isolation: []driver.Tier{full}}
+	return driver.Capabilities{
+		Pause: true, Metrics: true, Limits: keeps(cgroup.Find()),
+		SharedKernel: true, Isolation: []driver.Tier{full},
+	}
 }
 
 type obstacle struct {
@@ -136,6 +141,8 @@ func (d Driver) Probe(stateDir string) []Finding {
 		findings = append(findings, filter)
 	}
 
+	findings = append(findings, limits(), freezing())
+
 	state := Finding{Name: "state directory", Needed: true, OK: true, Found: stateDir}
 	if err := unix.Access(stateDir, unix.W_OK|unix.X_OK); err != nil {
 		state.OK, state.Found, state.Mend = false, err.Error(), "export XDG_STATE_HOME=/a/writable/directory"
@@ -156,6 +163,48 @@ func (d Driver) probeCarriage(stateDir string) Finding {
 		found.Mend = "export XDG_STATE_HOME=/a/directory/on/ext4-xfs-or-btrfs"
 	}
 	return found
+}
+
+// limits says who would keep which limit here.
+func limits() Finding {
+	where := cgroup.Find()
+	var by []string
+	for _, name := range sandbox.LimitNames() {
+		switch {
+		case slices.Contains(cgroup.Keeps(where), name):
+			by = append(by, name+": control group")
+		case slices.Contains(keeps(where), name):
+			by = append(by, name+": rlimit")
+		case name == sandbox.LimitTime:
+			by = append(by, name+": guest")
+		case name == sandbox.LimitMemory, name == sandbox.LimitPIDs, name == sandbox.LimitDisk:
+			by = append(by, name+": keeper")
+		default:
+			by = append(by, name+": nobody")
+		}
+	}
+	found := Finding{Name: "limits", OK: len(cgroup.Keeps(where)) > 0, Found: strings.Join(by, ", ")}
+	switch {
+	case found.OK:
+	case fileExists("/run/systemd/system"):
+		found.Mend = "systemd-run --user --scope $SHELL" // below a group that is delegated to the user
+	default:
+		found.Mend = "run litterbox below a control group that is yours; without one nobody keeps cpus and disk-io"
+	}
+	return found
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// freezing says how a sandbox is paused here.
+func freezing() Finding {
+	if cgroup.CanFreeze(cgroup.Find()) {
+		return Finding{Name: "pause", OK: true, Found: "by the freezer of a control group"}
+	}
+	return Finding{Name: "pause", OK: true, Found: "by signals"}
 }
 
 // try starts a child with the namespaces of a sandbox; it does what verb says

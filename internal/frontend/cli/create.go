@@ -54,6 +54,7 @@ func runCreate(ctx context.Context, o *createOptions) error {
 		return err
 	}
 	if o.json {
+		made.Limits = list(made.Limits)
 		if err := o.console.document(made.Info); err != nil {
 			return err
 		}

@@ -149,7 +149,7 @@ func runExec(ctx context.Context, o *execOptions) error {
 		}
 		return statusError(result.Exit.Code)
 	}
-	if result.Exit.TimedOut {
+	if result.Exit.TimedOut && o.timeout > 0 {
 		o.console.note("ended after its timeout of %s", o.timeout)
 	}
 	o.console.notes(result.Notes)

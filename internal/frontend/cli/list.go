@@ -44,13 +44,16 @@ func runList(ctx context.Context, o *listOptions) error {
 		return err
 	}
 	if o.json {
+		for i := range infos {
+			infos[i].Limits = list(infos[i].Limits)
+		}
 		return o.console.document(list(infos))
 	}
 	if len(infos) == 0 {
 		o.console.note("no sandboxes yet; make one with: litterbox create NAME")
 		return nil
 	}
-	head := []string{"NAME", "STATE", "BRANCH", "HEAD", "COMMITS", "ISOLATION", "NETWORK", "CREATED"}
+	head := []string{"NAME", "STATE", "BRANCH", "HEAD", "COMMITS", "ISOLATION", "NETWORK", "LIMITS", "CREATED"}
 	if o.all {
 		head = append(head, "REPOSITORY")
 	}
@@ -58,7 +61,7 @@ func runList(ctx context.Context, o *listOptions) error {
 	for _, info := range infos {
 		row := []string{
 			info.Name, string(info.State), info.Branch, short(info.Head), decimal(info.Iterations),
-			string(info.Isolation), info.Network, ago(o.console.now(), info.CreatedAt),
+			string(info.Isolation), info.Network, limitSummary(info.Limits, info.State), ago(o.console.now(), info.CreatedAt),
 		}
 		if o.all {
 			row = append(row, info.Repository)

@@ -293,10 +293,11 @@ func newPolicy(s *session, deny bool, cmd *cobra.Command) *cobra.Command {
 	cmd.ValidArgsFunction = s.sandboxNames(false, "")
 	cmd.RunE = s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 		o.change = e.ChangePolicy
-		o.request = engine.PolicyRequest{Dir: dir, Name: args[0], Rules: args[1:], Deny: deny, Save: o.request.Save}
+		o.request = engine.PolicyRequest{Dir: dir, Name: args[0], Rules: args[1:], Deny: deny, Save: o.request.Save, Pause: o.request.Pause}
 		return runPolicy(ctx, o)
 	})
 	cmd.Flags().BoolVar(&o.request.Save, "save", false, "also write the rules to .litterbox.toml")
+	cmd.Flags().BoolVar(&o.request.Pause, "pause", false, "pause the sandbox while the rules change")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the rules now in force as one JSON object")
 	return cmd
 }

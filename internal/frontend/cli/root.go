@@ -58,6 +58,7 @@ its results come back as commits that you review and merge.`,
 		groupWork: {
 			newCreate(s), newExec(s), newShell(s), newRun(s), newRead(s), newWrite(s), newCp(s),
 			newMilestone(s), newService(s), newOpen(s), newStop(s), newStart(s),
+			newPause(s), newResume(s), newLimits(s),
 		},
 		groupSee:     {newList(s), newStatus(s), newPorts(s), newLog(s), newDiff(s), newPath(s), newCycles(s), newEvents(s)},
 		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s)},

@@ -63,6 +63,7 @@ func runStatus(ctx context.Context, o *statusOptions) error {
 		}
 		status.Cycles, status.Background, status.Mounts = list(status.Cycles), list(status.Background), list(status.Mounts)
 		status.Services, status.Ports = list(status.Services), list(status.Ports)
+		status.Limits, status.Reached = list(status.Limits), list(status.Reached)
 		statuses = append(statuses, status)
 	}
 	switch {
@@ -110,6 +111,16 @@ func statusRows(c *console, s engine.Status) [][]string {
 	if s.BaseImage != nil {
 		rows = append(rows, []string{"base image", baseImage(s.BaseImage)})
 	}
+	for _, limit := range s.Limits {
+		running := s.State == sandbox.Running || s.State == sandbox.Paused
+		rows = append(rows, []string{"limit", limit.Name + " " + limit.Value + " (" + limit.From + ", kept by " + keptBy(limit, running) + ")"})
+	}
+	if s.Resources != nil {
+		rows = append(rows, []string{"uses", used(s.Resources)})
+	}
+	for _, reached := range s.Reached {
+		rows = append(rows, []string{"reached", reached.Text + " (" + ago(c.now(), reached.At) + ")"})
+	}
 	for _, cycle := range s.Cycles {
 		rows = append(rows, []string{string(cycle.Kind), cycleLine(c, cycle)})
 	}
@@ -140,6 +151,24 @@ func baseImage(i *sandbox.Image) string {
 	return i.Reference + " (" + i.Digest + ")"
 }
 
+// used says what a place uses, as far as it was measured.
+func used(m *engine.Metrics) string {
+	var parts []string
+	add := func(known bool, text string) {
+		if known {
+			parts = append(parts, text)
+		}
+	}
+	add(m.CPU >= 0, took(m.CPU)+" of processor")
+	add(m.Memory >= 0, sandbox.Bytes(m.Memory)+" of memory")
+	add(m.Processes >= 0, plural(m.Processes, "process", "processes"))
+	add(m.Threads >= 0, plural(m.Threads, "thread", "threads"))
+	add(m.Read >= 0, sandbox.Bytes(m.Read)+" read")
+	add(m.Written >= 0, sandbox.Bytes(m.Written)+" written")
+	add(m.Uptime >= 0, "for "+took(m.Uptime))
+	return strings.Join(parts, ", ")
+}
+
 func cycleLine(c *console, cycle sandbox.Cycle) string {
 	state := string(cycle.State)
 	if cycle.State == sandbox.Completed {
@@ -157,6 +186,14 @@ func listening(port engine.Port) string {
 		return " (listens on " + port.Address + ")"
 	}
 	return ""
+}
+
+// plural is a number with the word that fits it.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return decimal(n) + " " + many
 }
 
 func decimal(n int) string { return strconv.Itoa(n) }

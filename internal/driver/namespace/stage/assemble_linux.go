@@ -239,7 +239,7 @@ func (a assembly) dev() error {
 	if err := os.Mkdir(filepath.Join(dev, "pts"), 0o755); err != nil {
 		return err
 	}
-	return a.tmpfs("/dev/shm", "mode=1777", unix.MS_NOSUID|unix.MS_NODEV)
+	return a.tmpfs("/dev/shm", "mode=1777"+a.config.Limits.shared(), unix.MS_NOSUID|unix.MS_NODEV)
 }
 
 func (a assembly) tmpfs(name, options string, flags uintptr) error {
@@ -250,7 +250,7 @@ func (a assembly) tmpfs(name, options string, flags uintptr) error {
 }
 
 func (a assembly) scratch() error {
-	if err := a.tmpfs("/run", "mode=755", unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+	if err := a.tmpfs("/run", "mode=755,size=64m,nr_inodes=16384", unix.MS_NOSUID|unix.MS_NODEV); err != nil {
 		return err
 	}
 	if err := a.writable(filepath.Join(a.config.StateDir, "tmp"), "/tmp"); err != nil {

@@ -58,11 +58,20 @@ type Config struct {
 	Etc       map[string]string `json:"etc"`  // files above the /etc of the host or the image: name → content
 	Env       []string          `json:"env"`
 	Nested    bool              `json:"nested"`
+	Limits    Limits            `json:"limits"`
 	// Shift is the host's id of the inner user when real root runs the
 	// driver, and 0 otherwise.
 	Shift    int    `json:"shift"`
 	GuestKey []byte `json:"guest_key"`
 	HostKey  []byte `json:"host_key"`
+}
+
+// Limits are those that a process sets for itself and its children, and that
+// of file systems in memory. Zero and less mean none.
+type Limits struct {
+	PIDs      int64 `json:"pids,omitempty"`
+	OpenFiles int64 `json:"open_files,omitempty"`
+	Memory    int64 `json:"memory,omitempty"` // of the whole place, in bytes
 }
 
 // owner is the id that files made for the inner user get while assembling:

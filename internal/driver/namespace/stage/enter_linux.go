@@ -19,6 +19,9 @@ import (
 func enter(config Config, data []byte, sockets *guest.DatagramSockets) error {
 	steps := []action{
 		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
+		// Not at clone(2), where the root of the namespace would be the group
+		// of whoever clones into another one (CLONE_INTO_CGROUP).
+		{"hide the control groups above", func() error { return unix.Unshare(unix.CLONE_NEWCGROUP) }},
 		{"set the host name", func() error { return unix.Sethostname([]byte(config.Hostname)) }},
 		{"unlock the root", func() error { return unlock(config) }},
 		// A new proc needs a fully visible proc in the same mount namespace
@@ -66,6 +69,9 @@ func enter(config Config, data []byte, sockets *guest.DatagramSockets) error {
 	}
 	if err := openDiag(); err != nil {
 		return fmt.Errorf("cannot hand on a socket for questions about sockets: %w", err)
+	}
+	if err := config.Limits.set(); err != nil {
+		return err
 	}
 	if err := dropPrivileges(config, self); err != nil {
 		return err

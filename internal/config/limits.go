@@ -1,0 +1,60 @@
+package config
+
+import (
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// limitKeys are the keys of [limits]. A repository may always ask for less.
+func limitKeys() []key {
+	var keys []key
+	for _, l := range []struct{ name, kind, meaning string }{
+		{sandbox.LimitCPUs, "number", `How many processors' worth of time a sandbox gets, for example 1.5.`},
+		{sandbox.LimitMemory, "size", `Memory of all processes together, for example "4GiB", without caches that the kernel can drop. What goes above it is ended. Unless set, half of the machine's memory.`},
+		{sandbox.LimitPIDs, "number", `Processes and threads together, the guest's own (about twenty) included. Above it nothing new can be started, and a storm is ended. Unless set, 4096.`},
+		{sandbox.LimitDisk, "size", `Everything that a sandbox has on disk: changed files, home and temporary files. A file counts 4 KiB at least. When it is exceeded everything inside is ended. Unless set, half of what was free when the sandbox was created.`},
+		{sandbox.LimitDiskIO, "size per second", `Bytes read and bytes written per second, each, for example "50MiB/s".`},
+		{sandbox.LimitOpenFiles, "number", `Open files of each process.`},
+		{sandbox.LimitTime, "duration", `How long one command or shell may run, for example "30m", whatever --timeout says. The time of a pause does not count.`},
+	} {
+		keys = append(keys, key{
+			Key:   Key{Name: "limits." + l.name, Type: l.kind + ` or "none"`, Meaning: l.meaning, Restricts: true},
+			shape: quantity,
+			read: func(c *Config, v value) []problem {
+				set, err := c.Limits.Parse(l.name, v.text)
+				if err != nil {
+					return wrong(v, printable(fault.HintOf(err)), "%s", err.Error())
+				}
+				c.Limits = set
+				return nil
+			},
+			merge: func(base *Config, over Config) {
+				if !over.Limits.Wider(l.name, base.Limits) {
+					base.Limits = base.Limits.With(l.name, over.Limits)
+				}
+			},
+		})
+	}
+	return append(keys, key{
+		Key: Key{
+			Name: "limits.idle-pause", Type: `duration or "none"`,
+			Meaning: `Pause a sandbox when no command runs and nobody is connected for that long, for example "10m". What it left running in the background stands still too; the next command lets everything go on. Unless set, never.`,
+		},
+		shape: text,
+		read: func(c *Config, v value) []problem {
+			if v.text == sandbox.None {
+				c.IdlePause = 0
+				return nil
+			}
+			d, err := time.ParseDuration(v.text)
+			if err != nil || d < time.Second {
+				return wrong(v, `idle-pause = "10m"`, "limits.idle-pause must be a duration of a second or more, not %q", v.text)
+			}
+			c.IdlePause = d
+			return nil
+		},
+		merge: func(base *Config, over Config) { base.IdlePause = over.IdlePause },
+	})
+}

@@ -1,0 +1,129 @@
+package namespace
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+)
+
+// CollectMetrics implements driver.Driver: from the control group, and from
+// /proc for what that does not count.
+func (d Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Metrics, error) {
+	m := driver.Unmeasured()
+	place, err := decode(lease)
+	if err != nil {
+		return m, err
+	}
+	if !process.Alive(place.Guest) {
+		return m, fault.Wrap("", driver.ErrMachineLost, "cannot measure the sandbox")
+	}
+	m.Uptime = sinceBoot() - ticks(place.Guest.StartTime)
+	if place.Group != nil {
+		u := place.Group.Usage()
+		m.CPU, m.Memory, m.Processes, m.Threads = u.CPU, u.Memory, u.Processes, u.Threads
+		m.Read, m.Written, m.OOMKills, m.RefusedPIDs = u.Read, u.Written, u.OOMKills, u.RefusedPIDs
+	}
+	if m.CPU >= 0 && m.Memory >= 0 && m.Processes >= 0 && m.Threads >= 0 {
+		return m, nil
+	}
+	added := add(tasks(place))
+	if m.CPU < 0 {
+		m.CPU = added.cpu
+	}
+	if m.Memory < 0 {
+		m.Scratch = scratch(place.Guest.PID)
+		m.Memory = added.memory + m.Scratch
+	}
+	if m.Processes < 0 {
+		m.Processes = added.processes
+	}
+	if m.Threads < 0 {
+		m.Threads = added.threads
+	}
+	return m, nil
+}
+
+// sum is what processes use together.
+type sum struct {
+	cpu                time.Duration
+	memory             int64
+	processes, threads int
+}
+
+// smallProcess is where the exact share of shared pages is not worth asking.
+const smallProcess = 8 << 20
+
+// exactTime bounds the asking: the kernel walks a process's page tables for it.
+const exactTime = 20 * time.Millisecond
+
+func add(all []task) sum {
+	var s sum
+	deadline := time.Now().Add(exactTime)
+	for _, t := range all {
+		s.cpu += ticks(t.cpu)
+		if t.over() {
+			continue
+		}
+		s.processes++
+		s.threads += t.threads
+		share := t.resident
+		if share > smallProcess && len(all) > 2 && time.Now().Before(deadline) {
+			if exact, ok := proportional(t.pid); ok {
+				share = exact
+			}
+		}
+		s.memory += share
+	}
+	return s
+}
+
+// proportional reads Pss of proc_pid_smaps_rollup(5): pages that several
+// processes share count in parts. A process that may not be looked into has none.
+func proportional(pid int) (int64, bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+	if err != nil {
+		return 0, false
+	}
+	for line := range bytes.Lines(data) {
+		if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(string(rest)), " kB"), 10, 64)
+			return kib << 10, err == nil
+		}
+	}
+	return 0, false
+}
+
+// scratch is what lies in the place's file systems in memory.
+func scratch(guest int) int64 {
+	var bytes int64
+	for _, dir := range []string{"/dev/shm", "/run"} {
+		var fs unix.Statfs_t
+		at := "/proc/" + strconv.Itoa(guest) + "/root" + dir
+		if unix.Statfs(at, &fs) == nil && fs.Type == unix.TMPFS_MAGIC {
+			bytes += int64(fs.Blocks-fs.Bfree) * fs.Bsize
+		}
+	}
+	return bytes
+}
+
+// ticks turns clock ticks into time: USER_HZ is 100 on every architecture
+// litterbox runs on.
+func ticks(n uint64) time.Duration { return time.Duration(n) * 10 * time.Millisecond }
+
+// sinceBoot is now on the clock that proc_pid_stat(5) field 22 counts.
+func sinceBoot() time.Duration {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return 0
+	}
+	return time.Duration(now.Nano())
+}

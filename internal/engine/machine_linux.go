@@ -1,0 +1,31 @@
+package engine
+
+import "golang.org/x/sys/unix"
+
+// machineMemory is the machine's memory in bytes; 0 when it does not tell.
+func machineMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return roundedSize(int64(info.Totalram) * int64(info.Unit))
+}
+
+// freeSpace is what an ordinary user can still write below dir; 0 when the file
+// system does not tell.
+func freeSpace(dir string) int64 {
+	var fs unix.Statfs_t
+	if unix.Statfs(dir, &fs) != nil {
+		return 0
+	}
+	return roundedSize(int64(fs.Bavail) * fs.Bsize)
+}
+
+// roundedSize drops what nobody wants to read, and keeps an even number.
+func roundedSize(n int64) int64 {
+	const unit = 128 << 20
+	if n < unit {
+		return n
+	}
+	return n / unit * unit
+}

@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// PauseRequest names sandboxes to pause or to resume: one, or all of the
+// repository, or all there are. Of many, those that do not run are left alone.
+type PauseRequest struct {
+	Dir      string
+	Name     string
+	AllEnvs  bool
+	AllRepos bool
+}
+
+// PauseResult says what a sandbox is afterwards.
+type PauseResult struct {
+	Name       string        `json:"name"`
+	Repository string        `json:"repository"`
+	State      sandbox.State `json:"state"`
+	Changed    bool          `json:"changed"`
+	Problem    string        `json:"problem,omitempty"`
+}
+
+// Pause freezes everything inside. Connections and terminals stay open, and
+// the pause outlives keeper and client; Resume ends it.
+func (e *Engine) Pause(ctx context.Context, request PauseRequest) ([]PauseResult, error) {
+	return e.each(ctx, request, sandbox.Running, e.pauseOne)
+}
+
+// Resume lets everything inside go on, except what stood still before.
+func (e *Engine) Resume(ctx context.Context, request PauseRequest) ([]PauseResult, error) {
+	return e.each(ctx, request, sandbox.Paused, e.resumeOne)
+}
+
+// each carries do out on every sandbox that the request names.
+func (e *Engine) each(ctx context.Context, request PauseRequest, in sandbox.State, do func(context.Context, *place) (bool, error)) ([]PauseResult, error) {
+	if request.Name != "" {
+		p, err := e.find(ctx, request.Dir, request.Name)
+		if err != nil {
+			return nil, err
+		}
+		defer e.tell(p)
+		changed, err := do(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		state, _ := e.state(ctx, p.record)
+		return []PauseResult{{Name: p.record.Name, Repository: p.record.Repository, State: state, Changed: changed}}, nil
+	}
+	infos, err := e.List(ctx, request.Dir, request.AllRepos)
+	if err != nil {
+		return nil, err
+	}
+	results := []PauseResult{}
+	var all error
+	for _, info := range infos {
+		result := PauseResult{Name: info.Name, Repository: info.Repository, State: info.State}
+		if info.State == in {
+			err := e.onRecord(info.ID, func(p *place) (err error) {
+				result.Changed, err = do(ctx, p)
+				result.State, _ = e.state(ctx, p.record)
+				return err
+			})
+			if err != nil {
+				result.Problem = err.Error()
+				all = errors.Join(all, err)
+			}
+		}
+		results = append(results, result)
+	}
+	return results, all
+}
+
+// onRecord works on the sandbox with that id.
+func (e *Engine) onRecord(id string, do func(*place) error) error {
+	record, err := e.Store.Sandbox(id)
+	if err != nil {
+		return err
+	}
+	p, err := e.open(record)
+	if err != nil {
+		return err
+	}
+	defer e.tell(p)
+	return do(p)
+}
+
+func (e *Engine) pauseOne(ctx context.Context, p *place) (changed bool, err error) {
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "lease")
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	state, _ := e.state(ctx, p.record)
+	if state != sandbox.Running && state != sandbox.Paused {
+		return false, fault.New(fault.Conflict, "cannot pause sandbox %q: it is %s", p.record.Name, state).
+			WithHint("litterbox start %s", p.record.Name)
+	}
+	lease, err := e.Store.Lease(p.record.ID)
+	if err != nil {
+		return false, err
+	}
+	if lease.PausedFor == sandbox.PausedByUser {
+		return false, nil
+	}
+	stream, err := p.dial(ctx)
+	if err == nil {
+		defer stream.Close()
+		err = wire.Ask(ctx, stream, wire.Request{Op: keeper.OpPause, Reason: string(sandbox.PausedByUser)})
+	} else {
+		err = e.pauseAlone(ctx, p, lease)
+	}
+	if fault.KindOf(err) == fault.Timeout {
+		err = fault.Wrap("", driver.ErrPauseTimeout, "cannot pause sandbox %q: %v", p.record.Name, err)
+	}
+	return err == nil, err
+}
+
+// pauseAlone pauses without a keeper. As there, the record comes first.
+func (e *Engine) pauseAlone(ctx context.Context, p *place, lease *sandbox.Lease) error {
+	before := *lease
+	lease.State, lease.PausedFor = sandbox.LeasePaused, sandbox.PausedByUser
+	if err := e.Store.SaveLease(lease); err != nil {
+		return err
+	}
+	if err := p.driver.Pause(ctx, p.driverLease(lease), string(lease.PausedFor)); err != nil {
+		return errors.Join(err, e.Store.SaveLease(&before))
+	}
+	e.emit(p, event(sandbox.EventPaused, 0, "reason", string(lease.PausedFor)))
+	return nil
+}
+
+func (e *Engine) resumeOne(ctx context.Context, p *place) (changed bool, err error) {
+	alone, changed, err := e.resumeOnce(ctx, p)
+	if err != nil || !alone {
+		return changed, err
+	}
+	// Its keeper had died: what is open may need one.
+	stream, err := e.running(ctx, p, false)
+	if err != nil {
+		return true, err
+	}
+	return true, stream.Close()
+}
+
+// resumeOnce resumes, and tells whether there was no keeper to do it.
+func (e *Engine) resumeOnce(ctx context.Context, p *place) (alone, changed bool, err error) {
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "lease")
+	if err != nil {
+		return false, false, err
+	}
+	defer unlock()
+	lease, err := e.Store.Lease(p.record.ID)
+	if err != nil {
+		return false, false, err
+	}
+	if state, _ := e.state(ctx, p.record); state == sandbox.Running {
+		return false, false, nil
+	} else if state != sandbox.Paused {
+		return false, false, fault.New(fault.Conflict, "cannot resume sandbox %q: it is %s", p.record.Name, state).
+			WithHint("litterbox start %s", p.record.Name)
+	}
+	if stream, err := p.dial(ctx); err == nil {
+		defer stream.Close()
+		return false, true, wire.Ask(ctx, stream, wire.Request{Op: keeper.OpResume})
+	}
+	return true, true, e.resumeAlone(ctx, p, lease)
+}
+
+// resumeAlone resumes without a keeper.
+func (e *Engine) resumeAlone(ctx context.Context, p *place, lease *sandbox.Lease) error {
+	if err := p.driver.Resume(ctx, p.driverLease(lease)); err != nil {
+		return err
+	}
+	lease.State, lease.PausedFor = sandbox.LeaseActive, ""
+	e.emit(p, event(sandbox.EventResumed, 0))
+	return e.Store.SaveLease(lease)
+}

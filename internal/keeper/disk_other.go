@@ -1,0 +1,11 @@
+//go:build !linux
+
+package keeper
+
+import "errors"
+
+// No sandbox is on this system's disk.
+
+func spaceOf(string) (space, error) { return space{}, errors.ErrUnsupported }
+
+func usage(string) amount { return amount{} }

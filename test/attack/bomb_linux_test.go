@@ -1,0 +1,202 @@
+package attack_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"time"
+)
+
+// bombAttacks use up what the machine has. Each runs in a sandbox with small
+// limits, so that the machine that tests it survives the one that works; its
+// control is the same bomb where the limit is far away, which has to get
+// through. What counts is what is left: the sandbox ends the bomb, records
+// why, and serves the next command, and the host does not notice.
+func bombAttacks() []attack {
+	return []attack{
+		bomb{
+			name: "take all memory", threat: "a host that swaps and kills its own programs",
+			limit: "memory=200MiB", want: "oom", needs: "python3",
+			// In one process, and far above the limit of the attack only.
+			script: "import sys\nb = []\nfor i in range(60):\n    b.append(bytearray(b'x') * (10 << 20))\nprint('survived')",
+		}.attack(),
+		bomb{
+			name: "take all memory with many processes", threat: "a limit for each process that a thousand small ones pass together",
+			limit: "memory=200MiB", want: "oom", needs: "python3",
+			script: "import os, time\nk = []\nfor i in range(40):\n    p = os.fork()\n    if p == 0:\n        b = bytearray(b'x') * (12 << 20)\n        time.sleep(4)\n        os._exit(0)\n    k.append(p)\n" +
+				"if all(os.waitpid(p, 0)[1] == 0 for p in k): print('survived')",
+		}.attack(),
+		bomb{
+			name: "fill memory with files", threat: "memory that belongs to no process, in /dev/shm",
+			limit: "memory=200MiB", want: "", needs: "python3",
+			script: "f = open('/dev/shm/x', 'wb')\nfor i in range(40):\n    f.write(b'x' * (10 << 20))\n    f.flush()\nprint('survived')",
+		}.attack(),
+		bomb{
+			name: "fork without end", threat: "a process table that is full, and nobody who could log in",
+			limit: "pids=120", want: "pids", needs: "python3",
+			// It never gives up, as the classic one of the shell does not.
+			script: "import os, time\nn = 0\nwhile n < 300:\n    try:\n        if os.fork() == 0:\n            time.sleep(60)\n            os._exit(0)\n        n += 1\n    except OSError:\n        pass\nprint('survived')\nos.system('pkill -P %d' % os.getpid())",
+		}.attack(),
+		bomb{
+			name: "fill the disk", threat: "a disk without room for the host's own programs",
+			limit: "disk=40MiB", want: "disk", needs: "python3",
+			script: slowly("open('file%d' % i, 'wb').write(b'x' * (2 << 20))", 60),
+		}.attack(),
+		bomb{
+			name: "fill the disk with a sparse giant's data in the home", threat: "the same beside the workspace",
+			limit: "disk=40MiB", want: "disk", needs: "python3",
+			script: "import os\nf = open(os.path.expanduser('~/giant'), 'wb')\nf.truncate(1 << 40)\n" + slowly("f.write(os.urandom(2 << 20)); f.flush()", 60),
+		}.attack(),
+		bomb{
+			name: "use up the inodes", threat: "a disk on which no file can be made, with room left",
+			limit: "disk=40MiB", want: "disk", needs: "python3",
+			script: "import os\nos.makedirs('/tmp/many', exist_ok=True)\n" + slowly("[open('/tmp/many/%d-%d' % (i, j), 'w').close() for j in range(500)]", 60),
+		}.attack(),
+		bomb{
+			name: "hide files in a directory without permissions", threat: "a count that looks away",
+			limit: "disk=40MiB", want: "disk", needs: "python3",
+			script: "import os\nos.makedirs('/tmp/hidden/in', exist_ok=True)\nf = open('/tmp/hidden/in/f', 'wb')\nos.chmod('/tmp/hidden/in', 0)\n" +
+				slowly("f.write(b'x' * (2 << 20)); f.flush()", 60),
+		}.attack(),
+		bomb{
+			name: "flood the output", threat: "a log that fills the disk, or a client that holds it all",
+			limit: "memory=300MiB", want: "", needs: "python3",
+			// Left in the background: it goes to a file inside that is bounded.
+			script: "import os, sys\nif os.fork() == 0:\n    os.setsid()\n    x = b'y' * (1 << 20)\n    for i in range(300):\n        os.write(1, x)\n    open('/tmp/flooded', 'w').close()\n    os._exit(0)\nprint('left')",
+			check: func(w *world) {
+				w.Inside(box, "/bin/sh", "-c", "until test -e /tmp/flooded; do sleep 0.1; done")
+				got := w.Inside(box, "/bin/sh", "-c", "cat /run/litterbox/* | wc -c")
+				if n := strings.TrimSpace(got.Stdout); len(n) > 8 || n == "0" {
+					w.Errorf("the log of a flood of 300 MiB holds %s bytes: %s", n, got.Stderr)
+				}
+			},
+		}.attack(),
+		bomb{
+			name: "run for ever", threat: "a command that nobody waits for any more",
+			limit: "time=2s", want: "time", needs: "python3",
+			script: "import signal, time\n[signal.signal(s, signal.SIG_IGN) for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]\nt = time.time()\nwhile time.time() < t + 6: pass\nprint('survived')",
+		}.attack(),
+	}
+}
+
+// slowly repeats a line of Python many times, a little slower than a disk: a
+// bomb that is over before anybody could look has also done its worst.
+func slowly(line string, times int) string {
+	return strings.NewReplacer("LINE", line, "TIMES", itoa(times)).Replace(
+		"import time\nfor i in range(TIMES):\n    LINE\n    time.sleep(0.06)\nprint('survived')")
+}
+
+func itoa(n int) string {
+	text, _ := json.Marshal(n)
+	return string(text)
+}
+
+// bomb is one way to use up something.
+type bomb struct {
+	name, threat string
+	limit        string // for litterbox limits
+	want         string // the limit that the event names; empty where refusing is enough
+	needs        string
+	script       string // Python that prints "survived" when it was not stopped
+	check        func(*world)
+}
+
+func (b bomb) attack() attack {
+	return attack{
+		Name: b.name, Threat: b.threat,
+		Control: func(w *world) {
+			b.require(w)
+			w.sandbox()
+			name, _, _ := strings.Cut(b.limit, "=")
+			wide := map[string]string{"memory": "2GiB", "pids": "2000", "disk": "2GiB", "time": "1h"}[name]
+			w.Must("limits", box, name+"="+wide)
+			got := w.Inside(box, "python3", "-c", b.script)
+			if got.Code != 0 || b.check == nil && !strings.Contains(got.Stdout, "survived") {
+				w.Errorf("the bomb does not go off where nothing stops it: %d\n%s%s", got.Code, got.Stdout, got.Stderr)
+			}
+			if found := w.reached(); len(found) > 0 {
+				w.Errorf("limits were reached: %q", found)
+			}
+		},
+		Run: func(w *world) {
+			b.require(w)
+			w.sandbox()
+			w.Must("limits", box, b.limit)
+			host := w.watchHost()
+			got := w.Inside(box, "python3", "-c", b.script)
+			worst := host()
+			if strings.Contains(got.Stdout, "survived") {
+				w.Errorf("the bomb was not stopped:\n%s", got.Stdout)
+			}
+			if b.check != nil {
+				b.check(w)
+			}
+			found := strings.Join(w.reached(), " ")
+			if b.want != "" && !strings.Contains(found, b.want) {
+				w.Errorf("the events name %q, want %q; it ended with %d: %s", found, b.want, got.Code, got.Stderr)
+			}
+			// A host that does not answer any more has lost, whatever is recorded.
+			if worst > hostPatience {
+				w.Errorf("the host stood still for %s", worst)
+			}
+			if got := w.Inside(box, "echo", "still here"); got.Code != 0 || !strings.Contains(got.Stdout, "still here") {
+				w.Errorf("the sandbox does not serve any more: %d %s", got.Code, got.Stderr)
+			}
+		},
+	}
+}
+
+func (b bomb) require(w *world) {
+	w.Helper()
+	if w.Shell("command -v "+b.needs).Code == 0 {
+		return
+	}
+	if strings.Contains(os.Getenv("LITTERBOX_TEST_REQUIRE"), b.needs) {
+		w.Fatalf("LITTERBOX_TEST_REQUIRE demands %s, and it is not there", b.needs)
+	}
+	w.Skipf("%s is not there", b.needs)
+}
+
+// reached lists the limits that events say were reached.
+func (w *world) reached() []string {
+	w.Helper()
+	var limits []string
+	for line := range strings.Lines(w.Must("events", box, "--json")) {
+		var event struct {
+			Type string
+			Data map[string]string
+		}
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			w.Fatalf("cannot read the event %q: %v", line, err)
+		}
+		if event.Type == "limit.reached" {
+			limits = append(limits, event.Data["limit"])
+		}
+	}
+	return limits
+}
+
+// hostPatience is what a process of the host may have to wait for its turn. A
+// bomb that works takes minutes; a busy machine some seconds.
+const hostPatience = 20 * time.Second
+
+// watchHost starts to look how long a process of the host waits for its turn,
+// and returns what tells the longest wait.
+func (w *world) watchHost() func() time.Duration {
+	stop := make(chan struct{})
+	longest := make(chan time.Duration)
+	go func() {
+		var worst time.Duration
+		for {
+			began := time.Now()
+			select {
+			case <-stop:
+				longest <- worst
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+			worst = max(worst, time.Since(began)-50*time.Millisecond)
+		}
+	}()
+	return func() time.Duration { close(stop); return <-longest }
+}
