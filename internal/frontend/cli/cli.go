@@ -90,6 +90,7 @@ type useCases interface {
 	Reattach(ctx context.Context, dir, old string) ([]engine.Reattached, error)
 	DiskUsage(ctx context.Context, dir string, all bool) (engine.DiskUsage, error)
 	Prune(context.Context, engine.PruneRequest) ([]engine.Pruned, error)
+	Samples(ctx context.Context, dir string, all, disk bool) ([]engine.Sample, error)
 	Limits(context.Context, engine.LimitsRequest) (engine.Limits, error)
 	Pause(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
 	Resume(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)

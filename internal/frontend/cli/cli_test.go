@@ -43,6 +43,7 @@ type fake struct {
 	start     func(dir, name string, allowDegraded bool) ([]string, error)
 	trust     func(dir string) (engine.TrustResult, error)
 	doctor    func() (engine.Report, error)
+	samples   func() ([]engine.Sample, error)
 }
 
 func (f *fake) Create(ctx context.Context, r engine.CreateRequest) (engine.Creation, error) {

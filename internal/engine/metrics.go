@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Sample is what one sandbox uses and has done, at one moment.
+type Sample struct {
+	Info
+	Resources *Metrics        `json:"resources"` // nil when nothing runs
+	Traffic   NetworkCounts   `json:"traffic"`
+	Commands  CommandCounts   `json:"commands"`
+	Services  []ServiceStatus `json:"services"`
+	Heartbeat *time.Time      `json:"heartbeat"`  // of the lease; nil when nothing runs
+	Disk      *int64          `json:"disk_bytes"` // nil when it was not asked for
+}
+
+// NetworkCounts add up what a sandbox tried.
+type NetworkCounts struct {
+	Allowed int64 `json:"allowed"` // attempts
+	Refused int64 `json:"refused"`
+	In      int64 `json:"bytes_in"` // towards the sandbox
+	Out     int64 `json:"bytes_out"`
+}
+
+// CommandCounts add up the runs of a sandbox that are over, and how long they
+// took.
+type CommandCounts struct {
+	Completed int64         `json:"completed"`
+	Failed    int64         `json:"failed"` // could not be carried out
+	Total     time.Duration `json:"duration_ns"`
+	// Within counts the runs that took at most so long as Latencies says at
+	// the same place.
+	Within []int64 `json:"within"`
+}
+
+// Latencies are the bounds of CommandCounts.Within.
+func Latencies() []time.Duration {
+	return []time.Duration{
+		10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
+		time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour,
+	}
+}
+
+// Samples measures the sandboxes of the repository at dir, or of all. With disk
+// it also counts what they take there, which reads their directories.
+func (e *Engine) Samples(ctx context.Context, dir string, all, disk bool) ([]Sample, error) {
+	infos, err := e.List(ctx, dir, all)
+	if err != nil {
+		return nil, err
+	}
+	samples := make([]Sample, 0, len(infos))
+	for _, info := range infos {
+		one, err := e.sample(ctx, info, disk)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // deleted since it was listed
+		}
+		if err != nil {
+			return samples, err
+		}
+		samples = append(samples, one)
+	}
+	return samples, nil
+}
+
+func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, error) {
+	sample := Sample{Info: info, Services: []ServiceStatus{}}
+	record, err := e.Store.Sandbox(info.ID)
+	if err != nil {
+		return sample, err
+	}
+	p := e.orphan(record) // no repository is needed
+	if sample.Commands, err = e.commands(info.ID); err != nil {
+		return sample, err
+	}
+	seen, err := egress.ReadObservations(p.path(keeper.SeenFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return sample, err
+	}
+	sample.Traffic = countNetwork(seen)
+	if disk {
+		bytes := inodes{}.size(filepath.Clean(p.dir))
+		sample.Disk = &bytes
+	}
+	if info.State != sandbox.Running && info.State != sandbox.Paused {
+		return sample, nil
+	}
+	if p.driver == nil {
+		return sample, nil
+	}
+	lease, err := e.Store.Lease(info.ID)
+	if err != nil || lease == nil {
+		return sample, err
+	}
+	sample.Heartbeat = &lease.Heartbeat
+	used, err := p.driver.CollectMetrics(ctx, p.driverLease(lease))
+	switch {
+	case err == nil:
+		sample.Resources = &used
+	case !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrMachineLost):
+		return sample, err
+	}
+	if info.State == sandbox.Running {
+		services, err := e.services(ctx, p, true)
+		if err != nil {
+			return sample, err
+		}
+		sample.Services = append(sample.Services, services...)
+	}
+	return sample, nil
+}
+
+func (e *Engine) commands(id string) (CommandCounts, error) {
+	counts := CommandCounts{Within: make([]int64, len(Latencies()))}
+	cycles, err := e.Store.Cycles(id, 0)
+	if err != nil {
+		return counts, err
+	}
+	for _, cycle := range cycles {
+		switch cycle.State {
+		case sandbox.Completed:
+			counts.Completed++
+		case sandbox.CycleFailed:
+			counts.Failed++
+			continue
+		default:
+			continue
+		}
+		took := cycle.CompletedAt.Sub(cycle.StartedAt)
+		counts.Total += took
+		for i, bound := range Latencies() {
+			if took <= bound {
+				counts.Within[i]++
+			}
+		}
+	}
+	return counts, nil
+}
+
+func countNetwork(seen []egress.Observation) NetworkCounts {
+	var counts NetworkCounts
+	for _, one := range seen {
+		if one.Verdict == egress.Deny {
+			counts.Refused += one.Count
+		} else {
+			counts.Allowed += one.Count
+		}
+		counts.In += one.BytesIn
+		counts.Out += one.BytesOut
+	}
+	return counts
+}
