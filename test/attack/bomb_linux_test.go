@@ -59,7 +59,7 @@ func bombAttacks() []attack {
 				slowly("f.write(b'x' * (2 << 20)); f.flush()", 60),
 		}.attack(),
 		bomb{
-			name: "flood the output", threat: "a log that fills the disk, or a client that holds it all",
+			name: "flood the log of what was left running", threat: "a log that fills the disk or memory",
 			limit: "memory=300MiB", want: "", needs: "python3",
 			// Left in the background: it goes to a file inside that is bounded.
 			script: "import os, sys\nif os.fork() == 0:\n    os.setsid()\n    x = b'y' * (1 << 20)\n    for i in range(300):\n        os.write(1, x)\n    open('/tmp/flooded', 'w').close()\n    os._exit(0)\nprint('left')",

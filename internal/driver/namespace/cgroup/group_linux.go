@@ -145,16 +145,16 @@ func (g *Group) leave() error {
 
 // Processes lists the host's numbers of the group's processes.
 func (g *Group) Processes() []int {
-	for _, p := range g.Parts {
-		var found []int
-		for line := range strings.Lines(read(p.procs())) {
-			if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
-				found = append(found, pid)
-			}
-		}
-		return found
+	if len(g.Parts) == 0 {
+		return nil
 	}
-	return nil
+	var found []int
+	for line := range strings.Lines(read(g.Parts[0].procs())) { // the same in each
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+			found = append(found, pid)
+		}
+	}
+	return found
 }
 
 func (p Part) procs() string {
