@@ -23,6 +23,7 @@ process: fault sandbox
 # Records and settings on disk.
 store: fault sandbox process
 image: fault sandbox
+audit: fault
 config: egress fault image
 payload: fault
 
@@ -51,7 +52,7 @@ driver/drivertest: driver fault sandbox wire
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them.
 keeper: driver egress fault process sandbox store wire
-engine: branch config driver egress egress/preset fault image keeper process sandbox store wire
+engine: audit branch config driver egress egress/preset fault image keeper process sandbox store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.

@@ -73,6 +73,7 @@ type ExecRequest struct {
 	Dir           string // any directory of the repository
 	Name          string
 	Argv          []string
+	Command       string // what the log and the commit show; empty quotes Argv
 	Message       string // first line of the commit; empty derives one from Argv
 	Timeout       time.Duration
 	NoCommit      bool

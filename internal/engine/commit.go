@@ -45,7 +45,7 @@ func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iterat
 	request.OnlyIfChanged = options.onlyIfChanged && (agent == nil || len(agent.Commits) == 0)
 	request.Subject = firstLine(iteration.Message, iteration.Kind+": "+iteration.Command)
 	request.Body = body(iteration)
-	request.Trailers = trailers(p.record.Name, iteration)
+	request.Trailers = e.trailers(ctx, p.record.Name, iteration)
 	result, err := p.repo.Import(ctx, request)
 	if err != nil {
 		return false, notes, fault.Wrap("", err, "cannot commit what sandbox %q holds", p.record.Name)
@@ -147,7 +147,7 @@ func body(iteration *sandbox.Iteration) string {
 }
 
 // trailers are machine-readable lines at the end of a commit message.
-func trailers(name string, iteration *sandbox.Iteration) []branch.Trailer {
+func (e *Engine) trailers(ctx context.Context, name string, iteration *sandbox.Iteration) []branch.Trailer {
 	all := []branch.Trailer{
 		{Key: "Litterbox-Sandbox", Value: name},
 		{Key: "Litterbox-Iteration", Value: itoa(iteration.Number)},
@@ -157,6 +157,9 @@ func trailers(name string, iteration *sandbox.Iteration) []branch.Trailer {
 		all = append(all, branch.Trailer{Key: "Litterbox-Exit-Code", Value: itoa(iteration.ExitCode)})
 	case "recovered":
 		all = append(all, branch.Trailer{Key: "Litterbox-Recovered", Value: "true"})
+	}
+	if hash := e.auditHash(ctx); hash != "" {
+		all = append(all, branch.Trailer{Key: auditTrailer, Value: hash})
 	}
 	return all
 }

@@ -13,6 +13,7 @@ package cli
 import (
 	"context"
 	"io"
+	"iter"
 	"os"
 	"os/signal"
 	"syscall"
@@ -85,6 +86,8 @@ type useCases interface {
 	Reattach(ctx context.Context, dir, old string) ([]engine.Reattached, error)
 	DiskUsage(ctx context.Context, dir string, all bool) (engine.DiskUsage, error)
 	Prune(context.Context, engine.PruneRequest) ([]engine.Pruned, error)
+	Audit(context.Context, engine.AuditQuery) (iter.Seq2[engine.AuditEntry, error], error)
+	VerifyAudit(context.Context) (engine.Verification, error)
 }
 
 // session is one invocation of the program: what its commands share.
