@@ -34,8 +34,9 @@ branch/ignore: branch/wildmatch fault
 branch/attribute: branch/wildmatch fault
 branch: branch/attribute branch/ignore branch/wildmatch fault sandbox process
 
-# Inside the sandbox. The guest is small and decides nothing.
-guest: fault wire
+# Inside the sandbox. The guest is small and decides nothing; which files a
+# tool lists, it reads as git does.
+guest: branch/ignore branch/wildmatch fault wire
 
 # What may leave a sandbox: decisions, and who carries them out on the host.
 egress: fault
@@ -57,11 +58,12 @@ engine: audit branch config driver egress egress/preset fault image keeper proce
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.
 frontend/cli: engine fault sandbox wire
+frontend/mcp: engine fault sandbox
 
 # The composition roots: the only ones that name concrete drivers. child is
 # the small program; it must stay free of engine, git and frontends.
 app/child: driver driver/namespace driver/namespace/stage fault keeper sandbox
-app: app/child driver driver/namespace engine fault frontend/cli payload process sandbox store
+app: app/child driver driver/namespace engine fault frontend/cli frontend/mcp payload process sandbox store
 
 # Programs.
 cmd/litterbox: app app/child
@@ -82,6 +84,7 @@ test/network: test/program
 test/network/world: test/program
 test/network/clients: test/network/world test/program
 test/network/attacks: test/network/world test/program
+test/mcp: test/program
 test/script:
 test/bench:
 `

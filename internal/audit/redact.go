@@ -18,11 +18,12 @@ const redacted = "[redacted]"
 // Text prepares an argument for the log: secrets redacted, and a long one as
 // its beginning, length and hash.
 func Text(value string, secrets ...string) string {
-	clean := Redact(value, secrets...)
-	if len(clean) <= hashBeyond {
-		return clean
+	if len(value) <= hashBeyond {
+		return Redact(value, secrets...)
 	}
-	return strings.ToValidUTF8(clean[:hashBeyond/8], "") + "… " + Digest(value)
+	// A secret that the first cut goes through ends behind the second.
+	clean := Redact(value[:hashBeyond], secrets...)
+	return strings.ToValidUTF8(clean[:min(len(clean), hashBeyond/8)], "") + "… " + Digest(value)
 }
 
 // Digest stands for content that does not belong into a log.

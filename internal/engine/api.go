@@ -24,6 +24,7 @@ type Info struct {
 	CreatedAt  time.Time         `json:"created_at"`
 	ID         string            `json:"id"`
 	Iterations int               `json:"iterations"`
+	Agent      *sandbox.Agent    `json:"agent"` // that holds it; null when none does
 	Problem    string            `json:"problem,omitempty"`
 }
 
@@ -82,6 +83,7 @@ type ExecRequest struct {
 	Kind          string   // "exec" or "shell"
 	Streams       Streams
 	AllowDegraded bool
+	Keep          int64 // output longer than that many bytes is kept in a file inside; 0: never
 }
 
 // ExecResult is what came of it. A command that failed is no error.
@@ -99,6 +101,11 @@ type WriteRequest struct {
 	Message string
 	Content io.Reader
 	Mode    os.FileMode // 0 keeps the mode of an existing file, or 0644
+	// Guarded is for agents' tools: nothing in a .git; with Visible no hidden
+	// file either, and with Expect (SHA-256, hexadecimal) only that content.
+	Guarded bool
+	Visible bool
+	Expect  string
 }
 
 // CopyRequest copies between host and sandbox; exactly one of From and To is inside.

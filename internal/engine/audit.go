@@ -195,9 +195,6 @@ func environmentSecrets() []string {
 	return values
 }
 
-// digest stands for content in the log.
-func digest(content string) string { return audit.Digest(content) }
-
 // Digest stands for the content of a file in the arguments of an [Action].
 func Digest(content string) string { return audit.Digest(content) }
 

@@ -54,7 +54,7 @@ func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iterat
 	if !result.Written {
 		return false, notes, nil
 	}
-	iteration.Commit, iteration.Changed, iteration.Notes = result.Commit, result.Changed, notes
+	iteration.Commit, iteration.Changed, iteration.Paths, iteration.Notes = result.Commit, result.Changed, result.Paths, notes
 	iteration.Message = request.Subject
 	if err := e.Store.AppendIteration(p.record.ID, iteration); err != nil {
 		return true, notes, err

@@ -86,7 +86,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	defer stream.Close()
 	command := wire.Exec{
 		Dir: []byte(request.WorkDir), Env: append(clientEnv(os.Environ(), p.record.Image != nil), request.Env...),
-		Terminal: request.Streams.Terminal, Timeout: request.Timeout, Iteration: cycle.ID,
+		Terminal: request.Streams.Terminal, Timeout: request.Timeout, Iteration: cycle.ID, Keep: request.Keep,
 	}
 	for _, argument := range request.Argv {
 		command.Argv = append(command.Argv, []byte(argument))

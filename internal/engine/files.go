@@ -46,7 +46,13 @@ func (e *Engine) Write(ctx context.Context, request WriteRequest) (made *sandbox
 	}
 	defer func() { err = call.end(commitOf(made), nil, err) }()
 	return e.change(ctx, p, "write", "write "+request.Path, request.Message, func(stream wire.Stream) error {
-		_, err := wire.Write(ctx, stream, []byte(request.Path), uint32(request.Mode.Perm()), request.Content)
+		if !request.Guarded {
+			_, err := wire.Write(ctx, stream, []byte(request.Path), uint32(request.Mode.Perm()), request.Content)
+			return err
+		}
+		_, err := wire.PutFile(ctx, stream, wire.PutRequest{
+			Path: []byte(request.Path), Mode: uint32(request.Mode.Perm()), Visible: request.Visible, Expect: request.Expect, Content: request.Content,
+		})
 		return err
 	})
 }

@@ -22,7 +22,7 @@ func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State)
 	return Info{
 		Name: record.Name, Branch: record.Branch, Base: record.Base, Head: head, State: state, Driver: record.Driver,
 		Isolation: record.Isolation, Network: network, Repository: record.Repository, CreatedAt: record.CreatedAt,
-		ID: record.ID, Iterations: record.Iterations, Problem: record.Problem,
+		ID: record.ID, Iterations: record.Iterations, Agent: e.agentOf(record), Problem: record.Problem,
 	}
 }
 

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -87,6 +88,14 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.head()
 	case wire.OpExport:
 		return g.export(x)
+	case wire.OpView:
+		return g.view(x)
+	case wire.OpPut:
+		return g.put(x)
+	case wire.OpFind:
+		return g.find(x)
+	case wire.OpSearch:
+		return g.search(x)
 	case wire.OpShutdown:
 		return g.shutdown(x.request.Grace)
 	}
@@ -122,6 +131,9 @@ func (g *guest) shutdown(grace time.Duration) (wire.Empty, error) {
 func (g *guest) path(requested []byte) (string, error) {
 	if len(requested) == 0 {
 		return "", fault.New(fault.Invalid, "cannot use an empty path")
+	}
+	if bytes.IndexByte(requested, 0) >= 0 {
+		return "", fault.New(fault.Invalid, "cannot use a path with a NUL byte") // cleaning could take it away
 	}
 	path := string(requested)
 	if !filepath.IsAbs(path) {

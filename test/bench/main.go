@@ -186,6 +186,9 @@ func (b *bench) repository(count int) error {
 		return err
 	}
 	row("exec with commit, "+size, here, "bwrap", bwrap)
+	if err := b.mcp(repo, size, here); err != nil {
+		return err
+	}
 	if err := b.tenFiles(repo, size, litterbox); err != nil {
 		return err
 	}

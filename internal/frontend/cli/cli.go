@@ -32,6 +32,8 @@ type Program struct {
 	// Build makes the engine. It is called at most once, and not at all by
 	// commands that need none, such as version and help.
 	Build func(engine.Progress) (*engine.Engine, error)
+	// Serve serves agents; see the command mcp.
+	Serve func(context.Context, ServeRequest) error
 }
 
 // Main runs the command line args (without the program's name) on the standard
@@ -51,7 +53,7 @@ func Main(ctx context.Context, p Program, args []string) int {
 		e.Note = func(note string) { c.note("%s", note) }
 		return e, nil
 	}
-	return run(ctx, c, p.Version, build, args)
+	return (&session{console: c, version: p.Version, build: build, serve: p.Serve}).run(ctx, args)
 }
 
 // useCases is what the commands need of the engine; tests put a fake here.
@@ -97,10 +99,15 @@ type session struct {
 	dir     directory // -C
 	build   func() (useCases, error)
 	built   useCases
+	serve   func(context.Context, ServeRequest) error
 }
 
 func run(ctx context.Context, c *console, version string, build func() (useCases, error), args []string) int {
-	s := &session{console: c, version: version, build: build}
+	return (&session{console: c, version: version, build: build}).run(ctx, args)
+}
+
+func (s *session) run(ctx context.Context, args []string) int {
+	c := s.console
 	root := newRoot(s)
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args to cobra
 	root.SetIn(c.stdin)

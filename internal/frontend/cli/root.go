@@ -11,6 +11,7 @@ const (
 	groupWork    = "work"
 	groupSee     = "see"
 	groupNetwork = "network"
+	groupAgents  = "agents"
 	groupBring   = "bring"
 	groupSystem  = "system"
 )
@@ -51,6 +52,7 @@ its results come back as commits that you review and merge.`,
 		&cobra.Group{ID: groupWork, Title: "Work in a sandbox"},
 		&cobra.Group{ID: groupSee, Title: "See what happened"},
 		&cobra.Group{ID: groupNetwork, Title: "What it may reach"},
+		&cobra.Group{ID: groupAgents, Title: "Let agents in"},
 		&cobra.Group{ID: groupBring, Title: "Bring it home, or not"},
 		&cobra.Group{ID: groupSystem, Title: "This machine"},
 	)
@@ -61,6 +63,7 @@ its results come back as commits that you review and merge.`,
 		},
 		groupSee:     {newList(s), newStatus(s), newLog(s), newDiff(s), newAudit(s), newPath(s), newCycles(s), newEvents(s)},
 		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s)},
+		groupAgents:  {newMCP(s)},
 		groupBring:   {newApply(s), newMerge(s), newDelete(s)},
 		groupSystem:  {newTrust(s), newDoctor(s), newReattach(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},
 	} {
