@@ -64,7 +64,12 @@ func command(h *program.Host, args ...string) *exec.Cmd {
 // connect starts a server of its own for one client, over stdio.
 func connect(t *testing.T, h *program.Host, revision string, args ...string) *client {
 	t.Helper()
-	cmd := command(h, append([]string{"mcp"}, args...)...)
+	return attach(t, h, command(h, append([]string{"mcp"}, args...)...), revision)
+}
+
+// attach starts a server and connects a client to it.
+func attach(t *testing.T, h *program.Host, cmd *exec.Cmd, revision string) *client {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

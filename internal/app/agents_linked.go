@@ -1,3 +1,5 @@
+//go:build !embedguest
+
 package app
 
 import (
@@ -8,7 +10,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/mcp"
 )
 
-// serveAgents puts engine and MCP server together.
+// serveAgents puts engine and MCP server together. The protocol's library makes
+// every start slower, so a release leaves it out of the program that is typed and
+// carries this one for it.
 func serveAgents(version string) func(context.Context, cli.ServeRequest) error {
 	return func(ctx context.Context, r cli.ServeRequest) error {
 		built, err := build(func(string, int, int) {})
