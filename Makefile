@@ -6,9 +6,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test check bench payload clean
+.PHONY: build demo test check bench payload full clean
 
-build: payload ## the program, with keeper and guest carried inside
+build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
 
 # One small Linux program for each kind of guest, compressed.
@@ -18,6 +18,12 @@ payload:
 		gzip -9nc bin/litterbox-guest-linux-$$arch > $(PAYLOAD)/litterbox-guest-linux-$$arch.gz && \
 		$(GO) tool buildid bin/litterbox-guest-linux-$$arch | sed 's|.*/||' > $(PAYLOAD)/litterbox-guest-linux-$$arch.id || exit 1; \
 	done
+
+# The same program with what is heavy and rare linked in, for this system.
+full:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/litterbox-full ./cmd/litterbox
+	gzip -9nc bin/litterbox-full > $(PAYLOAD)/litterbox-full.gz
+	$(GO) tool buildid bin/litterbox-full | sed 's|.*/||' > $(PAYLOAD)/litterbox-full.id
 
 demo: build ## two sandboxes side by side on a throwaway repository
 	./bin/litterbox demo

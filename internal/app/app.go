@@ -22,7 +22,7 @@ func Main(args []string, version string) int {
 	if isBackground(args) {
 		return background(args)
 	}
-	program := cli.Program{Version: version, Build: build}
+	program := cli.Program{Version: version, Build: build, Serve: serveAgents(version)}
 	return cli.Main(context.Background(), program, args[1:])
 }
 

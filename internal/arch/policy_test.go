@@ -26,6 +26,7 @@ process: fault sandbox
 store: fault sandbox process
 image: fault sandbox
 packagecache:
+audit: fault
 config: egress fault image packagecache sandbox service
 payload: fault
 
@@ -36,8 +37,9 @@ branch/ignore: branch/wildmatch fault
 branch/attribute: branch/wildmatch fault
 branch: branch/attribute branch/ignore branch/wildmatch fault sandbox process
 
-# Inside the sandbox. The guest is small and decides nothing.
-guest: fault service service/journal wire
+# Inside the sandbox. The guest is small and decides nothing; which files a
+# tool lists, it reads as git does.
+guest: branch/ignore branch/wildmatch fault service service/journal wire
 
 # What may leave a sandbox: decisions, and who carries them out on the host.
 egress: fault
@@ -59,16 +61,17 @@ driver/drivertest: driver fault sandbox wire
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper: branch driver egress egress/intercept fault forward process sandbox service store wire
-engine: branch config driver egress egress/preset fault forward image keeper packagecache process sandbox service service/journal store wire
+engine: audit branch config driver egress egress/preset fault forward image keeper packagecache process sandbox service service/journal store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.
 frontend/cli: engine fault sandbox wire
+frontend/mcp: engine fault sandbox
 
 # The composition roots: the only ones that name concrete drivers. child is
 # the small program; it must stay free of engine, git and frontends.
 app/child: driver driver/namespace driver/namespace/stage fault keeper sandbox
-app: app/child driver driver/namespace engine fault frontend/cli payload process sandbox store
+app: app/child driver driver/namespace engine fault frontend/cli frontend/mcp payload process sandbox store
 
 # Programs.
 cmd/litterbox: app app/child
@@ -92,6 +95,7 @@ test/service: test/program
 test/network/world: test/program
 test/network/clients: test/network/world test/program
 test/network/attacks: test/network/world test/program
+test/mcp: test/program
 test/script:
 test/bench: test/network/world
 `

@@ -56,6 +56,7 @@ type ImportResult struct {
 	Changed int      // paths that differ from the iteration before
 	Notes   []string // what stayed out, and why
 	Packing Packing  // whether it is time to call Consolidate
+	Paths   []string // the first of them, sorted
 }
 
 // Import commits what a sandbox changed on top of its branch, while it may be
@@ -272,6 +273,7 @@ func (i *importer) commits(ctx context.Context) error {
 			i.result.Changed--
 		}
 	}
+	i.result.Paths = firstPaths(edits, i.agent)
 	i.result.Tree, i.result.Written = after[0].oid, true
 	if i.result.Commit, err = i.fi.end(); err != nil {
 		return err
@@ -281,6 +283,20 @@ func (i *importer) commits(ctx context.Context) error {
 		return i.unwritten(ctx)
 	}
 	return nil
+}
+
+// maxPaths is how many changed paths a result names.
+const maxPaths = 100
+
+func firstPaths(edits []edit, agent map[string]treeDiff) []string {
+	paths := slices.Collect(maps.Keys(agent))
+	for _, e := range edits {
+		if _, both := agent[e.path]; !both {
+			paths = append(paths, e.path)
+		}
+	}
+	slices.Sort(paths)
+	return paths[:min(len(paths), maxPaths)]
 }
 
 // unchanged tells, before any question to git, that nothing can have changed.

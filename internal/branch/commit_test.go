@@ -29,7 +29,8 @@ func TestEveryIterationIsACommit(t *testing.T) {
 	}
 	b.inside("echo x > new; rm README; chmod +x src/main.c")
 	second := b.importNow()
-	want := branch.ImportResult{Commit: b.show("rev-parse", "fix"), Tree: b.show("rev-parse", "fix^{tree}"), Written: true, Changed: 3}
+	want := branch.ImportResult{Commit: b.show("rev-parse", "fix"), Tree: b.show("rev-parse", "fix^{tree}"), Written: true, Changed: 3,
+		Paths: []string{"README", "new", "src/main.c"}}
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Fatal(diff)
 	}

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +60,19 @@ type Observation struct {
 	First    time.Time `json:"first"`
 	Last     time.Time `json:"last"`
 	Count    int64     `json:"count"`
+}
+
+// Destination is where it was going: host and port, the host alone for a
+// look-up of its name.
+func (o *Observation) Destination() string {
+	host := o.Host
+	if host == "" && o.Addr.IsValid() {
+		host = o.Addr.String()
+	}
+	if o.Port == 0 {
+		return host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(o.Port)))
 }
 
 // row is what makes two observations the same.

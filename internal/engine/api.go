@@ -28,6 +28,7 @@ type Info struct {
 	CreatedAt  time.Time         `json:"created_at"`
 	ID         string            `json:"id"`
 	Iterations int               `json:"iterations"`
+	Agent      *sandbox.Agent    `json:"agent"` // that holds it; null when none does
 	Problem    string            `json:"problem,omitempty"`
 }
 
@@ -89,6 +90,7 @@ type ExecRequest struct {
 	Dir           string // any directory of the repository
 	Name          string
 	Argv          []string
+	Command       string // what the log and the commit show; empty quotes Argv
 	Message       string // first line of the commit; empty derives one from Argv
 	Timeout       time.Duration
 	NoCommit      bool
@@ -97,6 +99,7 @@ type ExecRequest struct {
 	Kind          string   // "exec" or "shell"
 	Streams       Streams
 	AllowDegraded bool
+	Keep          int64 // output longer than that many bytes is kept in a file inside; 0: never
 	// Ask is called, one question at a time, when something inside tries to
 	// reach what no rule allows, which then waits; its context ends with the
 	// command. Nil refuses at once.
@@ -118,6 +121,11 @@ type WriteRequest struct {
 	Message string
 	Content io.Reader
 	Mode    os.FileMode // 0 keeps the mode of an existing file, or 0644
+	// Guarded is for agents' tools: nothing in a .git; with Visible no hidden
+	// file either, and with Expect (SHA-256, hexadecimal) only that content.
+	Guarded bool
+	Visible bool
+	Expect  string
 }
 
 // CopyRequest copies between host and sandbox; exactly one of From and To is inside.

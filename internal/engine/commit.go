@@ -74,7 +74,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	request.OnlyIfChanged = options.onlyIfChanged && (agent == nil || len(agent.Commits) == 0)
 	request.Subject = firstLine(iteration.Message, iteration.Kind+": "+iteration.Command)
 	request.Body = body(iteration)
-	request.Trailers = trailers(p.record.Name, iteration)
+	request.Trailers = e.trailers(ctx, p.record.Name, iteration)
 	result, err := p.repo.Import(ctx, request)
 	if err != nil {
 		return false, none, notes, fault.Wrap("", err, "cannot commit what sandbox %q holds", p.record.Name)
@@ -83,7 +83,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	if !result.Written {
 		return false, none, notes, nil
 	}
-	iteration.Commit, iteration.Changed, iteration.Notes = result.Commit, result.Changed, notes
+	iteration.Commit, iteration.Changed, iteration.Paths, iteration.Notes = result.Commit, result.Changed, result.Paths, notes
 	iteration.Message = request.Subject
 	if err := e.Store.AppendIteration(p.record.ID, iteration); err != nil {
 		return true, none, notes, err
@@ -170,7 +170,7 @@ func body(iteration *sandbox.Iteration) string {
 }
 
 // trailers are machine-readable lines at the end of a commit message.
-func trailers(name string, iteration *sandbox.Iteration) []branch.Trailer {
+func (e *Engine) trailers(ctx context.Context, name string, iteration *sandbox.Iteration) []branch.Trailer {
 	all := []branch.Trailer{
 		{Key: "Litterbox-Sandbox", Value: name},
 		{Key: "Litterbox-Iteration", Value: itoa(iteration.Number)},
@@ -180,6 +180,9 @@ func trailers(name string, iteration *sandbox.Iteration) []branch.Trailer {
 		all = append(all, branch.Trailer{Key: "Litterbox-Exit-Code", Value: itoa(iteration.ExitCode)})
 	case "recovered":
 		all = append(all, branch.Trailer{Key: "Litterbox-Recovered", Value: "true"})
+	}
+	if hash := e.auditHash(ctx); hash != "" {
+		all = append(all, branch.Trailer{Key: auditTrailer, Value: hash})
 	}
 	return all
 }

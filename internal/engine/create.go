@@ -27,7 +27,7 @@ type Creation struct {
 // Create makes a sandbox: a branch at the base, an overlay on the shared
 // checkout of its tree, and a running place. Nothing that exists is replaced;
 // on an error or when ctx ends nothing is left behind.
-func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, error) {
+func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creation, err error) {
 	name, err := sandbox.Slug(request.Name)
 	if err != nil {
 		return Creation{}, err
@@ -72,6 +72,11 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, e
 		return Creation{}, err
 	}
 	notes := append(found.notes, e.carry(ctx, d, record)...)
+	ctx, call, err := e.record(ctx, "create", request.Dir, request.Name, map[string]any{"base": request.Base, "dirty": request.Dirty})
+	if err != nil {
+		return Creation{}, err
+	}
+	defer func() { err = call.end("", nil, err) }()
 	if err := e.claim(ctx, record); err != nil {
 		return Creation{}, err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -18,7 +19,7 @@ import (
 // Exec runs one command in a sandbox and commits what it changed. A command
 // that fails, times out or is interrupted commits too; its exit code is in the
 // result. Several may run at once; their commits are serialized.
-func (e *Engine) Exec(ctx context.Context, request ExecRequest) (ExecResult, error) {
+func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResult, err error) {
 	if len(request.Argv) == 0 {
 		return ExecResult{}, fault.New(fault.Invalid, "cannot run nothing: no command was given").
 			WithHint("litterbox exec %s -- make test", request.Name)
@@ -32,10 +33,38 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (ExecResult, err
 	if err != nil {
 		return ExecResult{}, err
 	}
+	ctx, call, err := e.record(ctx, cmp.Or(request.Kind, "exec"), request.Dir, request.Name, map[string]any{
+		"command": request.command(), "message": request.Message, "env": names(request.Env), "workdir": request.WorkDir,
+	})
+	if err != nil {
+		return ExecResult{}, err
+	}
+	defer func() { err = call.end(commitOf(result.Iteration), &result.Exit.Code, err) }()
 	if err := e.recover(ctx, p); err != nil {
 		return ExecResult{}, err
 	}
 	return e.execute(ctx, p, request)
+}
+
+// command is what runs, as the log shows it.
+func (r *ExecRequest) command() string { return cmp.Or(r.Command, quoteCommand(r.Argv)) }
+
+// names are the names of variables: their values may be secrets.
+func names(env []string) []string {
+	var all []string
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		all = append(all, name)
+	}
+	return all
+}
+
+// commitOf is the commit of an iteration, if there was one.
+func commitOf(iteration *sandbox.Iteration) string {
+	if iteration == nil {
+		return ""
+	}
+	return iteration.Commit
 }
 
 // execute is one cycle with one iteration.
@@ -43,7 +72,7 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 	if request.Kind == "" {
 		request.Kind = "exec"
 	}
-	cycle, stream, err := e.beginCycle(ctx, p, request.Kind, quoteCommand(request.Argv), request.Message, request.AllowDegraded)
+	cycle, stream, err := e.beginCycle(ctx, p, request.Kind, request.command(), request.Message, request.AllowDegraded)
 	result := ExecResult{}
 	if err == nil {
 		result, err = e.perform(ctx, p, request, cycle, stream)
@@ -63,7 +92,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	}
 	command := wire.Exec{
 		Dir: []byte(request.WorkDir), Env: slices.Concat(clientEnv(os.Environ(), p.record.Image != nil), trust, request.Env),
-		Terminal: request.Streams.Terminal, Timeout: request.Timeout, Iteration: cycle.ID,
+		Terminal: request.Streams.Terminal, Timeout: request.Timeout, Iteration: cycle.ID, Keep: request.Keep,
 	}
 	for _, argument := range request.Argv {
 		command.Argv = append(command.Argv, []byte(argument))

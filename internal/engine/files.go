@@ -35,24 +35,42 @@ func (e *Engine) Read(ctx context.Context, dir, name, file string, w io.Writer) 
 }
 
 // Write replaces one file of the sandbox and commits.
-func (e *Engine) Write(ctx context.Context, request WriteRequest) (*sandbox.Iteration, []string, error) {
+func (e *Engine) Write(ctx context.Context, request WriteRequest) (made *sandbox.Iteration, notes []string, err error) {
 	p, err := e.find(ctx, request.Dir, request.Name)
 	if err != nil {
 		return nil, nil, err
 	}
+	ctx, call, err := e.record(ctx, "write", request.Dir, request.Name, map[string]any{"path": request.Path, "message": request.Message})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = call.end(commitOf(made), nil, err) }()
 	return e.change(ctx, p, "write", "write "+request.Path, request.Message, func(stream wire.Stream) error {
-		_, err := wire.Write(ctx, stream, []byte(request.Path), uint32(request.Mode.Perm()), request.Content)
+		if !request.Guarded {
+			_, err := wire.Write(ctx, stream, []byte(request.Path), uint32(request.Mode.Perm()), request.Content)
+			return err
+		}
+		_, err := wire.PutFile(ctx, stream, wire.PutRequest{
+			Path: []byte(request.Path), Mode: uint32(request.Mode.Perm()), Visible: request.Visible, Expect: request.Expect, Content: request.Content,
+		})
 		return err
 	})
 }
 
 // Copy copies a file or a directory between host and sandbox; what enters the
 // sandbox is committed.
-func (e *Engine) Copy(ctx context.Context, request CopyRequest) (*sandbox.Iteration, []string, error) {
+func (e *Engine) Copy(ctx context.Context, request CopyRequest) (made *sandbox.Iteration, notes []string, err error) {
 	p, err := e.find(ctx, request.Dir, request.Name)
 	if err != nil {
 		return nil, nil, err
 	}
+	ctx, call, err := e.record(ctx, "cp", request.Dir, request.Name, map[string]any{
+		"inside": request.Inside, "outside": request.Outside, "to_host": request.ToHost, "message": request.Message,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = call.end(commitOf(made), nil, err) }()
 	if request.ToHost {
 		stream, err := e.running(ctx, p, false)
 		if err != nil {

@@ -163,6 +163,24 @@ func (e *Engine) repositoryLeftovers(ctx context.Context, gitDir string, known m
 // Fix clears away what Doctor found left behind, and says for each what became
 // of it.
 func (e *Engine) Fix(ctx context.Context, found []Leftover) []Leftover {
+	var going []string
+	for _, one := range found {
+		going = append(going, one.What+": "+one.Where)
+	}
+	ctx, call, err := e.record(ctx, "doctor --fix", "", "", map[string]any{"going": going})
+	defer func() {
+		if endErr := call.end("", nil, nil); endErr != nil && len(found) > 0 {
+			found[0].Problem = endErr.Error()
+		}
+	}()
+	for i := range found {
+		if err != nil {
+			found[i].Problem = err.Error() // what cannot be logged is not done
+		}
+	}
+	if err != nil {
+		return found
+	}
 	for i := range found {
 		if err := found[i].fix(ctx); err != nil {
 			found[i].Problem = err.Error()

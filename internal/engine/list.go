@@ -24,7 +24,7 @@ func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State)
 	info := Info{
 		Name: record.Name, Branch: record.Branch, Base: record.Base, Head: head, State: state, Driver: record.Driver,
 		Isolation: record.Isolation, Network: network, Repository: record.Repository, CreatedAt: record.CreatedAt,
-		ID: record.ID, Iterations: record.Iterations, Problem: record.Problem, Limits: []sandbox.Limit{},
+		ID: record.ID, Iterations: record.Iterations, Agent: e.agentOf(record), Problem: record.Problem, Limits: []sandbox.Limit{},
 	}
 	// Limits that cannot be read keep it from starting, and its keeper says so.
 	if rules, err := keeper.ReadRules(e.Store.SandboxDir(record.ID)); err == nil {
@@ -213,12 +213,17 @@ func (e *Engine) Log(ctx context.Context, dir, name string) ([]sandbox.Iteration
 }
 
 // Stop ends a sandbox's processes; its files, branch and home stay.
-func (e *Engine) Stop(ctx context.Context, dir, name string) error {
+func (e *Engine) Stop(ctx context.Context, dir, name string) (err error) {
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
 		return err
 	}
 	defer e.tell(p)
+	ctx, call, err := e.record(ctx, "stop", dir, name, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = call.end("", nil, err) }()
 	// While it runs the agent's own history can be asked for; afterwards not.
 	if err := e.settle(ctx, p); err != nil {
 		return err
@@ -230,11 +235,16 @@ func (e *Engine) Stop(ctx context.Context, dir, name string) error {
 }
 
 // Start starts a stopped sandbox; it is no error when it runs already.
-func (e *Engine) Start(ctx context.Context, dir, name string, allowDegraded bool) ([]string, error) {
+func (e *Engine) Start(ctx context.Context, dir, name string, allowDegraded bool) (notes []string, err error) {
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
 		return nil, err
 	}
+	ctx, call, err := e.record(ctx, "start", dir, name, map[string]any{"allow_degraded": allowDegraded})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = call.end("", nil, err) }()
 	stream, err := e.running(ctx, p, allowDegraded)
 	if err != nil {
 		return nil, err

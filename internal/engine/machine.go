@@ -62,7 +62,7 @@ type TrustResult struct {
 
 // Trust lets the repository's configuration, as it is now, grant what needs
 // the human's word. A changed file is no longer trusted.
-func (e *Engine) Trust(ctx context.Context, dir string) (TrustResult, error) {
+func (e *Engine) Trust(ctx context.Context, dir string) (result TrustResult, err error) {
 	repo, err := branch.Open(ctx, dir)
 	if err != nil {
 		return TrustResult{}, err
@@ -78,6 +78,11 @@ func (e *Engine) Trust(ctx context.Context, dir string) (TrustResult, error) {
 	if err != nil {
 		return TrustResult{}, err
 	}
+	_, call, err := e.record(ctx, "trust", dir, "", map[string]any{"hash": repoConfig.Hash})
+	if err != nil {
+		return TrustResult{}, err
+	}
+	defer func() { err = call.end("", nil, err) }()
 	_, withheld := config.Merge(config.Config{}, repoConfig, false)
 	grants := wanted(user.Limits, repoConfig.Limits)
 	for _, key := range withheld {

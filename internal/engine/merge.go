@@ -62,7 +62,7 @@ var passesThrough = []string{"--abort", "--continue", "--quit"}
 
 // Merge brings the sandbox's branch onto HEAD of the user's checkout by git
 // merge. With Delete the sandbox goes afterwards, when its tip really landed.
-func (e *Engine) Merge(ctx context.Context, request MergeRequest) (MergeResult, error) {
+func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeResult, err error) {
 	p, err := e.find(ctx, request.Dir, request.Name)
 	if err != nil {
 		return MergeResult{}, err
@@ -71,6 +71,15 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (MergeResult, 
 	if err != nil {
 		return MergeResult{}, err
 	}
+	verb := "apply"
+	if request.Delete {
+		verb = "merge"
+	}
+	ctx, call, err := e.record(ctx, verb, request.Dir, request.Name, map[string]any{"args": request.Args, "yes": request.Yes})
+	if err != nil {
+		return MergeResult{}, err
+	}
+	defer func() { err = call.end("", &result.ExitCode, err) }()
 	streams := branch.MergeOptions{Streams: branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr}}
 	if slices.ContainsFunc(request.Args, func(arg string) bool { return slices.Contains(passesThrough, arg) }) {
 		exit, err := branch.RunMerge(ctx, repo.Top, request.Args, p.record.Branch, streams)
@@ -232,7 +241,12 @@ func (e *Engine) deleteLanded(ctx context.Context, p *place, result *MergeResult
 
 // Delete ends a sandbox and moves its branch to the trash, from where it can
 // be had back. Work that HEAD does not hold needs a word or Force.
-func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (DeleteResult, error) {
+func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result DeleteResult, err error) {
+	ctx, call, err := e.record(ctx, "delete", request.Dir, request.Name, map[string]any{"force": request.Force})
+	if err != nil {
+		return DeleteResult{}, err
+	}
+	defer func() { err = call.end("", nil, err) }()
 	p, err := e.findToDelete(ctx, request)
 	if err != nil {
 		if orphan := e.findOrphan(request.Name); orphan != nil && fault.KindOf(err) == fault.NotFound {

@@ -12,7 +12,7 @@ import (
 
 // Milestone squashes everything since the last milestone into one commit with
 // message; the squashed history stays reachable under refs/litterbox/history/.
-func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (*sandbox.Iteration, error) {
+func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (made *sandbox.Iteration, err error) {
 	if strings.TrimSpace(message) == "" {
 		return nil, fault.New(fault.Invalid, "cannot make a milestone without a message").
 			WithHint("litterbox milestone %s -m \"Add the login page\"", name)
@@ -22,6 +22,11 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (*san
 		return nil, err
 	}
 	defer e.tell(p)
+	ctx, call, err := e.record(ctx, "milestone", dir, name, map[string]any{"message": message})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = call.end(commitOf(made), nil, err) }()
 	if err := e.settle(ctx, p); err != nil {
 		return nil, err
 	}
@@ -40,7 +45,7 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (*san
 	iteration.Message = subject
 	result, err := p.repo.Milestone(ctx, branch.MilestoneRequest{
 		ID: p.record.ID, Branch: p.record.Branch, Onto: p.record.Milestone, Subject: subject, Body: strings.TrimSpace(rest),
-		Trailers: trailers(p.record.Name, iteration), State: p.deltaFile(),
+		Trailers: e.trailers(ctx, p.record.Name, iteration), State: p.deltaFile(),
 		Author: branch.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 	})
 	if err != nil {

@@ -194,7 +194,7 @@ func (e *Engine) FollowNetwork(ctx context.Context, dir, name string, report fun
 
 // ChangePolicy makes a new revision with more rules, in force at once for new
 // and for living connections, without restarting anything.
-func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (Network, error) {
+func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view Network, err error) {
 	rules, err := parseRules(request.Rules)
 	if err != nil {
 		return Network{}, err
@@ -203,6 +203,15 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (Netwo
 	if err != nil {
 		return Network{}, err
 	}
+	verb := "allow"
+	if request.Deny {
+		verb = "deny"
+	}
+	ctx, call, err := e.record(ctx, verb, request.Dir, request.Name, map[string]any{"rules": request.Rules, "save": request.Save})
+	if err != nil {
+		return Network{}, err
+	}
+	defer func() { err = call.end("", nil, err) }()
 	unlock, err := e.Store.Lock(ctx, p.record.ID, "policy")
 	if err != nil {
 		return Network{}, err

@@ -51,8 +51,8 @@ const cacheRest = 10 * time.Minute
 // sandboxes that [retention] does not keep. Nothing that runs goes, and without
 // Force no work that is not merged. It returns what went, or would go, and what
 // stays though the policy names it.
-func (e *Engine) Prune(ctx context.Context, request PruneRequest) ([]Pruned, error) {
-	plan, err := e.planPrune(ctx, request)
+func (e *Engine) Prune(ctx context.Context, request PruneRequest) (plan []Pruned, err error) {
+	plan, err = e.planPrune(ctx, request)
 	if err != nil || request.DryRun {
 		return plan, err
 	}
@@ -68,6 +68,17 @@ func (e *Engine) Prune(ctx context.Context, request PruneRequest) ([]Pruned, err
 			return nil, fault.New(fault.Canceled, "nothing was cleared away")
 		}
 	}
+	var going []string
+	for _, one := range plan {
+		if one.Kept == "" {
+			going = append(going, one.Kind+" "+one.Name)
+		}
+	}
+	ctx, call, err := e.record(ctx, "prune", request.Dir, "", map[string]any{"all": request.All, "force": request.Force, "going": going})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = call.end("", nil, err) }()
 	var problems []error
 	for i := range plan {
 		one := &plan[i]

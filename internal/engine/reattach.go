@@ -25,7 +25,7 @@ type Reattached struct {
 // cloned anew to the repository at dir. old is where it was; empty means every
 // sandbox without a repository whose base this one has. A branch that is gone
 // is made again, and what the sandbox holds is committed on it.
-func (e *Engine) Reattach(ctx context.Context, dir, old string) ([]Reattached, error) {
+func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reattached, err error) {
 	repo, err := branch.Open(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -35,11 +35,16 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) ([]Reattached, e
 			return nil, err
 		}
 	}
+	ctx, call, err := e.record(ctx, "reattach", dir, "", map[string]any{"from": old})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = call.end("", nil, err) }()
 	records, problems := e.Store.Sandboxes()
 	if len(problems) > 0 {
 		return nil, problems[0]
 	}
-	results := []Reattached{}
+	results = []Reattached{}
 	for _, record := range records {
 		wanted, err := e.lost(ctx, repo, record, old)
 		if err != nil {

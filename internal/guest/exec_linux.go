@@ -145,6 +145,7 @@ func (g *guest) launch(c command) (*child, error) {
 // run moves the streams until the command ends, and says how it did.
 func (e *execution) run(x *exchange, r *wire.Exec) (wire.Exit, error) {
 	out := newOutput(x.out, e.stdio.sources)
+	out.whole = keepWhole(r.Keep, r.Iteration)
 	out.start()
 	in := newInput(x.out, e.stdio)
 	go in.pump()
@@ -179,8 +180,10 @@ func (e *execution) run(x *exchange, r *wire.Exec) (wire.Exit, error) {
 	e.endGroups()
 	out.drain(broken)
 	file := out.settle(r.Iteration)
+	kept, keptBytes := out.whole.finish()
 
 	exit := exitOf(e.child)
+	exit.Kept, exit.KeptBytes = kept, keptBytes
 	if timedOut {
 		exit.Code, exit.TimedOut = codeTimeout, true
 	}

@@ -36,6 +36,7 @@ type output struct {
 	settled bool       // the answer goes out: nothing more to the client
 	log     *os.File   // may be nil even then: drop
 	room    int64      // bytes that log may still take
+	whole   *whole     // nil: nobody asked to keep it
 }
 
 func newOutput(w *wire.Writer, sources []*source) *output {
@@ -98,6 +99,7 @@ func (o *output) pump(s *source) {
 func (o *output) pass(kind wire.Kind, p []byte) {
 	if !o.settled {
 		_ = o.w.Frame(kind, p)
+		o.whole.write(p)
 		return
 	}
 	if o.log == nil || o.room <= 0 {

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -119,6 +120,14 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.connect(x)
 	case wire.OpKill:
 		return g.kill(x.request.Limit)
+	case wire.OpView:
+		return g.view(x)
+	case wire.OpPut:
+		return g.put(x)
+	case wire.OpFind:
+		return g.find(x)
+	case wire.OpSearch:
+		return g.search(x)
 	case wire.OpShutdown:
 		return g.shutdown(x.request.Grace)
 	}
@@ -158,6 +167,9 @@ func (g *guest) shutdown(grace time.Duration) (wire.Empty, error) {
 func (g *guest) path(requested []byte) (string, error) {
 	if len(requested) == 0 {
 		return "", fault.New(fault.Invalid, "cannot use an empty path")
+	}
+	if bytes.IndexByte(requested, 0) >= 0 {
+		return "", fault.New(fault.Invalid, "cannot use a path with a NUL byte") // cleaning could take it away
 	}
 	path := string(requested)
 	if !filepath.IsAbs(path) {

@@ -19,6 +19,11 @@ var (
 	arm64 []byte
 	//go:embed litterbox-guest-linux-arm64.id
 	arm64ID string
+
+	//go:embed litterbox-full.gz
+	full []byte
+	//go:embed litterbox-full.id
+	fullID string
 )
 
 func embedded(arch string) (packed []byte, id string) {
@@ -30,3 +35,5 @@ func embedded(arch string) (packed []byte, id string) {
 	}
 	return nil, ""
 }
+
+func embeddedFull() (packed []byte, id string) { return full, strings.TrimSpace(fullID) }

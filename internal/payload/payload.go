@@ -2,6 +2,10 @@
 // large one, compressed, for every kind of Linux guest. Built by `make`, it is
 // embedded; built by `go install`, it is not, and the large program serves as
 // the small one.
+//
+// The same holds for the full program: what is heavy and rarely used would make
+// every start of the program that is typed slower, so it carries one that has
+// it all (see package app).
 package payload
 
 import (
@@ -21,19 +25,31 @@ import (
 // unpacked once below dir. The caller closes it.
 func Open(dir string) (*os.File, error) {
 	packed, id := embedded(runtime.GOARCH)
-	if packed == nil {
-		return self()
+	if packed != nil {
+		return open(dir, "litterbox-guest-"+id, packed)
 	}
-	path := filepath.Join(dir, "bin", "litterbox-guest-"+id)
+	if path := os.Getenv(GuestVariable); path != "" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fault.Wrap(fault.Unavailable, err, "cannot open the guest program")
+		}
+		return executable(file)
+	}
+	return self()
+}
+
+// open unpacks a program unless that was done before.
+func open(dir, name string, packed []byte) (*os.File, error) {
+	path := filepath.Join(dir, "bin", name)
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if err := unpack(path, packed); err != nil {
-			return nil, fault.Wrap(fault.Unavailable, err, "cannot unpack the guest program")
+			return nil, fault.Wrap(fault.Unavailable, err, "cannot unpack the program %s", name)
 		}
 		file, err = os.Open(path)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "cannot open the guest program")
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot open the program %s", name)
 	}
 	return executable(file)
 }

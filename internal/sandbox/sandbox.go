@@ -111,6 +111,19 @@ const (
 	PausedForPolicy PauseReason = "policy" // a policy revision is just being deployed
 )
 
+// Agent is the record that an agent's session works in a sandbox. It counts
+// while Holder lives and until ExpiresAt.
+type Agent struct {
+	Version       int       `json:"version"`
+	Session       string    `json:"session"`
+	Client        string    `json:"client"`
+	ClientVersion string    `json:"client_version"`
+	Holder        Process   `json:"holder"` // the server of the session
+	AcquiredAt    time.Time `json:"acquired_at"`
+	Heartbeat     time.Time `json:"heartbeat"`
+	ExpiresAt     time.Time `json:"expires_at"`
+}
+
 // CycleState is the state of a cycle.
 type CycleState string
 
@@ -170,4 +183,5 @@ type Iteration struct {
 	Duration  time.Duration `json:"duration_ns"`
 	Changed   int           `json:"changed"` // paths that differ from the iteration before
 	Notes     []string      `json:"notes,omitempty"`
+	Paths     []string      `json:"-"` // the first of those that differ; only in the answer
 }

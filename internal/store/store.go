@@ -10,11 +10,13 @@
 //	repos/<key>/cache/           trees and packs, shared by its sandboxes
 //	sandboxes/<id>/sandbox.json  lease.json
 //	sandboxes/<id>/cycles/<n>.jsonl  cycles.jsonl   those that run; those that are over
+//	sandboxes/<id>/agent.json    which agent holds it; missing when none does
 //	sandboxes/<id>/iterations.jsonl
 //	sandboxes/<id>/upper work home caches tmp …   the place's own files
 //	events.jsonl events-<n>.jsonl  what happened, in all of them
 //	images/layers/<digest>       unpacked layers of images, shared by all sandboxes
 //	images/names/<hash>.json     what a name of an image stood for
+//	audit/                       the audit log, see package audit
 //	trust.json                   which configurations the human trusted
 //
 // Start reading at [Store].

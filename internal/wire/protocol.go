@@ -64,6 +64,10 @@ const (
 	OpLogs      Op = "logs"      // Logs → LogEnd; LogLines as KindStdout frames before it
 	OpForward   Op = "forward"   // Port → Empty, and from then on bare bytes of a connection to that port inside
 	OpKill      Op = "kill"      // Limit → ProcessList: KILL to the largest process, or with Limit 0 to all; who it was
+	OpView      Op = "view"      // Path, Line or Offset, Limit → View; KindStdout frames before it; no hidden file
+	OpPut       Op = "put"       // Path, Mode, Expect, Visible; KindStdin frames, KindStdinEnd → FileInfo; nothing in a .git
+	OpFind      Op = "find"      // Path, Glob, Limit → Found; before it lines of JSON of Entry as KindStdout frames
+	OpSearch    Op = "search"    // Path, Glob, Pattern, Fold, Limit → Found; likewise, of Match
 	OpShutdown  Op = "shutdown"  // Grace → Empty; TERM to all, KILL after Grace, then the guest ends
 )
 
@@ -73,12 +77,18 @@ type Request struct {
 	Version int           `json:"version"`
 	Op      Op            `json:"op"`
 	Exec    *Exec         `json:"exec,omitempty"`
-	Path    []byte        `json:"path,omitempty"`   // absolute, or relative to the workspace
-	Paths   [][]byte      `json:"paths,omitempty"`  // relative to the workspace
-	Mode    uint32        `json:"mode,omitempty"`   // permission bits for a new file; 0 means 0644
-	Offset  int64         `json:"offset,omitempty"` // bytes
-	Limit   int64         `json:"limit,omitempty"`  // bytes, of OpKill processes; 0 means all
-	Have    string        `json:"have,omitempty"`   // commit the host already has
+	Path    []byte        `json:"path,omitempty"`    // absolute, or relative to the workspace
+	Paths   [][]byte      `json:"paths,omitempty"`   // relative to the workspace
+	Mode    uint32        `json:"mode,omitempty"`    // permission bits for a new file; 0 means 0644
+	Offset  int64         `json:"offset,omitempty"`  // bytes
+	Line    int64         `json:"line,omitempty"`    // first line wanted, counted from 1
+	Visible bool          `json:"visible,omitempty"` // refuse hidden files
+	Expect  string        `json:"expect,omitempty"`  // SHA-256 of the content that is replaced, hexadecimal; empty: any
+	Glob    []byte        `json:"glob,omitempty"`
+	Pattern []byte        `json:"pattern,omitempty"` // regular expression (RE2)
+	Fold    bool          `json:"fold,omitempty"`    // upper and lower case are the same
+	Limit   int64         `json:"limit,omitempty"`   // bytes, of OpKill processes; 0 means all
+	Have    string        `json:"have,omitempty"`    // commit the host already has
 	Want    string        `json:"want,omitempty"`
 	Grace   time.Duration `json:"grace_ns,omitempty"`
 
@@ -98,6 +108,7 @@ type Exec struct {
 	Timeout   time.Duration `json:"timeout_ns,omitempty"` // 0: none
 	Grace     time.Duration `json:"grace_ns,omitempty"`   // TERM to KILL; 0 means 2 s
 	Iteration int           `json:"iteration,omitempty"`  // names the file that late output goes to
+	Keep      int64         `json:"keep,omitempty"`       // output longer than that many bytes is kept in a file as well; 0: never
 }
 
 // Terminal is the size of a pseudo-terminal, in characters.
@@ -120,6 +131,8 @@ type Exit struct {
 	Duration   time.Duration `json:"duration_ns"`
 	Background []Process     `json:"background,omitempty"` // what it left running
 	Output     string        `json:"output,omitempty"`     // file inside that takes their further output
+	Kept       string        `json:"kept,omitempty"`       // file inside that has the whole output
+	KeptBytes  int64         `json:"kept_bytes,omitempty"` // how much of the output that file has
 }
 
 // Process is a process inside.
@@ -140,6 +153,36 @@ type FileInfo struct {
 	Path []byte `json:"path"` // absolute, inside
 	Size int64  `json:"size"`
 	Mode uint32 `json:"mode"`
+
+	Created bool `json:"created,omitempty"` // OpPut: there was none before
+}
+
+// View is the result of OpView.
+type View struct {
+	FileInfo
+	Offset int64 `json:"offset"` // of the first byte that was sent
+}
+
+// Entry is a file that OpFind found.
+type Entry struct {
+	Path []byte `json:"path"` // relative to the directory that was asked for
+	Type string `json:"type"` // "file", "dir", "link" or "other"
+	Size int64  `json:"size,omitempty"`
+}
+
+// Match is a line that OpSearch found.
+type Match struct {
+	Path []byte `json:"path"` // relative to the directory that was asked for; its name for a file
+	Line int64  `json:"line"`
+	Text string `json:"text"` // cut around the match
+}
+
+// Found is the result of OpFind and OpSearch.
+type Found struct {
+	Path    []byte `json:"path"`              // where it looked: absolute, inside
+	Files   int    `json:"files"`             // that were looked at
+	Stopped string `json:"stopped,omitempty"` // why it did not look at all: "limit", "time" or "size"
+	Skipped int    `json:"skipped,omitempty"` // files too large to search, and what cannot be read
 }
 
 // Head is the result of OpHead.

@@ -91,11 +91,12 @@ func Run(ctx context.Context, s Stream, command Exec, streams Streams) (Exit, er
 
 // finish checks what the guest says of the end and adds what happened here.
 func finish(exit Exit, unwritten error) (Exit, error) {
-	if exit.Code < 0 || exit.Code > 255 || exit.Duration < 0 {
+	if exit.Code < 0 || exit.Code > 255 || exit.Duration < 0 || exit.KeptBytes < 0 {
 		return Exit{}, fault.New(fault.Unavailable, "cannot use the exit code that the sandbox names: %d", exit.Code)
 	}
 	exit.Signal = printable(exit.Signal)
 	exit.Output = printable(exit.Output)
+	exit.Kept = printable(exit.Kept)
 	exit.Background = cleanProcesses(exit.Background)
 	switch {
 	case unwritten == nil:

@@ -269,7 +269,7 @@ func (b *bench) commands(repo, size string, litterbox func(...string) error) err
 		row(what+", "+size, timings[n], "bwrap", bwrap)
 		b.compare(what, size, timings[n])
 	}
-	return nil
+	return b.mcp(repo, size)
 }
 
 // tenFiles changes ten files and commits: inside with exec, and beside it in

@@ -13,6 +13,7 @@ package cli
 import (
 	"context"
 	"io"
+	"iter"
 	"os"
 	"os/signal"
 	"syscall"
@@ -31,6 +32,8 @@ type Program struct {
 	// Build makes the engine. It is called at most once, and not at all by
 	// commands that need none, such as version and help.
 	Build func(engine.Progress) (*engine.Engine, error)
+	// Serve serves agents; see the command mcp.
+	Serve func(context.Context, ServeRequest) error
 }
 
 // Main runs the command line args (without the program's name) on the standard
@@ -50,7 +53,7 @@ func Main(ctx context.Context, p Program, args []string) int {
 		e.Note = func(note string) { c.note("%s", note) }
 		return e, nil
 	}
-	return run(ctx, c, p.Version, build, args)
+	return (&session{console: c, version: p.Version, build: build, serve: p.Serve}).run(ctx, args)
 }
 
 // useCases is what the commands need of the engine; tests put a fake here.
@@ -94,6 +97,8 @@ type useCases interface {
 	Limits(context.Context, engine.LimitsRequest) (engine.Limits, error)
 	Pause(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
 	Resume(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
+	Audit(context.Context, engine.AuditQuery) (iter.Seq2[engine.AuditEntry, error], error)
+	VerifyAudit(context.Context) (engine.Verification, error)
 }
 
 // session is one invocation of the program: what its commands share.
@@ -103,10 +108,15 @@ type session struct {
 	dir     directory // -C
 	build   func() (useCases, error)
 	built   useCases
+	serve   func(context.Context, ServeRequest) error
 }
 
 func run(ctx context.Context, c *console, version string, build func() (useCases, error), args []string) int {
-	s := &session{console: c, version: version, build: build}
+	return (&session{console: c, version: version, build: build}).run(ctx, args)
+}
+
+func (s *session) run(ctx context.Context, args []string) int {
+	c := s.console
 	root := newRoot(s)
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args to cobra
 	root.SetIn(c.stdin)

@@ -11,6 +11,7 @@ const (
 	groupWork    = "work"
 	groupSee     = "see"
 	groupNetwork = "network"
+	groupAgents  = "agents"
 	groupBring   = "bring"
 	groupSystem  = "system"
 )
@@ -51,6 +52,7 @@ its results come back as commits that you review and merge.`,
 		&cobra.Group{ID: groupWork, Title: "Work in a sandbox"},
 		&cobra.Group{ID: groupSee, Title: "See what happened"},
 		&cobra.Group{ID: groupNetwork, Title: "What it may reach"},
+		&cobra.Group{ID: groupAgents, Title: "Let agents in"},
 		&cobra.Group{ID: groupBring, Title: "Bring it home, or not"},
 		&cobra.Group{ID: groupSystem, Title: "This machine"},
 	)
@@ -60,8 +62,9 @@ its results come back as commits that you review and merge.`,
 			newMilestone(s), newService(s), newOpen(s), newStop(s), newStart(s),
 			newPause(s), newResume(s), newLimits(s),
 		},
-		groupSee:     {newList(s), newStatus(s), newPorts(s), newLog(s), newDiff(s), newPath(s), newCycles(s), newEvents(s), newTop(s), newMetrics(s)},
+		groupSee:     {newList(s), newStatus(s), newPorts(s), newLog(s), newDiff(s), newAudit(s), newPath(s), newCycles(s), newEvents(s), newTop(s), newMetrics(s)},
 		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s)},
+		groupAgents:  {newMCP(s)},
 		groupBring:   {newApply(s), newMerge(s), newDelete(s)},
 		groupSystem:  {newTrust(s), newDoctor(s), newReattach(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},
 	} {

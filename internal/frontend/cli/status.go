@@ -103,6 +103,7 @@ func statusRows(c *console, s engine.Status) [][]string {
 		[]string{"isolation", string(s.Isolation)},
 		[]string{"network", s.Network},
 		[]string{"driver", s.Driver},
+		[]string{"agent", agentLine(c, s.Agent)},
 		[]string{"repository", s.Repository},
 		[]string{"trusted", yesNo(s.Trusted)},
 		[]string{"created", ago(c.now(), s.CreatedAt)},
@@ -167,6 +168,14 @@ func used(m *engine.Metrics) string {
 	add(m.Written >= 0, sandbox.Bytes(m.Written)+" written")
 	add(m.Uptime >= 0, "for "+took(m.Uptime))
 	return strings.Join(parts, ", ")
+}
+
+// agentLine says who works in a sandbox.
+func agentLine(c *console, agent *sandbox.Agent) string {
+	if agent == nil {
+		return "-"
+	}
+	return strings.TrimSpace(agent.Client+" "+agent.ClientVersion) + " (process " + strconv.Itoa(agent.Holder.PID) + ", " + ago(c.now(), agent.AcquiredAt) + ")"
 }
 
 func cycleLine(c *console, cycle sandbox.Cycle) string {

@@ -1,0 +1,40 @@
+//go:build embedguest
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
+	"github.com/litterbox-sandbox/litterbox/internal/payload"
+	"github.com/litterbox-sandbox/litterbox/internal/store"
+)
+
+// serveAgents becomes the full program, which reads the same command line.
+func serveAgents(string) func(context.Context, cli.ServeRequest) error {
+	return func(context.Context, cli.ServeRequest) error {
+		root, err := store.DefaultRoot()
+		if err != nil {
+			return err
+		}
+		records, err := store.Open(root)
+		if err != nil {
+			return err
+		}
+		guest, err := payload.Unpacked(records.Root)
+		if err != nil {
+			return err
+		}
+		program, err := payload.OpenFull(records.Root)
+		if err != nil {
+			return err
+		}
+		// Closed by the exec itself, after the kernel has opened it once more.
+		err = syscall.Exec(payload.ExecPath(program), os.Args, append(os.Environ(), payload.GuestVariable+"="+guest))
+		return fault.Wrap(fault.Unavailable, fmt.Errorf("%s: %w", program.Name(), err), "cannot start the full program")
+	}
+}

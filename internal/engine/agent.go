@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// A hold is renewed every HoldBeat by whoever has it and expires after three
+// misses: a server that was stopped or hangs must not keep a sandbox for ever.
+const (
+	HoldBeat   = 30 * time.Second
+	holdExpiry = 3 * HoldBeat
+)
+
+// Hold is one agent's claim to a sandbox. One agent works in a sandbox at a
+// time; what a human does by commands needs no hold.
+type Hold struct {
+	ID      string // of the sandbox
+	Name    string
+	Path    string // where its project stands inside
+	Session string
+}
+
+// Hold claims the sandbox for an agent's session. It fails with fault.Conflict
+// while another session holds it whose process lives and whose heartbeat is
+// fresh; a hold whose holder is gone is taken over, and a note says so.
+func (e *Engine) Hold(ctx context.Context, dir, name string, who Actor) (Hold, []string, error) {
+	p, err := e.find(ctx, dir, name)
+	if err != nil {
+		return Hold{}, nil, err
+	}
+	unlock, err := e.Store.Lock(ctx, p.record.ID, "agent")
+	if err != nil {
+		return Hold{}, nil, err
+	}
+	defer unlock()
+	held, err := e.Store.Agent(p.record.ID)
+	if err != nil {
+		return Hold{}, nil, err
+	}
+	var notes []string
+	switch gone := e.holderGone(held); {
+	case held == nil || held.Session == who.Session:
+	case gone == "":
+		return Hold{}, nil, fault.New(fault.Conflict, "sandbox %q is in use by %s", p.record.Name, describeAgent(held))
+	default:
+		notes = append(notes, "taken over from "+describeAgent(held)+": "+gone)
+	}
+	self, err := process.Identify(os.Getpid())
+	if err != nil {
+		return Hold{}, nil, fault.Wrap(fault.Unsupported, err, "cannot identify this process")
+	}
+	now := time.Now()
+	err = e.Store.SaveAgent(p.record.ID, &sandbox.Agent{
+		Session: who.Session, Client: who.Client, ClientVersion: who.Version, Holder: self,
+		AcquiredAt: now, Heartbeat: now, ExpiresAt: now.Add(holdExpiry),
+	})
+	return Hold{ID: p.record.ID, Name: p.record.Name, Path: p.record.Repository, Session: who.Session}, notes, err
+}
+
+// agentOf is the agent that holds a sandbox at this moment; nil when none does.
+func (e *Engine) agentOf(record *sandbox.Sandbox) *sandbox.Agent {
+	held, err := e.Store.Agent(record.ID)
+	if err != nil || e.holderGone(held) != "" {
+		return nil // a record that cannot be read holds nobody off either
+	}
+	return held
+}
+
+// holderGone says why a hold can be taken over; empty when it cannot.
+func (e *Engine) holderGone(held *sandbox.Agent) string {
+	switch {
+	case held == nil:
+		return "nobody held it"
+	case !process.Alive(held.Holder):
+		return "its process has ended"
+	case time.Now().After(held.ExpiresAt):
+		return "it has given no sign of life since " + held.Heartbeat.Format(time.TimeOnly)
+	}
+	return ""
+}
+
+func describeAgent(a *sandbox.Agent) string {
+	name := a.Client
+	if name == "" {
+		name = "an agent"
+	}
+	if a.ClientVersion != "" {
+		name += " " + a.ClientVersion
+	}
+	return name + " (process " + itoa(a.Holder.PID) + ")"
+}
+
+// Renew shows that the hold's session lives. It fails with fault.Conflict when
+// another session has taken the sandbox over, and with fault.NotFound when the
+// sandbox is gone. It is called before every tool call and every HoldBeat.
+func (e *Engine) Renew(ctx context.Context, hold Hold) error {
+	return e.held(ctx, hold, func(held *sandbox.Agent) error {
+		now := time.Now()
+		if now.Sub(held.Heartbeat) < HoldBeat/3 {
+			return nil
+		}
+		held.Heartbeat, held.ExpiresAt = now, now.Add(holdExpiry)
+		return e.Store.SaveAgent(hold.ID, held)
+	})
+}
+
+// Release gives the sandbox up. It is no error when somebody else has it by now
+// or it is gone.
+func (e *Engine) Release(ctx context.Context, hold Hold) error {
+	err := e.held(ctx, hold, func(*sandbox.Agent) error { return e.Store.RemoveAgent(hold.ID) })
+	if kind := fault.KindOf(err); kind == fault.Conflict || kind == fault.NotFound {
+		return nil
+	}
+	return err
+}
+
+// held calls change under the lock while the session has the sandbox.
+func (e *Engine) held(ctx context.Context, hold Hold, change func(*sandbox.Agent) error) error {
+	if _, err := os.Stat(e.Store.SandboxDir(hold.ID)); errors.Is(err, os.ErrNotExist) {
+		return fault.New(fault.NotFound, "sandbox %q was deleted", hold.Name)
+	}
+	unlock, err := e.Store.Lock(ctx, hold.ID, "agent")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	held, err := e.Store.Agent(hold.ID)
+	switch {
+	case err != nil:
+		return err
+	case held == nil:
+		return fault.New(fault.Conflict, "sandbox %q is not held by this session any more", hold.Name)
+	case held.Session != hold.Session:
+		return fault.New(fault.Conflict, "sandbox %q was taken over by %s", hold.Name, describeAgent(held))
+	}
+	return change(held)
+}

@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/audit"
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Actor is who asks, for the audit log.
+type Actor struct {
+	Via     string // "cli" or "mcp"
+	Client  string // as it names itself
+	Version string
+	Session string
+}
+
+// Action is what is asked, for the audit log. Arguments are redacted here;
+// content of files belongs into [audit.Digest] before.
+type Action struct {
+	Name      string
+	Dir       string // a directory of the repository
+	Sandbox   string // as typed
+	Arguments map[string]any
+	Reads     bool // it changes nothing: one entry, written when it is over
+}
+
+// Outcome is what came of an action.
+type Outcome struct {
+	Commit   string
+	ExitCode *int
+	Err      error
+}
+
+// Call is an open entry of the audit log. A nil Call is one that somebody
+// further up has opened.
+type Call struct {
+	log     *audit.Log
+	entry   audit.Entry
+	begun   time.Time
+	secrets []string
+}
+
+// callKey is where a context holds the open call.
+type callKey struct{}
+
+// Begin opens an entry for an action: a frontend does for a tool call,
+// every use case that changes something does for itself where no frontend
+// has. What cannot be logged is not done.
+func (e *Engine) Begin(ctx context.Context, who Actor, action Action) (context.Context, *Call, error) {
+	if _, open := ctx.Value(callKey{}).(*Call); open {
+		return ctx, nil, nil
+	}
+	call := &Call{log: e.auditLog(), begun: time.Now(), secrets: environmentSecrets()}
+	call.entry = audit.Entry{
+		Event: audit.EventCall, Action: action.Name, Time: call.begun.UTC(), Arguments: call.redact(action.Arguments),
+		Who: &audit.Who{Via: who.Via, Client: who.Client, Version: who.Version, Session: who.Session, User: userName(), PID: os.Getpid()},
+	}
+	call.locate(e, action)
+	if action.Reads {
+		call.entry.Event = audit.EventRead
+	} else if err := call.log.Append(&call.entry); err != nil {
+		return ctx, nil, err
+	}
+	return context.WithValue(ctx, callKey{}, call), call, nil
+}
+
+// record is Begin for the engine's own use cases.
+func (e *Engine) record(ctx context.Context, name, dir, box string, arguments map[string]any) (context.Context, *Call, error) {
+	return e.Begin(ctx, Actor{Via: "cli"}, Action{Name: name, Dir: dir, Sandbox: box, Arguments: arguments})
+}
+
+// end writes what came of the call and passes err on, which it joins when the
+// log cannot be written.
+func (c *Call) end(commit string, exit *int, err error) error {
+	return errors.Join(err, c.End(Outcome{Commit: commit, ExitCode: exit, Err: err}))
+}
+
+// End closes the entry.
+func (c *Call) End(outcome Outcome) error {
+	if c == nil {
+		return nil
+	}
+	e := c.entry
+	if e.Event == audit.EventCall {
+		e = audit.Entry{Event: audit.EventResult, Call: c.entry.Seq, Action: c.entry.Action, Sandbox: c.entry.Sandbox}
+	}
+	e.Time = time.Now().UTC()
+	e.Duration = time.Since(c.begun)
+	e.Commit, e.ExitCode, e.Outcome = outcome.Commit, outcome.ExitCode, "ok"
+	if outcome.Err != nil {
+		e.Outcome = string(fault.KindOf(outcome.Err))
+		e.Problem = audit.Text(outcome.Err.Error(), c.secrets...)
+	}
+	return c.log.Append(&e)
+}
+
+// locate notes repository and sandbox, as far as they are known.
+func (c *Call) locate(e *Engine, action Action) {
+	if action.Dir == "" {
+		return
+	}
+	location, ok := branch.Locate(action.Dir)
+	if !ok {
+		c.entry.Repository = action.Dir
+		c.entry.Sandbox = action.Sandbox
+		return
+	}
+	c.entry.Repository = location.Top
+	slug, err := sandbox.Slug(action.Sandbox)
+	if err != nil {
+		return
+	}
+	c.entry.Sandbox = slug
+	if id, err := e.Store.Claimed(location.CommonDir, slug); err == nil {
+		c.entry.SandboxID = id
+	}
+}
+
+func (c *Call) redact(arguments map[string]any) map[string]any {
+	clean := make(map[string]any, len(arguments))
+	for key, value := range arguments {
+		switch value := value.(type) {
+		case string:
+			if value == "" {
+				continue
+			}
+			clean[key] = audit.Text(value, c.secrets...)
+		case []string:
+			if len(value) == 0 {
+				continue
+			}
+			list := make([]string, len(value))
+			for i, one := range value {
+				list[i] = audit.Text(one, c.secrets...)
+			}
+			clean[key] = list
+		case bool:
+			if value {
+				clean[key] = value
+			}
+		default:
+			clean[key] = value
+		}
+	}
+	return clean
+}
+
+// auditTrailer names the entry under which a commit is made.
+const auditTrailer = "Litterbox-Audit"
+
+// auditHash is the hash of the open call; outside of one it is the head.
+func (e *Engine) auditHash(ctx context.Context) string {
+	if call, ok := ctx.Value(callKey{}).(*Call); ok && call.entry.Hash != "" {
+		return call.entry.Hash
+	}
+	head, err := e.auditLog().Head()
+	if err != nil {
+		return "" // the log cannot be read: verification will say so
+	}
+	return head
+}
+
+func (e *Engine) auditLog() *audit.Log {
+	return &audit.Log{Dir: filepath.Join(e.Store.Root, "audit"), Strict: e.Store.Strict}
+}
+
+// userName is asked for once: it cannot change while we run.
+var userName = sync.OnceValue(func() string {
+	if me, err := user.Current(); err == nil {
+		return me.Username
+	}
+	return ""
+})
+
+// environmentSecrets are the values of our own variables that are named like
+// secrets, should one turn up in an argument.
+func environmentSecrets() []string {
+	var values []string
+	for _, entry := range os.Environ() {
+		if key, value, ok := strings.Cut(entry, "="); ok && len(value) >= 8 && audit.SecretName(key) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// Digest stands for the content of a file in the arguments of an [Action].
+func Digest(content string) string { return audit.Digest(content) }
+
+// AuditEntry is an entry of the log, for frontends.
+type AuditEntry = audit.Entry
+
+// AuditFinding is something that verification found.
+type AuditFinding = audit.Finding
+
+// AuditQuery says which entries are wanted; zero fields mean all.
+type AuditQuery struct {
+	Dir   string // with Name: any directory of the repository
+	Name  string
+	Since time.Time
+}
+
+// Audit reads the log, oldest entry first. Results belong to the sandbox of
+// their calls.
+func (e *Engine) Audit(ctx context.Context, query AuditQuery) (iter.Seq2[AuditEntry, error], error) {
+	var name, top string
+	if query.Name != "" {
+		var err error
+		if name, err = sandbox.Slug(query.Name); err != nil {
+			return nil, err
+		}
+		repo, err := branch.Open(ctx, query.Dir)
+		if err != nil {
+			return nil, err
+		}
+		top = repo.Top
+	}
+	return func(yield func(AuditEntry, error) bool) {
+		wanted := map[uint64]bool{} // calls whose results are wanted too
+		for entry, err := range e.auditLog().Entries() {
+			if err == nil {
+				ours := name == "" || entry.Sandbox == name && entry.Repository == top ||
+					entry.Event == audit.EventResult && wanted[entry.Call]
+				if ours && entry.Event == audit.EventCall {
+					wanted[entry.Seq] = true
+				}
+				if !ours || entry.Time.Before(query.Since) {
+					continue
+				}
+			}
+			if !yield(entry, err) {
+				return
+			}
+		}
+	}, nil
+}

@@ -1,0 +1,263 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+const (
+	outputDefault  = 8_000 // bytes of output in one answer
+	timeoutDefault = 10 * time.Minute
+	timeoutMost    = 24 * time.Hour
+)
+
+type execArguments struct {
+	Command string  `json:"command" jsonschema:"a shell command"`
+	Message string  `json:"message" jsonschema:"what it does and why, in one line: the commit's message"`
+	Timeout float64 `json:"timeout,omitempty" jsonschema:"seconds until it is ended; 600 when left out"`
+	Dir     string  `json:"dir,omitempty" jsonschema:"working directory; the project when left out"`
+	Limit   int     `json:"limit,omitempty" jsonschema:"most bytes of output in the answer; 8000 when left out, at most 100000"`
+}
+
+func (a execArguments) check() error {
+	switch {
+	case a.Timeout < 0 || a.Timeout > timeoutMost.Seconds():
+		return fmt.Errorf("timeout is %v and must be between 0 and %v seconds", a.Timeout, timeoutMost.Seconds())
+	case a.Limit < 0 || a.Limit > outputMost:
+		return fmt.Errorf("limit is %d and must be between 1 and %d", a.Limit, outputMost)
+	case strings.ContainsRune(a.Command, 0):
+		return fmt.Errorf("command holds a NUL byte")
+	}
+	return errors.Join(
+		filled("command", a.Command, "say what to run"), shortEnough("command", a.Command, commandMost),
+		shortEnough("dir", a.Dir, pathMost), message(a.Message),
+	)
+}
+
+func (a execArguments) logged() map[string]any {
+	return map[string]any{"command": a.Command, "message": a.Message, "dir": a.Dir, "timeout": a.Timeout}
+}
+
+type waitArguments struct {
+	Command int  `json:"command" jsonschema:"its number, from sandbox-exec"`
+	Stop    bool `json:"stop,omitempty" jsonschema:"end it, with all it started"`
+	Limit   int  `json:"limit,omitempty" jsonschema:"most bytes of output in the answer; 8000 when left out, at most 100000"`
+}
+
+func (a waitArguments) check() error {
+	return execArguments{Command: "x", Message: "x", Limit: a.Limit}.check()
+}
+func (a waitArguments) logged() map[string]any {
+	return map[string]any{"command": a.Command, "stop": a.Stop}
+}
+
+type denial struct {
+	Destination string `json:"destination" jsonschema:"host:port; the host alone for a look-up of its name"`
+	Why         string `json:"why"`
+	Allow       string `json:"allow" jsonschema:"what a human types to allow it; empty when no rule does"`
+}
+
+type background struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command"`
+}
+
+type execResult struct {
+	Running     bool         `json:"running" jsonschema:"not over yet: call sandbox-wait with command"`
+	Command     int          `json:"command,omitempty" jsonschema:"number for sandbox-wait"`
+	ExitCode    int          `json:"exit_code" jsonschema:"-1 while it runs; 124 after a timeout; 128+n when signal n ended it"`
+	Signal      string       `json:"signal,omitempty"`
+	TimedOut    bool         `json:"timed_out,omitempty"`
+	Seconds     float64      `json:"seconds"`
+	Stdout      string       `json:"stdout" jsonschema:"since the last answer; the middle is left out when it is long"`
+	Stderr      string       `json:"stderr"`
+	StdoutBytes int64        `json:"stdout_bytes"`
+	StderrBytes int64        `json:"stderr_bytes"`
+	WholeOutput string       `json:"whole_output,omitempty" jsonschema:"file inside that has all of it, for sandbox-read"`
+	WholeNote   string       `json:"whole_note,omitempty"`
+	Commit      string       `json:"commit,omitempty"`
+	Changed     int          `json:"changed" jsonschema:"files that the commit changed"`
+	Files       []string     `json:"files" jsonschema:"the first of them"`
+	Background  []background `json:"background" jsonschema:"processes it left running"`
+	Output      string       `json:"background_output,omitempty" jsonschema:"file inside that takes their further output"`
+	Denied      []denial     `json:"denied" jsonschema:"network destinations that were refused meanwhile"`
+	Notes       []string     `json:"notes"`
+}
+
+func (r execResult) text() string {
+	var b strings.Builder
+	switch {
+	case r.Running:
+		fmt.Fprintf(&b, "still running after %.1f s: call sandbox-wait with command %d (stop ends it)\n", r.Seconds, r.Command)
+	default:
+		fmt.Fprintf(&b, "exit %d in %.2f s", r.ExitCode, r.Seconds)
+		if r.TimedOut {
+			b.WriteString(", ended after its timeout")
+		} else if r.Signal != "" {
+			fmt.Fprintf(&b, ", ended by SIG%s", r.Signal)
+		}
+		if r.Commit != "" {
+			fmt.Fprintf(&b, ", commit %s, %d files changed", short(r.Commit), r.Changed)
+		}
+		b.WriteByte('\n')
+		if len(r.Files) > 0 {
+			fmt.Fprintf(&b, "changed: %s\n", strings.Join(r.Files, ", "))
+		}
+	}
+	section(&b, "stdout", r.Stdout)
+	section(&b, "stderr", r.Stderr)
+	if r.WholeOutput != "" {
+		fmt.Fprintf(&b, "whole output: %s", r.WholeOutput)
+		if r.WholeNote != "" {
+			fmt.Fprintf(&b, " (%s)", r.WholeNote)
+		}
+		b.WriteByte('\n')
+	}
+	for _, d := range r.Denied {
+		fmt.Fprintf(&b, "denied: %s (%s)", d.Destination, d.Why)
+		if d.Allow != "" {
+			fmt.Fprintf(&b, "; a human allows it with: %s", d.Allow)
+		}
+		b.WriteByte('\n')
+	}
+	for _, p := range r.Background {
+		fmt.Fprintf(&b, "left running: process %d: %s\n", p.PID, p.Command)
+	}
+	if r.Output != "" {
+		fmt.Fprintf(&b, "further output of what is left running: %s\n", r.Output)
+	}
+	writeNotes(&b, r.Notes)
+	return b.String()
+}
+
+func section(b *strings.Builder, name, text string) {
+	if text == "" {
+		return
+	}
+	fmt.Fprintf(b, "--- %s\n%s", name, text)
+	if !strings.HasSuffix(text, "\n") {
+		b.WriteByte('\n')
+	}
+}
+
+func runExec(ctx context.Context, c *call, in execArguments) (execResult, error) {
+	shell, err := c.shell(ctx)
+	if err != nil {
+		return execResult{}, err
+	}
+	timeout := timeoutDefault
+	if in.Timeout > 0 {
+		timeout = time.Duration(in.Timeout * float64(time.Second))
+	}
+	limit := orDefault(in.Limit, outputDefault)
+	j, err := c.start(ctx, engine.ExecRequest{
+		Dir: c.Dir, Name: c.hold.Name, Argv: []string{shell, "-c", in.Command}, Command: in.Command,
+		Message: in.Message, Timeout: timeout, WorkDir: in.Dir, Keep: int64(limit),
+	})
+	if err != nil {
+		return execResult{}, err
+	}
+	return c.await(ctx, j, limit)
+}
+
+func runWait(ctx context.Context, c *call, in waitArguments) (execResult, error) {
+	j, err := c.session.job(in.Command)
+	if err != nil {
+		return execResult{}, err
+	}
+	if in.Stop {
+		j.cancel()
+	}
+	return c.await(ctx, j, orDefault(in.Limit, outputDefault))
+}
+
+// shell finds out, once for each session, which shell the sandbox has: agents
+// write for bash.
+func (c *call) shell(ctx context.Context) (string, error) {
+	c.session.mu.Lock()
+	shell := c.session.shell
+	c.session.mu.Unlock()
+	if shell != "" {
+		return shell, nil
+	}
+	probe, err := c.Engine.Exec(ctx, engine.ExecRequest{
+		Dir: c.Dir, Name: c.hold.Name, Argv: []string{"/bin/sh", "-c", "command -v bash >/dev/null"}, NoCommit: true,
+	})
+	if err != nil {
+		return "", err
+	}
+	if shell = "/bin/sh"; probe.Exit.Code == 0 {
+		shell = "bash"
+	}
+	c.session.mu.Lock()
+	c.session.shell = shell
+	c.session.mu.Unlock()
+	return shell, nil
+}
+
+// result words what came of a job, or what is known while it runs.
+func (c *call) result(ctx context.Context, j *job, limit int) (execResult, error) {
+	out := execResult{ExitCode: -1, Files: []string{}, Background: []background{}, Denied: []denial{}, Notes: []string{}}
+	out.Running = !j.over()
+	stdout, stderr := j.stdout.take(), j.stderr.take()
+	out.StdoutBytes, out.StderrBytes = stdout.total, stderr.total
+	forOut, forErr := share(limit, stdout.total, stderr.total)
+	out.Stdout, _ = stdout.cut(forOut)
+	out.Stderr, _ = stderr.cut(forErr)
+	if out.Running {
+		out.Command, out.Seconds = j.number, time.Since(j.begun).Seconds()
+		return out, nil
+	}
+	c.session.forget(j)
+	if j.err != nil {
+		return execResult{}, j.err
+	}
+	exit := j.result.Exit
+	out.ExitCode, out.Signal, out.TimedOut, out.Seconds = exit.Code, exit.Signal, exit.TimedOut, exit.Duration.Seconds()
+	out.WholeOutput = exit.Kept
+	if exit.Kept != "" && exit.KeptBytes < j.written {
+		out.WholeNote = fmt.Sprintf("its first %d bytes", exit.KeptBytes)
+	}
+	if it := j.result.Iteration; it != nil {
+		out.Commit, out.Changed = it.Commit, it.Changed
+		out.Files = notesOf(it.Paths[:min(len(it.Paths), 20)])
+	}
+	for _, p := range exit.Background {
+		out.Background = append(out.Background, background{PID: p.PID, Command: oneLine(p.Command, 200)})
+	}
+	out.Output = exit.Output
+	out.Notes = notesOf(j.result.Notes)
+	refused, err := c.Engine.Refused(ctx, c.place(), j.begun)
+	if err != nil {
+		// The command has run and is committed; that must not be lost for this.
+		out.Notes = append(out.Notes, "what the network refused is not known: "+printable(err.Error()))
+	}
+	for _, one := range refused {
+		d := denial{Destination: printable(one.Destination), Why: printable(one.Why)}
+		if one.Rule != "" {
+			d.Allow = "litterbox allow " + c.hold.Name + " " + one.Rule
+		}
+		if len(out.Denied) < 10 {
+			out.Denied = append(out.Denied, d)
+		}
+	}
+	return out, nil
+}
+
+// share divides the room of an answer between the streams: each gets half, and
+// what the other does not need.
+func share(limit int, stdout, stderr int64) (forOut, forErr int) {
+	half := int64(limit / 2)
+	switch {
+	case stdout <= half:
+		return int(half), limit - int(stdout)
+	case stderr <= half:
+		return limit - int(stderr), int(half)
+	}
+	return int(half), int(half)
+}

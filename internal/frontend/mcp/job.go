@@ -1,0 +1,158 @@
+package mcp
+
+import (
+	"context"
+	"io"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// maxJobs bounds the commands that run at once in one session.
+const maxJobs = 8
+
+// progressEvery is how often a client that asked for it hears of a command.
+const progressEvery = 2 * time.Second
+
+// job is a command of a session. It outlives the call that started it, not the
+// session.
+type job struct {
+	number int
+	begun  time.Time
+	stdout stream
+	stderr stream
+	cancel context.CancelFunc // ends its process group; it is still committed
+	done   chan struct{}
+
+	// Set before done is closed.
+	result  engine.ExecResult
+	written int64 // bytes of output
+	err     error
+}
+
+func (j *job) over() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// start runs a command beside the call, which closes the call's entry in the
+// audit log when the command is over.
+func (c *call) start(ctx context.Context, request engine.ExecRequest) (*job, error) {
+	s := c.session
+	s.mu.Lock()
+	running := 0
+	for _, j := range s.jobs {
+		if !j.over() {
+			running++
+		}
+	}
+	if s.ended || running >= maxJobs {
+		s.mu.Unlock()
+		return nil, fault.New(fault.Conflict, "cannot run another command: %d run in this session", running).
+			WithHint("sandbox-wait for one of them, with stop if it shall end")
+	}
+	s.last++
+	// The call's values, for the audit log, and the session's end.
+	jobCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(s.ctx, cancel)
+	j := &job{number: s.last, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
+	s.jobs[j.number] = j
+	s.mu.Unlock()
+
+	var count counter
+	request.Streams = engine.Streams{Stdout: io.MultiWriter(&count, &j.stdout), Stderr: io.MultiWriter(&count, &j.stderr)}
+	entry := c.entry
+	c.detach = true
+	go func() {
+		defer stop()
+		defer cancel()
+		defer close(j.done)
+		j.result, j.err = c.Engine.Exec(jobCtx, request)
+		j.written = int64(count)
+		outcome := engine.Outcome{Err: j.err}
+		if j.err == nil {
+			outcome.ExitCode = &j.result.Exit.Code
+		}
+		if j.result.Iteration != nil {
+			outcome.Commit = j.result.Iteration.Commit
+		}
+		if err := entry.End(outcome); err != nil && j.err == nil {
+			j.err = err
+		}
+	}()
+	return j, nil
+}
+
+// counter counts bytes; the engine writes both streams from one goroutine.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// await waits until the command is over or the client must have an answer.
+func (c *call) await(ctx context.Context, j *job, limit int) (execResult, error) {
+	answer := time.NewTimer(c.AnswerWithin)
+	defer answer.Stop()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for reported := int64(-1); ; {
+		select {
+		case <-j.done:
+		case <-answer.C:
+		case <-ctx.Done():
+			// The client does not want it any more, or is gone.
+			j.cancel()
+			<-j.done
+		case <-tick.C:
+			if written := j.stdout.written() + j.stderr.written(); written != reported {
+				reported = written
+				c.progress(ctx, j)
+			}
+			continue
+		}
+		return c.result(context.WithoutCancel(ctx), j, limit)
+	}
+}
+
+// progress tells a client that asked for it what the command does.
+func (c *call) progress(ctx context.Context, j *job) {
+	token := c.request.Params.GetProgressToken()
+	if token == nil {
+		return
+	}
+	line := j.stdout.lastLine()
+	if line == "" {
+		line = j.stderr.lastLine()
+	}
+	// Progress is a courtesy: a client that is gone shows otherwise.
+	_ = c.request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+		ProgressToken: token, Progress: time.Since(j.begun).Seconds(), Message: line,
+	})
+}
+
+// job finds a command of the session.
+func (s *session) job(number int) (*job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j := s.jobs[number]; j != nil {
+		return j, nil
+	}
+	return nil, fault.New(fault.NotFound, "no command %d is waited for in this session", number).
+		WithHint("sandbox-log shows what has been done")
+}
+
+// forget drops a command whose result has been given.
+func (s *session) forget(j *job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.jobs, j.number)
+}

@@ -1,0 +1,125 @@
+// Package mcp serves agents: it turns calls of the Model Context Protocol into
+// use cases of the engine, and results into text for a model and the same as
+// structured content for programs.
+//
+// It deliberately decides nothing about sandboxes and opens no file of one:
+// what a tool does is in package engine, what it sees is asked of the guest.
+// What it adds is the agent's side: a session works on one sandbox, its calls
+// are served in order, answers come in time and are short, and every call is in
+// the audit log.
+//
+// Start reading at [Serve]; tools.go lists the tools, each of which has a file
+// of its own.
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Options say what to serve and how.
+type Options struct {
+	Engine  UseCases
+	Dir     string // any directory of the repository
+	Version string // of litterbox
+
+	// HTTP is the address of the streamable HTTP server; empty serves one
+	// session on Stdin and Stdout.
+	HTTP       string
+	TokenFile  string // holds the bearer token, or shall; empty makes one up
+	AnyAddress bool   // HTTP may listen on other addresses than loopback
+
+	// AnswerWithin bounds how long a call keeps its client waiting; a command
+	// that takes longer goes on, and sandbox-wait asks for it.
+	AnswerWithin time.Duration
+
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+}
+
+// DefaultAnswerWithin is less than the shortest time-out that was seen of a
+// client, 60 s, and leaves room for ending a command.
+const DefaultAnswerWithin = 45 * time.Second
+
+// UseCases is what the tools need of the engine.
+type UseCases interface {
+	Begin(context.Context, engine.Actor, engine.Action) (context.Context, *engine.Call, error)
+	Hold(ctx context.Context, dir, name string, who engine.Actor) (engine.Hold, []string, error)
+	Renew(context.Context, engine.Hold) error
+	Release(context.Context, engine.Hold) error
+
+	Create(context.Context, engine.CreateRequest) (engine.Creation, error)
+	List(ctx context.Context, dir string, all bool) ([]engine.Info, error)
+	Status(ctx context.Context, dir, name string) (engine.Status, error)
+	Exec(context.Context, engine.ExecRequest) (engine.ExecResult, error)
+	Refused(context.Context, engine.Place, time.Time) ([]engine.Refusal, error)
+	Show(context.Context, engine.ShowRequest) (engine.FileView, error)
+	Find(context.Context, engine.Place, engine.FindRequest) ([]engine.FileEntry, engine.FilesFound, error)
+	Search(context.Context, engine.Place, engine.FindRequest) ([]engine.FileMatch, engine.FilesFound, error)
+	Write(context.Context, engine.WriteRequest) (*sandbox.Iteration, []string, error)
+	Milestone(ctx context.Context, dir, name, message string) (*sandbox.Iteration, error)
+	Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error)
+	Diff(context.Context, engine.DiffRequest) (int, error)
+}
+
+// instructions are what a client may show its model before the tools; of some
+// only the first line is seen.
+const instructions = `Work in a litterbox sandbox, an isolated copy of this repository on a branch of its own: sandbox-create first (or sandbox-open to go on in one), then sandbox-exec, sandbox-read, sandbox-edit, sandbox-write.
+Each change is committed with your message; call sandbox-milestone when a task is done. The human reviews and merges. The network is closed unless a rule allows a host; hidden files are only reached with sandbox-exec.`
+
+// server is what all sessions share.
+type server struct {
+	Options
+	sessions registry
+}
+
+// Serve serves until ctx ends, the client goes away (stdio) or the address
+// cannot be served any more. Commands that still run are then ended and what
+// they did is committed; sandboxes stay.
+func Serve(ctx context.Context, o Options) error {
+	if o.AnswerWithin <= 0 {
+		o.AnswerWithin = DefaultAnswerWithin
+	}
+	s := &server{Options: o}
+	s.sessions.init()
+	stop := s.sessions.keep(ctx, o.Engine)
+	defer stop()
+	if o.HTTP != "" {
+		return s.serveHTTP(ctx)
+	}
+	return s.serveStdio(ctx)
+}
+
+// newServer makes an SDK server with all tools. find tells which session a
+// call is of; with handles every tool takes the session as an argument.
+func (s *server) newServer(find finder, handles bool) *sdk.Server {
+	made := sdk.NewServer(
+		&sdk.Implementation{Name: "litterbox", Title: "litterbox", Version: s.Version},
+		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}},
+	)
+	register(&registrar{server: s, to: made, find: find, handles: handles})
+	made.AddReceivingMiddleware(onlyServed)
+	return made
+}
+
+// onlyServed refuses the methods of features that are not declared here. The SDK
+// would answer them with empty lists, as if there were prompts and resources.
+func onlyServed(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		feature, _, _ := strings.Cut(method, "/")
+		if feature == "prompts" || feature == "resources" || feature == "completion" || feature == "logging" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
+		}
+		return next(ctx, method, request)
+	}
+}

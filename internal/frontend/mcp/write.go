@@ -1,0 +1,53 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+type writeArguments struct {
+	Path    string `json:"path" jsonschema:"relative to the project, or absolute inside the sandbox"`
+	Content string `json:"content" jsonschema:"of the whole file"`
+	Message string `json:"message" jsonschema:"what and why, in one line: the commit's message"`
+}
+
+func (a writeArguments) check() error {
+	return errors.Join(path(a.Path, "name the file to write"), message(a.Message))
+}
+
+func (a writeArguments) logged() map[string]any {
+	return map[string]any{"path": a.Path, "content": engine.Digest(a.Content), "message": a.Message}
+}
+
+type writeResult struct {
+	Path    string   `json:"path"`
+	Bytes   int      `json:"bytes"`
+	Commit  string   `json:"commit"`
+	Changed []string `json:"changed" jsonschema:"files that the commit changed"`
+	Notes   []string `json:"notes"`
+}
+
+func (r writeResult) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "wrote %d bytes to %s, commit %s\n", r.Bytes, r.Path, short(r.Commit))
+	if len(r.Changed) == 0 {
+		b.WriteString("nothing that git tracks changed by it\n")
+	}
+	writeNotes(&b, r.Notes)
+	return b.String()
+}
+
+func runWrite(ctx context.Context, c *call, in writeArguments) (writeResult, error) {
+	made, notes, err := c.Engine.Write(ctx, engine.WriteRequest{
+		Dir: c.Dir, Name: c.hold.Name, Path: in.Path, Message: in.Message, Content: strings.NewReader(in.Content), Guarded: true,
+	})
+	if err != nil {
+		return writeResult{}, err
+	}
+	c.outcome.Commit = made.Commit
+	return writeResult{Path: printable(in.Path), Bytes: len(in.Content), Commit: made.Commit, Changed: notesOf(made.Paths), Notes: notesOf(notes)}, nil
+}

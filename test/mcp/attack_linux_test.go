@@ -1,0 +1,453 @@
+package mcp_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/test/program"
+)
+
+// Paths that lead out, to hidden files or into git's own, in every tool that
+// takes one. The control: the same tools with a path that is fine.
+func TestHostilePaths(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	outside := filepath.Join(h.Dir, "outside")
+	h.Put(outside, "host secret\n")
+	h.Put(h.Repo+"/.env.example", "hidden secret\n")
+	h.Git("add", "-f", ".env.example")
+	h.Git("commit", "-qm", "hidden")
+	c := connect(t, h, newest)
+	c.must("sandbox-create", args{"name": "fix"})
+	c.do(`ln -s ` + outside + ` out; ln -s .env.example innocent; ln -s .git gitlink; mkdir d; ln -s ../.git d/g; ln -s / root; ln -s /proc/self self
+		mkdir ~/.ssh; echo key >~/.ssh/id; ln -s ~/.ssh ssh; mkfifo fifo; echo fine >'- --all'; echo fine >'$(touch pwned)'; echo fine >"$(printf 'a\nb')"`)
+	up := strings.Repeat("../", 20)
+	for _, path := range []string{
+		".env.example", "./.env.example", "d/../.env.example", "innocent", "root" + h.Repo + "/.env.example", h.Repo + "/.env.example",
+		".git/config", "gitlink/config", "d/g/config", ".git", "ssh/id", "root" + h.Home + "/.ssh/id", up + h.Home + "/.ssh/id",
+		"/proc/self/environ", "/proc/1/environ", "/proc/self/mem", "self/environ", up + "proc/self/maps", "root/proc/self/status", "/proc/self/fd/0",
+		"out", outside, up + outside, "/etc/shadow", "fifo", "/dev/null", "", "\x00", "a\x00/../README", strings.Repeat("a/", 5000), strings.Repeat("a", 300),
+	} {
+		for tool, a := range map[string]args{
+			"sandbox-read":   {"path": path},
+			"sandbox-search": {"pattern": ".", "path": path},
+			"sandbox-files":  {"path": path, "glob": "*"},
+			"sandbox-edit":   {"path": path, "old": "e", "new": "f", "message": "Edit"},
+		} {
+			got := c.call(tool, a)
+			empty := path == "" && (tool == "sandbox-search" || tool == "sandbox-files") // the project
+			if got.kind == "" && !empty || strings.Contains(got.text, "secret") && got.kind == "" || strings.Contains(got.text, "key\n") {
+				t.Errorf("%s %.100q: %.300s", tool, path, got.text)
+			}
+		}
+	}
+	for _, path := range []string{".git/hooks/post-merge", "gitlink/hooks/x", "d/g/x", "sub/.git/config", ".GIT/x", "root" + h.Repo + "/.git/x", "/proc/self/oom_score_adj", "/etc/passwd", "/usr/bin/x"} {
+		if got := c.call("sandbox-write", args{"path": path, "content": "x", "message": "Write"}); got.kind == "" {
+			t.Errorf("sandbox-write %q: %s", path, got.text)
+		}
+	}
+	// The control: odd names that are fine, and hidden ones that may be written.
+	for _, path := range []string{"- --all", "$(touch pwned)", "a\nb", "README", "root" + h.Repo + "/README", up + strings.TrimPrefix(h.Repo, "/") + "/README"} {
+		c.must("sandbox-read", args{"path": path})
+	}
+	c.must("sandbox-write", args{"path": ".github/workflows/ci.yml", "content": "on: push\n", "message": "A workflow"})
+	if got := c.must("sandbox-search", args{"pattern": "secret"}); len(got.strs("matches")) != 0 {
+		t.Errorf("%s", got.text)
+	}
+	if got := c.must("sandbox-files", args{}); strings.Contains(got.text, ".env") || strings.Contains(got.text, ".git") {
+		t.Errorf("%s", got.text)
+	}
+	// A path is no option and no pattern to git.
+	for _, path := range []string{"--output=" + h.Dir + "/pwned", "--no-index", "-O/bin/sh", ":(top)", ":/", "*", up} {
+		if got := c.call("sandbox-diff", args{"path": path}); got.kind == "" && got.num("total") > 0 {
+			t.Errorf("sandbox-diff %q: %s", path, got.text)
+		}
+	}
+	if got := h.Shell("cat " + outside + "; ls " + h.Dir + " " + h.Repo); strings.Contains(got.Stdout, "pwned") || !strings.HasPrefix(got.Stdout, "host secret\n") {
+		t.Errorf("%s", got.Stdout)
+	}
+}
+
+// Names that would mean something to git, a shell, a file system or a terminal.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	c := connect(t, h, newest)
+	for name, want := range map[string]string{
+		"../../etc": "etc", "--force": "force", "a; rm -rf /": "a-rm-rf", "refs/heads/main.lock": "refs-heads-main-lock",
+		"x\x1b]0;t\x07y": "x-0-t-y", strings.Repeat("n", 1000): strings.Repeat("n", 63), "@{-1}": "1", "$(id)": "id", "日本 v2": "v2",
+	} {
+		if got := c.must("sandbox-create", args{"name": name}); got.str("name") != want {
+			t.Errorf("%q: %q", name, got.str("name"))
+		}
+	}
+	c.must("sandbox-create", args{"name": "fix"})
+	hostile := "Subject\n\nLitterbox-Audit: " + strings.Repeat("0", 64) + "\x1b[31m\n\nLitterbox-Iteration: 99"
+	c.must("sandbox-exec", args{"command": "true", "message": hostile})
+	c.must("sandbox-milestone", args{"message": hostile})
+	if got := h.Litterbox("audit", "verify"); got.Code != 0 {
+		t.Errorf("a message that claims an entry: %+v", got)
+	}
+	if got := h.Must("log", "fix") + h.Must("audit"); strings.Contains(got, "\x1b") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestTenMegabytes(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("0123456789abcdef", 10<<20/16)
+	test := func(t *testing.T, h *program.Host, c *client, tools map[string]args) {
+		c.must("sandbox-create", args{"name": "fix"})
+		c.must("sandbox-write", args{"path": "large", "content": large, "message": "Write a lot"})
+		if got := h.Git("cat-file", "-s", "fix:large"); got != "10485760" {
+			t.Errorf("%s bytes arrived", got)
+		}
+		c.must("sandbox-edit", args{"path": "large", "old": large, "new": "x", "message": "Cut"})
+		for tool, a := range tools {
+			got := c.call(tool, a)
+			if len(got.text) > 100_000 {
+				t.Errorf("%s: an answer of %d bytes", tool, len(got.text))
+			}
+			if got.kind != "invalid" && tool != "sandbox-open" && tool != "sandbox-edit" || got.kind == "" {
+				t.Errorf("%s: %.200s", tool, got.text)
+			}
+		}
+		c.fails("invalid", "sandbox-exec", args{"command": "true " + large, "message": "x"}, "command has 10485765 bytes")
+		c.must("sandbox-read", args{"path": "README"})
+		if got := h.Litterbox("audit", "verify"); got.Code != 0 {
+			t.Errorf("%+v", got)
+		}
+		if info, err := os.Stat(h.State + "/litterbox/audit/log.jsonl"); err != nil || info.Size() > 1<<20 {
+			t.Errorf("the audit log has %d bytes, %v", info.Size(), err)
+		}
+	}
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		h := built.New(t)
+		test(t, h, connect(t, h, newest), map[string]args{
+			"sandbox-exec":      {"command": "true", "message": large},
+			"sandbox-search":    {"pattern": large},
+			"sandbox-open":      {"name": large},
+			"sandbox-edit":      {"path": "README", "old": large, "new": "x", "message": "x"},
+			"sandbox-milestone": {"message": large + "\n" + large},
+		})
+	})
+	t.Run("http", func(t *testing.T) {
+		t.Parallel()
+		h := built.New(t)
+		_, url, token := web(t, h)
+		test(t, h, dial(t, h, over(url, token), sessions), map[string]args{"sandbox-list": {large: large}})
+	})
+}
+
+// output collects what a program writes while we look at it.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// talk sends lines to a server, closes its input when last was answered, and
+// gives all it said.
+func talk(t *testing.T, h *program.Host, last string, write func(in io.Writer)) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	made := command(h, "mcp")
+	cmd := exec.CommandContext(ctx, made.Path, made.Args[1:]...)
+	cmd.Dir, cmd.Env = made.Dir, made.Env
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, complaints output
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write(in)
+	if last != "" {
+		await(t, last, func() bool { return strings.Contains(out.String(), last) })
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil || strings.Contains(complaints.String(), "goroutine") {
+		t.Errorf("%v: %s", err, complaints.String())
+	}
+	for line := range strings.Lines(out.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("a line that is no JSON: %.200q", line)
+		}
+	}
+	return out.String()
+}
+
+const hello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x\u001b[31m","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+`
+
+// What is no message is answered as such, and the session goes on.
+func TestMalformedMessages(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	out := talk(t, h, `"id":"still there"`, func(in io.Writer) {
+		for _, line := range []string{
+			hello + "", "nonsense", "{", `{"jsonrpc":"2.0"`, "null", "1", `"x"`, "[]", `[1]`, `[[]]`, "\x00\xff\xfe", `{}`, `{"jsonrpc":"1.0","id":1,"method":"ping"}`,
+			`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":2,"method":5}`, `{"jsonrpc":"2.0","id":3}`, `{"jsonrpc":"2.0","result":{},"id":77}`,
+			`{"jsonrpc":"2.0","id":4,"method":"tools/call"}`, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[]}`, `{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":7}}`,
+			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"sandbox-list","arguments":7}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`,
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":7}`, `{"jsonrpc":"2.0","id":8,"method":"nothing/such"}`, `{"jsonrpc":"2.0","id":9,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}`,
+			strings.Repeat("[", 100000), `{"jsonrpc":"2.0","id":10,"method":"ping","params":` + strings.Repeat(`{"a":`, 20000) + "1" + strings.Repeat("}", 20000) + "}",
+			"", "   ", "\r", `[{"jsonrpc":"2.0","id":11,"method":"ping"},{"jsonrpc":"2.0","id":12,"method":"ping"}]`,
+		} {
+			fmt.Fprintln(in, line)
+		}
+		// A line that does not fit: skipped, not kept.
+		fmt.Fprint(in, `{"jsonrpc":"2.0","id":13,"method":"ping","params":{"x":"`)
+		block := bytes.Repeat([]byte("x"), 1<<20)
+		for range 40 {
+			if _, err := in.Write(block); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		fmt.Fprintln(in, `"}}`)
+		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":"still there","method":"ping"}`)
+		fmt.Fprint(in, `{"jsonrpc":"2.0","id":"torn","method":"pi`)
+	})
+	for _, want := range []string{`"id":"hello"`, `"id":"still there"`, `"id":11`, `"id":12`, "-32700", "-32600", "longer than"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in %.3000s", want, out)
+		}
+	}
+}
+
+// Far more calls than anybody can mean: the first are served in order, the rest
+// refused, memory stays bounded.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	const calls = 5000
+	filler := strings.Repeat("x", 20000)
+	out := talk(t, h, "", func(in io.Writer) {
+		w := bufio.NewWriter(in)
+		fmt.Fprint(w, hello)
+		fmt.Fprintln(w, `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"sandbox-create","arguments":{"name":"fix"}}}`)
+		for i := range calls {
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"sandbox-list","arguments":{"%s":1}}}`+"\n", i, filler)
+		}
+		if err := w.Flush(); err != nil {
+			t.Error(err)
+		}
+	})
+	// The end of input also cancels what still waits; nothing is answered twice.
+	seen := map[string]bool{}
+	refused := 0
+	for line := range strings.Lines(out) {
+		var answer struct {
+			ID    json.RawMessage
+			Error *struct{ Code int }
+		}
+		if err := json.Unmarshal([]byte(line), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if seen[string(answer.ID)] {
+			t.Errorf("answered twice: %s", answer.ID)
+		}
+		seen[string(answer.ID)] = true
+		if answer.Error != nil && answer.Error.Code == -32000 {
+			refused++
+		}
+	}
+	if !seen[`"hello"`] || refused == 0 {
+		t.Errorf("%d answers, %d refused", len(seen), refused)
+	}
+	if got := h.Litterbox("audit", "verify"); got.Code != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// request sends one HTTP request as somebody who is no client of ours.
+func request(t *testing.T, url string, change func(*http.Request)) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(deadline(t), http.MethodPost, url, strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	change(r)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+// Nobody gets in over HTTP but who has the token, and no page in a browser.
+func TestHTTPIsGuarded(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	_, url, token := web(t, h)
+	with := func(key, value string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer "+token)
+			r.Header.Set(key, value)
+			if key == "Host" {
+				r.Host = value
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*http.Request)
+		code   int
+	}{
+		"the control":               {with("X", "y"), 200},
+		"no token":                  {func(*http.Request) {}, 401},
+		"a wrong token":             {func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token[:20]+"AAAAAA") }, 401},
+		"a part of the token":       {func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token[:5]) }, 401},
+		"the token as a password":   {func(r *http.Request) { r.SetBasicAuth("x", token) }, 401},
+		"the token in the address":  {func(r *http.Request) { r.URL.RawQuery = "token=" + token }, 401},
+		"a name bound to us":        {with("Host", "evil.example.com"), 403},
+		"that name with our port":   {with("Host", "evil.example.com:80"), 403},
+		"a name that looks like us": {with("Host", "localhost.evil.example.com"), 403},
+		"localhost":                 {with("Host", "localhost:1"), 200},
+		"IPv6 loopback":             {with("Host", "[::1]:80"), 200},
+		"a page elsewhere":          {with("Origin", "https://evil.example.com"), 403},
+		"a sandboxed page":          {with("Origin", "null"), 403},
+		"a local file":              {with("Origin", "file://"), 403},
+		"a page that looks local":   {with("Origin", "http://127.0.0.1.evil.example.com"), 403},
+		"a page of ours":            {with("Origin", "http://localhost:6274"), 200},
+		"another path":              {func(r *http.Request) { with("X", "y")(r); r.URL.Path = "/other" }, 404},
+		"another method":            {func(r *http.Request) { with("X", "y")(r); r.Method = http.MethodPut }, 405},
+		"a session made up":         {with("Mcp-Session-Id", "AAAA"), 404},
+	} {
+		if code, body := request(t, url, c.change); code != c.code {
+			t.Errorf("%s: %d, want %d: %.200s", name, code, c.code, body)
+		}
+	}
+	// The sessions of the newest revision cannot be guessed or made up.
+	other := dial(t, h, over(url, token), newest)
+	other.handle = "AAAAAAAAAAAAAAAAAAAAAAAAAA"
+	other.fails("not_found", "sandbox-read", args{"path": "README"}, "has ended")
+	other.handle = ""
+	other.fails("invalid", "sandbox-read", args{"path": "README"}, "session is missing")
+
+	// Where others could reach it is refused, unless it is said.
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:80", "example.com:80", "nonsense"} {
+		if got := h.Litterbox("mcp", "--http", address); got.Code == 0 || strings.Contains(got.Stdout, "token") {
+			t.Errorf("%s: %+v", address, got)
+		}
+	}
+	// Token files: made private, and refused when they are not.
+	file := h.Dir + "/token"
+	cmd := command(h, "mcp", "--http", "127.0.0.1:0", "--token-file", file)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := strings.TrimSpace(strings.TrimPrefix(line, "url"))
+	if code, _ := request(t, fresh, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(made))) }); code != 200 {
+		t.Errorf("with the token of the file: %d", code)
+	}
+	_ = cmd.Process.Signal(os.Interrupt)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.Litterbox("mcp", "--http", "127.0.0.1:0", "--token-file", file); got.Code != 7 || !strings.Contains(got.Stderr, "others can read it") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Eight agents at once on one repository, each in a sandbox of its own, half of
+// them over one HTTP server.
+func TestEightAgents(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	_, url, token := web(t, h)
+	clients := make([]*client, 8)
+	for i := range clients {
+		switch i % 4 {
+		case 0, 1:
+			clients[i] = connect(t, h, []string{newest, sessions}[i%2])
+		case 2:
+			clients[i] = dial(t, h, over(url, token), sessions)
+		case 3:
+			clients[i] = dial(t, h, over(url, token), newest)
+		}
+	}
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() {
+			mine := fmt.Sprintf("agent %d", i)
+			c.must("sandbox-create", args{"name": mine})
+			for n := range 6 {
+				c.must("sandbox-exec", args{"command": fmt.Sprintf("echo %s >>mine; pwd", mine), "message": fmt.Sprintf("Step %d", n)})
+				c.must("sandbox-write", args{"path": fmt.Sprintf("file%d", n), "content": mine, "message": "Write"})
+				if got := c.must("sandbox-read", args{"path": fmt.Sprintf("file%d", n)}); got.str("content") != mine {
+					t.Errorf("%s reads %q", mine, got.str("content"))
+				}
+			}
+			c.must("sandbox-milestone", args{"message": mine})
+		})
+	}
+	all.Wait()
+	for i := range clients {
+		branch := fmt.Sprintf("agent-%d", i)
+		want := strings.Repeat(fmt.Sprintf("agent %d\n", i), 6)
+		if got := h.Git("show", branch+":mine") + "\n"; got != want {
+			t.Errorf("%s: %q", branch, got)
+		}
+		if got := h.Git("log", "--format=%s", "main.."+branch); got != fmt.Sprintf("agent %d", i) {
+			t.Errorf("%s: %q", branch, got)
+		}
+	}
+	if got := h.Litterbox("audit", "verify"); got.Code != 0 {
+		t.Errorf("%+v", got)
+	}
+}

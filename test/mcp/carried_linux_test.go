@@ -1,0 +1,118 @@
+package mcp_test
+
+import (
+	"compress/gzip"
+	"debug/buildinfo"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A release carries the program that serves agents, so that the protocol's
+// library does not slow down every other command. The control: without the tag
+// the library is in the program itself.
+func TestCarriedProgram(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	library := func(path string) bool {
+		t.Helper()
+		info, err := buildinfo.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, module := range info.Deps {
+			if strings.Contains(module.Path, "modelcontextprotocol") {
+				return true
+			}
+		}
+		return false
+	}
+	full := h.Program("litterbox")
+	release := filepath.Join(h.Dir, "release", "litterbox")
+	build(t, full, release)
+	if !library(full) || library(release) {
+		t.Errorf("the library is in the full program: %t, in the one that is typed: %t", library(full), library(release))
+	}
+
+	cmd := command(h, "mcp")
+	cmd.Path = release
+	c := attach(t, h, cmd, newest)
+	c.must("sandbox-create", args{"name": "fix"})
+	c.do("echo carried >carried")
+	if got := h.Git("show", "fix:carried"); got != "carried" {
+		t.Errorf("%q", got)
+	}
+	unpacked, err := filepath.Glob(filepath.Join(h.State, "litterbox", "bin", "litterbox-*"))
+	if err != nil || len(unpacked) != 2 {
+		t.Errorf("unpacked: %q, %v", unpacked, err)
+	}
+	// The keeper is the small program, as for every other command.
+	if got := h.Shell(`for p in /proc/[0-9]*; do grep -qs "XDG_STATE_HOME=` + h.State + `" $p/environ && readlink $p/exe; done`); !strings.Contains(got.Stdout, "/bin/litterbox-guest-test") {
+		t.Errorf("it runs: %s", got.Stdout)
+	}
+	// Errors and exit codes pass through.
+	if got := h.Command(h.Repo, release, "mcp", "--http", "0.0.0.0:0"); got.Code != 7 || !strings.Contains(got.Stderr, "litterbox: cannot listen") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// build links litterbox as the Makefile does, with the full program as what is
+// carried. It is both, full program and guest: what serves everything also
+// serves as the small one.
+func build(t *testing.T, full, release string) {
+	t.Helper()
+	dir := t.TempDir()
+	packed := filepath.Join(dir, "packed.gz")
+	out, err := os.Create(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	w, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(w, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	id := filepath.Join(dir, "id")
+	if err := os.WriteFile(id, []byte("test\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := map[string]string{}
+	for _, name := range []string{"litterbox-guest-linux-amd64", "litterbox-guest-linux-arm64", "litterbox-full"} {
+		replace[filepath.Join(root, "internal", "payload", name+".gz")] = packed
+		replace[filepath.Join(root, "internal", "payload", name+".id")] = id
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", "embedguest", "-overlay", file, "-o", release, "./cmd/litterbox")
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, output)
+	}
+}
