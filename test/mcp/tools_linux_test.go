@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -72,7 +73,18 @@ func TestTools(t *testing.T) {
 		if steps.num("total") != 5 || len(steps.strs("steps")) != 2 || !strings.Contains(steps.text, "Two") {
 			t.Errorf("%+v", steps.data)
 		}
-		c.fails("unsupported", "sandbox-service", args{"action": "start", "service": "web"}, "no services")
+		c.fails("not_found", "sandbox-service", args{"action": "start", "service": "web"}, "web")
+		if none := c.must("sandbox-service", args{"action": "status"}); !strings.Contains(none.text, "no services are configured") {
+			t.Errorf("%s", none.text)
+		}
+		// What the human adds to the configuration can be started at once.
+		h.Put(filepath.Join(h.Repo, ".litterbox.toml"), "[container.services.web]\ncommand = [\"sleep\", \"600\"]\n")
+		if started := c.must("sandbox-service", args{"action": "start", "service": "web"}); started.text != "web: running\n" {
+			t.Errorf("%q", started.text)
+		}
+		if stopped := c.must("sandbox-service", args{"action": "stop", "service": "web"}); stopped.text != "web: stopped\n" {
+			t.Errorf("%q", stopped.text)
+		}
 		mile := c.must("sandbox-milestone", args{"message": "Do it all\n\nIn detail."})
 		if got := h.Git("log", "--format=%H %s", "main..fix-the-login"); got != mile.str("commit")+" Do it all" {
 			t.Errorf("after the milestone: %q", got)

@@ -70,6 +70,7 @@ type UseCases interface {
 	Milestone(ctx context.Context, dir, name, message string) (*sandbox.Iteration, error)
 	Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error)
 	Diff(context.Context, engine.DiffRequest) (int, error)
+	Service(context.Context, engine.ServiceRequest) (engine.ServiceResult, error)
 }
 
 // instructions are what a client may show its model before the tools; of some

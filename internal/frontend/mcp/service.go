@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
 )
 
 type serviceArguments struct {
@@ -27,8 +27,9 @@ func (a serviceArguments) logged() map[string]any {
 }
 
 type service struct {
-	Name  string `json:"name"`
-	State string `json:"state"`
+	Name    string `json:"name"`
+	State   string `json:"state" jsonschema:"running means ready"`
+	Problem string `json:"problem,omitempty"`
 }
 
 type serviceResult struct {
@@ -36,16 +37,32 @@ type serviceResult struct {
 }
 
 func (r serviceResult) text() string {
+	if len(r.Services) == 0 {
+		return "no services are configured; the human names them in .litterbox.toml under container.services"
+	}
 	text := ""
 	for _, s := range r.Services {
-		text += s.Name + ": " + s.State + "\n"
+		text += s.Name + ": " + s.State
+		if s.Problem != "" {
+			text += " (" + s.Problem + ")"
+		}
+		text += "\n"
 	}
 	return text
 }
 
-// runService is where the supervisor of services comes in: ask the engine here,
-// through a method in [UseCases], and fill serviceResult.
-func runService(context.Context, *call, serviceArguments) (serviceResult, error) {
-	return serviceResult{}, fault.New(fault.Unsupported, "this version of litterbox has no services").
-		WithHint("start a program in the background with sandbox-exec, such as: npm run dev >/tmp/dev.log 2>&1 &")
+func runService(ctx context.Context, c *call, in serviceArguments) (serviceResult, error) {
+	request := engine.ServiceRequest{Dir: c.Dir, Name: c.hold.Name, Action: engine.ServiceWish(in.Action)}
+	if in.Service != "" {
+		request.Services = []string{in.Service}
+	}
+	done, err := c.Engine.Service(ctx, request)
+	if err != nil {
+		return serviceResult{}, err
+	}
+	result := serviceResult{Services: []service{}}
+	for _, s := range done.Services {
+		result.Services = append(result.Services, service{Name: s.Name, State: string(s.State), Problem: oneLine(s.Problem, 200)})
+	}
+	return result, nil
 }
