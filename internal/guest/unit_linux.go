@@ -118,6 +118,7 @@ func (s *supervisor) launch(u *unit) {
 
 // await waits for the end of the process itself.
 func (s *supervisor) await(u *unit, run int, child *child, output *outlet) {
+	defer close(output.recorded)
 	<-child.done
 	output.wait(200 * time.Millisecond) // its last words come before its end
 	exit := exitOf(child)
@@ -220,6 +221,10 @@ func (s *supervisor) end(u *unit, run int, child *child, spec service.Spec, outp
 	}
 	output.wait(500 * time.Millisecond)
 	output.file.Close()
+	select {
+	case <-output.recorded: // how it ended comes before that nothing is left
+	case <-time.After(kernelTime):
+	}
 	s.news(u, run, service.Gone, nil)
 }
 
@@ -235,6 +240,8 @@ type outlet struct {
 	file    *os.File
 	journal *journal.Journal
 	done    chan struct{} // closed when nobody holds the other end any more
+
+	recorded chan struct{} // closed when it is recorded how the process ended
 }
 
 // newOutlet makes the pipe for standard output and error both, so that their
@@ -244,7 +251,7 @@ func newOutlet(j *journal.Journal) (*outlet, *os.File, error) {
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
-	return &outlet{pollable(p[0]), j, make(chan struct{})}, os.NewFile(uintptr(p[1]), "output"), nil
+	return &outlet{file: pollable(p[0]), journal: j, done: make(chan struct{}), recorded: make(chan struct{})}, os.NewFile(uintptr(p[1]), "output"), nil
 }
 
 func (o *outlet) pump() {
