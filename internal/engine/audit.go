@@ -172,7 +172,7 @@ func (e *Engine) auditHash(ctx context.Context) string {
 }
 
 func (e *Engine) auditLog() *audit.Log {
-	return &audit.Log{Dir: filepath.Join(e.Store.Root, "audit"), Strict: e.Store.Strict}
+	return &audit.Log{Dir: filepath.Join(e.Store.Root, "audit"), Strict: e.Store.Strict()}
 }
 
 // userName is asked for once: it cannot change while we run.

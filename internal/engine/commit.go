@@ -108,7 +108,7 @@ func (e *Engine) importRequest(p *place) branch.ImportRequest {
 		Branch: p.record.Branch, State: p.deltaFile(), Base: p.record.Base, Last: p.record.Last,
 		Author: branch.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 		Source: p.source(),
-		Strict: e.Store.Strict,
+		Strict: e.Store.Strict(),
 	}
 	return request
 }

@@ -172,7 +172,7 @@ func (e *Engine) settings(top, gitDir string) (settings, error) {
 		return settings{}, err
 	}
 	merged, withheld := config.Merge(user, repo, trusted)
-	e.Store.Strict = merged.Durability == config.Strict
+	e.Store.SetStrict(merged.Durability == config.Strict)
 	s := settings{config: merged}
 	s.config.Limits, s.from, s.notes = limitsOf(user.Limits, repo.Limits, trusted)
 	for _, key := range withheld {

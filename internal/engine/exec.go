@@ -107,7 +107,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	}
 	started := time.Now()
 	if !request.NoCommit {
-		p.repo.Prefetch(p.deltaFile(), e.Store.Strict) // what the commit needs of git, while the command runs
+		p.repo.Prefetch(p.deltaFile(), e.Store.Strict()) // what the commit needs of git, while the command runs
 	}
 	exit, err := wire.Run(ctx, stream, command, wire.Streams{
 		Stdin: request.Streams.Stdin, Stdout: request.Streams.Stdout, Stderr: request.Streams.Stderr,

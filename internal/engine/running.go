@@ -205,7 +205,7 @@ func (e *Engine) startKeeper(ctx context.Context, p *place, lease *sandbox.Lease
 // order is what a keeper is told, in full.
 func (e *Engine) order(p *place, spec driver.Spec, lease *sandbox.Lease) keeper.Order {
 	return keeper.Order{
-		StoreRoot: e.Store.Root, Repository: p.record.GitDir, Driver: p.record.Driver, Spec: spec, Lease: lease, Strict: e.Store.Strict,
+		StoreRoot: e.Store.Root, Repository: p.record.GitDir, Driver: p.record.Driver, Spec: spec, Lease: lease, Strict: e.Store.Strict(),
 	}
 }
 

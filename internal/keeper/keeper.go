@@ -125,7 +125,7 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	records.Strict = order.Strict
+	records.SetStrict(order.Strict)
 	k := &keeper{order: order, driver: d, store: records, ended: make(chan struct{})}
 	if err := k.openPorts(ctx, order.Lease != nil); err != nil {
 		return nil, nil, err

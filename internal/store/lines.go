@@ -57,7 +57,7 @@ func (s *Store) appendLine(path string, record any) error {
 		}
 	}
 	_, err = file.Write(append(data, '\n'))
-	if err == nil && s.Strict {
+	if err == nil && s.Strict() {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {

@@ -48,7 +48,7 @@ func TestIterationsRoundTrip(t *testing.T) {
 		t.Errorf("before the first: %+v", got)
 	}
 	appendStep(t, s, id, 1)
-	s.Strict = true
+	s.SetStrict(true)
 	appendStep(t, s, id, 2)
 	if diff := cmp.Diff([]sandbox.Iteration{step(1), step(2)}, steps(t, s, id)); diff != "" {
 		t.Errorf("(- want, + got):\n%s", diff)

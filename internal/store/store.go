@@ -35,6 +35,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync/atomic"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
@@ -44,10 +45,15 @@ import (
 // Store is the state directory of one user.
 type Store struct {
 	Root string
-	// Strict flushes every record to the disk before it counts
-	// (durability = "strict").
-	Strict bool
+	strict atomic.Bool
 }
+
+// SetStrict lets every record be flushed to the disk before it counts
+// (durability = "strict"). The configuration is read while others write.
+func (s *Store) SetStrict(strict bool) { s.strict.Store(strict) }
+
+// Strict tells whether every record is flushed.
+func (s *Store) Strict() bool { return s.strict.Load() }
 
 // DefaultRoot is $XDG_STATE_HOME/litterbox, or ~/.local/state/litterbox.
 func DefaultRoot() (string, error) {
@@ -321,7 +327,7 @@ func (s *Store) write(path string, record any) error {
 		return unavailable(err, "write the record %q", path)
 	}
 	_, err = file.Write(append(data, '\n'))
-	if err == nil && s.Strict {
+	if err == nil && s.Strict() {
 		err = file.Sync()
 	}
 	if closeErr := file.Close(); err == nil {
@@ -330,7 +336,7 @@ func (s *Store) write(path string, record any) error {
 	if err == nil {
 		err = os.Rename(file.Name(), path)
 	}
-	if err == nil && s.Strict {
+	if err == nil && s.Strict() {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {

@@ -57,7 +57,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 		t.Run(fmt.Sprintf("strict %t", strict), func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			s.Strict = strict
+			s.SetStrict(strict)
 			id := claim(t, s, "fix")
 			want := record(id, "fix")
 			if err := s.Save(want); err != nil {

@@ -409,12 +409,16 @@ func TestHTTPIsGuarded(t *testing.T) {
 func TestEightAgents(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
-	_, url, token := web(t, h)
+	eightAgents(t, h, func(args ...string) *exec.Cmd { return command(h, args...) })
+}
+
+func eightAgents(t *testing.T, h *program.Host, litterbox func(args ...string) *exec.Cmd) {
+	url, token := listen(t, litterbox("mcp", "--http", "127.0.0.1:0"))
 	clients := make([]*client, 8)
 	for i := range clients {
 		switch i % 4 {
 		case 0, 1:
-			clients[i] = connect(t, h, []string{newest, sessions}[i%2])
+			clients[i] = attach(t, h, litterbox("mcp"), []string{newest, sessions}[i%2])
 		case 2:
 			clients[i] = dial(t, h, over(url, token), sessions)
 		case 3:

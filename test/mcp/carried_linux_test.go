@@ -33,7 +33,7 @@ func TestCarriedProgram(t *testing.T) {
 	}
 	full := h.Program("litterbox")
 	release := filepath.Join(h.Dir, "release", "litterbox")
-	build(t, full, release)
+	build(t, full, full, release)
 	if !library(full) || library(release) {
 		t.Errorf("the library is in the full program: %t, in the one that is typed: %t", library(full), library(release))
 	}
@@ -60,18 +60,57 @@ func TestCarriedProgram(t *testing.T) {
 	}
 }
 
-// build links litterbox as the Makefile does, with the full program as what is
-// carried. It is both, full program and guest: what serves everything also
-// serves as the small one.
-func build(t *testing.T, full, release string) {
+// build links litterbox as the Makefile does, with what it shall carry.
+func build(t *testing.T, guest, full, release string) {
 	t.Helper()
 	dir := t.TempDir()
-	packed := filepath.Join(dir, "packed.gz")
+	replace := map[string]string{}
+	for name, program := range map[string]string{"litterbox-guest-linux-amd64": guest, "litterbox-guest-linux-arm64": guest, "litterbox-full": full} {
+		packed, id := filepath.Join(dir, name+".gz"), filepath.Join(dir, name+".id")
+		pack(t, program, packed)
+		if err := os.WriteFile(id, []byte("test\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(root(t), "internal", "payload", name+".gz")] = packed
+		replace[filepath.Join(root(t), "internal", "payload", name+".id")] = id
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	link(t, release, "CGO_ENABLED=0", "-tags", "embedguest", "-overlay", file)
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// link builds litterbox.
+func link(t *testing.T, to, env string, flags ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-buildvcs=false", "-o", to}, flags...), "./cmd/litterbox")...)
+	cmd.Dir, cmd.Env = root(t), append(os.Environ(), env)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, output)
+	}
+}
+
+func pack(t *testing.T, program, packed string) {
+	t.Helper()
 	out, err := os.Create(packed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := os.Open(full)
+	in, err := os.Open(program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,31 +127,5 @@ func build(t *testing.T, full, release string) {
 	}
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
-	}
-	id := filepath.Join(dir, "id")
-	if err := os.WriteFile(id, []byte("test\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	replace := map[string]string{}
-	for _, name := range []string{"litterbox-guest-linux-amd64", "litterbox-guest-linux-arm64", "litterbox-full"} {
-		replace[filepath.Join(root, "internal", "payload", name+".gz")] = packed
-		replace[filepath.Join(root, "internal", "payload", name+".id")] = id
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(file, overlay, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", "embedguest", "-overlay", file, "-o", release, "./cmd/litterbox")
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, output)
 	}
 }

@@ -135,6 +135,13 @@ func dial(t *testing.T, h *program.Host, transport sdk.Transport, revision strin
 func web(t *testing.T, h *program.Host, args ...string) (cmd *exec.Cmd, url, token string) {
 	t.Helper()
 	cmd = command(h, append([]string{"mcp", "--http", "127.0.0.1:0"}, args...)...)
+	url, token = listen(t, cmd)
+	return cmd, url, token
+}
+
+// listen starts an HTTP server and reads where it listens.
+func listen(t *testing.T, cmd *exec.Cmd) (url, token string) {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +165,7 @@ func web(t *testing.T, h *program.Host, args ...string) (cmd *exec.Cmd, url, tok
 	if url == "" || token == "" {
 		t.Fatalf("the server said no url and token: %q %q", url, token)
 	}
-	return cmd, url, token
+	return url, token
 }
 
 // bearer adds the token to every request.
