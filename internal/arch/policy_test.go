@@ -35,7 +35,7 @@ payload: fault
 branch/wildmatch:
 branch/ignore: branch/wildmatch fault
 branch/attribute: branch/wildmatch fault
-branch: branch/attribute branch/ignore branch/wildmatch fault sandbox process
+branch: branch/attribute branch/ignore branch/wildmatch fault fsmonitor sandbox process
 
 # Inside the sandbox. The guest is small and decides nothing; which files a
 # tool lists, it reads as git does.
@@ -51,9 +51,12 @@ forward: egress fault service
 
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
-driver/namespace: driver driver/namespace/cgroup driver/namespace/stage fault process sandbox
-driver/namespace/stage: driver driver/namespace/seccomp fault guest
+driver/namespace: driver driver/namespace/cgroup driver/namespace/stage fault fsmonitor process sandbox
+driver/namespace/stage: driver driver/namespace/seccomp fault fsmonitor guest
 driver/namespace/cgroup: sandbox
+
+# What git inside asks which files changed: it runs at every git status.
+fsmonitor:
 driver/namespace/seccomp: fault
 driver/fake: driver fault sandbox wire
 driver/drivertest: driver fault sandbox wire
@@ -70,7 +73,7 @@ frontend/mcp: engine fault sandbox
 
 # The composition roots: the only ones that name concrete drivers. child is
 # the small program; it must stay free of engine, git and frontends.
-app/child: driver driver/namespace driver/namespace/stage fault keeper sandbox
+app/child: driver driver/namespace driver/namespace/stage fault fsmonitor keeper sandbox
 app: app/child driver driver/namespace engine fault frontend/cli frontend/mcp payload process sandbox store
 
 # Programs.

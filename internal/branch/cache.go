@@ -28,7 +28,15 @@ type Cache struct {
 	// Had are the layers that a sandbox was started on before. Where others
 	// would do as well it gets the same again: the index inside knows their
 	// inodes.
-	Had []string
+	Had     []string
+	Monitor Monitor
+}
+
+// Monitor is what git inside asks which files changed (core.fsmonitor), so
+// that it looks at no others.
+type Monitor struct {
+	Program string // path inside; empty where nothing can tell
+	Files   int    // trees of fewer files do without: looking at them is quicker
 }
 
 // Owner is who the files belong to as a sandbox sees them. With Chown the files

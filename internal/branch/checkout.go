@@ -152,10 +152,27 @@ func (j checkout) run(ctx context.Context, dir string, lock *os.File) error {
 	if err := j.git(ctx, dir, lock, nil, append(args, j.tree)...); err != nil {
 		return err
 	}
-	if err := finishIndex(files, index, j.r.ObjectFormat, j.owner); err != nil {
+	if err := finishIndex(ctx, files, index, j.r.ObjectFormat, j.owner); err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot prepare the index of %s", j.tree)
 	}
-	return j.give(files)
+	return j.giveDirectories(files)
+}
+
+// giveDirectories hands the directories to the owner, who has the files.
+func (j checkout) giveDirectories(files string) error {
+	if !j.owner.Chown {
+		return nil
+	}
+	err := filepath.WalkDir(files, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return j.owner.give(path)
+	})
+	if err != nil {
+		return fault.Wrap(fault.Denied, err, "cannot give %q to uid %d", files, j.owner.UID)
+	}
+	return nil
 }
 
 // git runs what writes files/ below dir, with the index there. It works in a
@@ -267,9 +284,10 @@ func runWithProgress(ctx context.Context, c call, p Progress) error {
 }
 
 type progressWriter struct {
-	report Progress
-	rest   strings.Builder // what was no progress
-	line   []byte
+	report  Progress
+	rest    strings.Builder // what was no progress
+	line    []byte
+	pattern *regexp.Regexp // made when there is something to read
 }
 
 func (w *progressWriter) Write(b []byte) (int, error) {
@@ -284,8 +302,13 @@ func (w *progressWriter) Write(b []byte) (int, error) {
 }
 
 func (w *progressWriter) flush() {
-	pattern := regexp.MustCompile(`^([A-Za-z ]+): +\d+% \((\d+)/(\d+)\)`)
-	m := pattern.FindSubmatch(w.line)
+	if w.pattern == nil && len(w.line) > 0 {
+		w.pattern = regexp.MustCompile(`^([A-Za-z ]+): +\d+% \((\d+)/(\d+)\)`)
+	}
+	var m [][]byte
+	if len(w.line) > 0 {
+		m = w.pattern.FindSubmatch(w.line)
+	}
 	switch {
 	case m == nil && w.rest.Len() < 64<<10:
 		w.rest.Write(w.line)

@@ -159,7 +159,7 @@ func unreadable(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EAGAIN):
 		return errStays{"it cannot be read"}
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO),
 		errors.Is(err, unix.EXDEV), errors.Is(err, unix.EINVAL):

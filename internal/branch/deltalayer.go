@@ -189,7 +189,7 @@ func (j checkout) runOn(ctx context.Context, base *deltaBase, dir string, lock *
 	if err := j.git(ctx, dir, lock, strings.NewReader(wanted), "checkout-index", "-u", "-f", "-q", "-z", "--stdin"); err != nil {
 		return err
 	}
-	if err := finishIndex(files, path, format, j.owner); err != nil {
+	if err := finishIndex(ctx, files, path, format, j.owner); err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot prepare the index of %s", j.tree)
 	}
 	above, err := readIndex(path, format)

@@ -109,3 +109,25 @@ func TestCopyIgnoresOverlayNotes(t *testing.T) {
 		t.Fatalf("in the tree: %q", out)
 	}
 }
+
+// A lease (fcntl(2), F_SETLEASE) makes others wait until it is broken. The host
+// waits for no sandbox: the file stays as last committed, with a note.
+func TestLeasesDelayNoCommit(t *testing.T) {
+	b := newCopy(t, branch.Cache{Dir: filepath.Join(t.TempDir(), "cache")}, repository(t), "fix")
+	b.inside("echo more >> README; echo more >> src/main.c; mkdir leased; echo x > leased/.gitignore")
+	for _, name := range []string{"README", "leased/.gitignore"} {
+		f, err := os.Open(filepath.Join(b.upper, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+			t.Skip("no leases on this file system: ", err)
+		}
+	}
+	// The kernel tells who holds the lease with SIGIO, which Go drops.
+	got := b.importNow()
+	if got.Changed != 1 || !strings.Contains(strings.Join(got.Notes, "\n"), `"README" stays as last committed`) {
+		t.Fatalf("%+v, want only src/main.c", got)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
 )
 
 // Git gives a directory that holds only .git: the history of base as a
@@ -76,7 +77,11 @@ func (c Cache) git(ctx context.Context, r *Repository, h history, tree TreeLayer
 	if err != nil {
 		return "", err
 	}
-	layer := gitLayer{r: r, s: s, rules: found, history: h, tree: tree, owner: o}
+	monitor := c.Monitor.Program
+	if countEntries(tree.Index) < c.Monitor.Files {
+		monitor = ""
+	}
+	layer := gitLayer{monitor: monitor, r: r, s: s, rules: found, history: h, tree: tree, owner: o}
 	dir, err := c.entry(ctx, "git", layer.key(), layer.verify, func(dir string, _ *os.File) error {
 		return layer.build(filepath.Join(dir, "layer", ".git"))
 	})
@@ -84,6 +89,7 @@ func (c Cache) git(ctx context.Context, r *Repository, h history, tree TreeLayer
 }
 
 type gitLayer struct {
+	monitor string
 	r       *Repository
 	s       *settings
 	rules   rules
@@ -95,12 +101,16 @@ type gitLayer struct {
 // key names the commit and everything else that the layer's files depend on.
 func (l gitLayer) key() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "2 %q %q %q %q %q", l.config(), l.exclude(), filepath.Base(filepath.Dir(l.tree.Index)),
+	fmt.Fprintf(h, "3 %q %q %q %q %q", l.config(), l.exclude(), filepath.Base(filepath.Dir(l.tree.Index)),
 		filepath.Base(l.history.dir), l.rules.attributes)
 	return l.history.base + "-" + repositoryHash(l.r) + "-" + hex.EncodeToString(h.Sum(nil)[:8]) + l.owner.suffix()
 }
 
 func (l gitLayer) config() string {
+	monitor := ""
+	if l.monitor != "" {
+		monitor = "	fsmonitor = " + quoteConfig(l.monitor) + "\n	fsmonitorHookVersion = 2\n"
+	}
 	return l.r.formatConfig() + fmt.Sprintf(`[core]
 	bare = false
 	filemode = true
@@ -108,10 +118,33 @@ func (l gitLayer) config() string {
 	trustctime = false
 	autocrlf = %s
 	eol = %s
-[gc]
+%s[gc]
 	auto = 0
-`, l.s.autoCRLF(), l.s.eol())
+`, l.s.autoCRLF(), l.s.eol(), monitor)
 }
+
+// index is that of the files. With a monitor it says that none of them has
+// changed since the monitor was asked last.
+func (l gitLayer) index() ([]byte, error) {
+	content, err := os.ReadFile(l.tree.Index)
+	if err != nil || l.monitor == "" {
+		return content, err
+	}
+	h := newHash(l.r.ObjectFormat)
+	if len(content) < h.Size() {
+		return nil, errIndex
+	}
+	body := append(content[:len(content)-h.Size():len(content)-h.Size()], neverChanged...)
+	h.Write(body)
+	return h.Sum(body), nil
+}
+
+// neverChanged is the index extension of a monitor (gitformat-index(5), "File
+// System Monitor cache"): version 1, which every git since 2.16 reads; a time
+// of 0; and an empty bitmap of the files that are to be looked at (EWAH: no
+// bits, one empty word, the position of the last marker word).
+var neverChanged = []byte("FSMN\x00\x00\x00\x24" + "\x00\x00\x00\x01" + "\x00\x00\x00\x00\x00\x00\x00\x00" +
+	"\x00\x00\x00\x14" + "\x00\x00\x00\x00" + "\x00\x00\x00\x01" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00")
 
 // exclude is the user's ignore rules outside of the tree, lowest priority first.
 func (l gitLayer) exclude() string {
@@ -147,8 +180,18 @@ func (l gitLayer) build(dotGit string) error {
 			return err
 		}
 	}
-	if err := copyIndex(l.tree.Index, filepath.Join(dotGit, "index")); err != nil {
+	if err := l.writeIndex(filepath.Join(dotGit, "index")); err != nil {
 		return err
+	}
+	if l.monitor != "" {
+		x, err := readIndex(l.tree.Index, l.r.ObjectFormat)
+		if err != nil {
+			return err
+		}
+		base := fsmonitor.FormatBase(newHash(l.r.ObjectFormat).Size(), x.paths)
+		if err := writeReadable(filepath.Join(dotGit, fsmonitor.BaseFile), base); err != nil {
+			return err
+		}
 	}
 	if err := sharePacks(filepath.Join(l.history.dir, packs), filepath.Join(dotGit, "objects", "pack")); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot share the history of %s", l.history.base)
@@ -170,14 +213,14 @@ func writeReadable(path string, content []byte) error {
 	return nil
 }
 
-// copyIndex keeps the time of the index, which git compares with the times of
+// writeIndex keeps the time of the index, which git compares with the times of
 // the files to tell which of them may be racy.
-func copyIndex(from, to string) error {
-	content, err := os.ReadFile(from)
+func (l gitLayer) writeIndex(to string) error {
+	content, err := l.index()
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot read the index of the cached tree")
 	}
-	info, err := os.Stat(from)
+	info, err := os.Stat(l.tree.Index)
 	if err == nil {
 		err = errors.Join(writeReadable(to, content), os.Chtimes(to, info.ModTime(), info.ModTime()))
 	}
@@ -193,7 +236,7 @@ func (l gitLayer) verify(dir string) bool {
 			return false
 		}
 	}
-	want, err := os.ReadFile(l.tree.Index)
+	want, err := l.index()
 	if err != nil {
 		return false
 	}

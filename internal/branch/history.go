@@ -105,8 +105,29 @@ type mergedTags struct {
 	packed string // lines of packed-refs
 }
 
+// noTags tells whether the repository surely has none: it is cheaper to look
+// than to ask git.
+func (j packing) noTags() bool {
+	s, err := j.r.settings()
+	if err != nil || s.values["extensions.refstorage"] != "" {
+		return false
+	}
+	loose, err := os.ReadDir(filepath.Join(j.r.CommonDir, "refs", "tags"))
+	if len(loose) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	packed, err := os.ReadFile(filepath.Join(j.r.CommonDir, packedRefs))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return !bytes.Contains(packed, []byte(" refs/tags/"))
+}
+
 // tags lists the tags whose commits base already contains.
 func (j packing) tags(ctx context.Context) (mergedTags, error) {
+	if j.noTags() {
+		return mergedTags{}, nil
+	}
 	out, err := j.r.git("for-each-ref", "--merged="+j.base,
 		"--format=%(objectname) %(refname)%00%(*objectname)", "refs/tags").output(ctx)
 	if err != nil {
@@ -206,6 +227,9 @@ func (j packing) ancestor(ctx context.Context, c Cache) (oid, from string) {
 
 // nearest reads base's history up to the first commit that is in cached.
 func (j packing) nearest(ctx context.Context, cached map[string]string) (oid, from string) {
+	if oid = j.nearestLoose(cached); oid != "" {
+		return oid, cached[oid]
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	cmd, err := j.r.git("rev-list", "--max-count=20000", j.base, "--").command(ctx)
@@ -224,6 +248,24 @@ func (j packing) nearest(ctx context.Context, cached map[string]string) (oid, fr
 	stop()
 	_ = cmd.Wait() // killed when found; a history that cannot be read fails in pack-objects
 	return oid, from
+}
+
+// nearestLoose looks without git, as far as commits lie as files of their own:
+// those of the last days usually do.
+func (j packing) nearestLoose(cached map[string]string) string {
+	if j.boundary() != nil {
+		return "" // a shallow clone's commits name parents that it does not have
+	}
+	at := []string{j.base}
+	for n := 0; n < len(at) && n < 32; n++ {
+		for _, parent := range j.r.parentsOfLoose(at[n]) {
+			if _, ok := cached[parent]; ok {
+				return parent
+			}
+			at = append(at, parent)
+		}
+	}
+	return ""
 }
 
 // sharePacks gives to the files of from: the same inodes, or copies where there

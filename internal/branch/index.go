@@ -2,6 +2,7 @@ package branch
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/binary"
@@ -9,8 +10,10 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,6 +53,7 @@ func indexEntries(index []byte, format string, each func(entry []byte, path stri
 	if v := binary.BigEndian.Uint32(index[4:]); v != 2 && v != 3 {
 		return nil, errIndex
 	}
+	text := string(index) // once, instead of a copy of every path
 	at := indexHeader
 	for range binary.BigEndian.Uint32(index[8:]) {
 		name := entryOid + size + 2
@@ -65,7 +69,7 @@ func indexEntries(index []byte, format string, each func(entry []byte, path stri
 		if length < 0 || len(index) < at+whole+size {
 			return nil, errIndex
 		}
-		if err := each(entry[:whole], string(entry[name:name+length])); err != nil {
+		if err := each(entry[:whole], text[at+name:at+name+length]); err != nil {
 			return nil, err
 		}
 		at += whole
@@ -98,28 +102,74 @@ func writeIndex(path, format string, body []byte, o Owner) error {
 // reads again the content of every file whose time is not older than the
 // index, in whole seconds (Documentation/technical/racy-git), which would make
 // the first `git status` slow; such files are dated back by a second or two.
-func finishIndex(files, path, format string, o Owner) error {
+// With o.Chown the files get their owner on the way.
+func finishIndex(ctx context.Context, files, path, format string, o Owner) error {
 	index, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	now := uint32(time.Now().Unix())
+	var entries []finishing
 	_, err = indexEntries(index, format, func(entry []byte, name string) error {
 		binary.BigEndian.PutUint32(entry[entryUID:], uint32(o.UID))
 		binary.BigEndian.PutUint32(entry[entryGID:], uint32(o.GID))
-		if binary.BigEndian.Uint32(entry[entryMtime:]) < now {
-			return nil
+		young := binary.BigEndian.Uint32(entry[entryMtime:]) >= now
+		if young {
+			binary.BigEndian.PutUint32(entry[entryMtime:], now-2)
 		}
-		binary.BigEndian.PutUint32(entry[entryMtime:], now-2)
-		nsec := binary.BigEndian.Uint32(entry[entryMtime+4:])
-		old := unix.Timespec{Sec: int64(now - 2), Nsec: int64(nsec)}
-		return unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(files, name),
-			[]unix.Timespec{old, old}, unix.AT_SYMLINK_NOFOLLOW)
+		if young || o.Chown {
+			entries = append(entries, finishing{entry, name, young})
+		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
+	if err := finishAll(ctx, files, entries, o); err != nil {
+		return err
+	}
 	return writeIndex(path, format, index[:len(index)-newHash(format).Size()], o)
+}
+
+// finishing is a file that a checkout wrote.
+type finishing struct {
+	entry []byte // of the index, as it shall be
+	name  string
+	young bool // its time must become the entry's
+}
+
+// finishWorkers share the system calls for thousands of files.
+const finishWorkers = 4
+
+func finishAll(ctx context.Context, files string, entries []finishing, o Owner) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for part := range slices.Chunk(entries, len(entries)/finishWorkers+1) {
+		group.Go(func() error {
+			for n, f := range part {
+				if n%512 == 0 && ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err := f.finish(filepath.Join(files, f.name), o); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (f finishing) finish(path string, o Owner) error {
+	if f.young {
+		old := unix.Timespec{
+			Sec:  int64(binary.BigEndian.Uint32(f.entry[entryMtime:])),
+			Nsec: int64(binary.BigEndian.Uint32(f.entry[entryMtime+4:])),
+		}
+		if err := unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{old, old}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return err
+		}
+	}
+	return o.give(path)
 }
 
 // verifyTree compares the sizes and times of a cached tree with its index.

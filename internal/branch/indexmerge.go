@@ -33,6 +33,10 @@ func readIndex(path, format string) (*parsedIndex, error) {
 		return nil, cannot(err)
 	}
 	x := &parsedIndex{}
+	if len(content) >= indexHeader {
+		count := min(int(binary.BigEndian.Uint32(content[8:])), len(content)/entryOid)
+		x.entries, x.paths = make([][]byte, 0, count), make([]string, 0, count)
+	}
 	rest, err := indexEntries(content, format, func(entry []byte, path string) error {
 		x.entries, x.paths = append(x.entries, entry), append(x.paths, path)
 		return nil
@@ -58,7 +62,11 @@ func readIndex(path, format string) (*parsedIndex, error) {
 
 // body puts the index together again, without the checksum.
 func (x *parsedIndex) body(format string) []byte {
-	b := []byte("DIRC\x00\x00\x00\x02")
+	size := indexHeader + len(x.cached) + 64
+	for _, entry := range x.entries {
+		size += len(entry)
+	}
+	b := append(make([]byte, 0, size), "DIRC\x00\x00\x00\x02"...)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(x.entries)))
 	for _, entry := range x.entries {
 		b = append(b, entry...)

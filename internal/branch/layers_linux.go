@@ -36,9 +36,14 @@ func (r root) open(path string, flags int) (*os.File, error) {
 		Flags:   uint64(flags),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
 	}
-	for {
+	for tries := 0; ; {
 		fd, err := unix.Openat2(int(r.f.Fd()), path, &how)
-		if err == unix.EINTR || err == unix.EAGAIN { // EAGAIN: a rename raced, openat2(2)
+		if err == unix.EINTR {
+			continue
+		}
+		// A rename raced, openat2(2); or somebody holds a lease on the file,
+		// fcntl(2), which nobody waits for.
+		if tries++; err == unix.EAGAIN && tries < 100 {
 			continue
 		}
 		if err != nil {

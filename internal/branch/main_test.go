@@ -19,6 +19,11 @@ import (
 const childVariable = "LITTERBOX_BRANCH_TEST_CHILD"
 
 func TestMain(m *testing.M) {
+	if place := os.Getenv(monitorVariable); place != "" {
+		changes, workspace, _ := strings.Cut(place, "\n")
+		monitor(changes, workspace)
+		os.Exit(0)
+	}
 	if spec := os.Getenv(childVariable); spec != "" {
 		if err := child(spec); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -28,6 +33,10 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// monitorVariable makes it serve as what git asks which files changed, about
+// an upper directory and, after a line break, the work tree above it.
+const monitorVariable = "LITTERBOX_BRANCH_TEST_MONITOR"
 
 // inside says what the child does: mount an overlay, act, print git's tree.
 type inside struct {

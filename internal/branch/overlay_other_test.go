@@ -11,3 +11,5 @@ import (
 func mountOverlay(string, string) error { return errors.ErrUnsupported }
 
 func isolate(*exec.Cmd) {}
+
+func monitor(string, string) {}

@@ -146,9 +146,31 @@ func (r *Repository) plainOid(s string) string {
 	return s
 }
 
-// treeOfLoose reads the tree of a commit that lies as a file of its own
-// (gitformat-loose, zlib); empty when it does not.
+// treeOfLoose reads the tree of a commit that lies as a file of its own; empty
+// when it does not.
 func (r *Repository) treeOfLoose(commit string) string {
+	line, _, _ := strings.Cut(r.looseCommit(commit), "\n")
+	tree, _ := strings.CutPrefix(line, "tree ")
+	return r.plainOid(tree)
+}
+
+// parentsOfLoose reads the parents of such a commit.
+func (r *Repository) parentsOfLoose(commit string) []string {
+	_, rest, _ := strings.Cut(r.looseCommit(commit), "\n")
+	var parents []string
+	for line := range strings.Lines(rest) {
+		parent, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "parent ")
+		if !ok || r.plainOid(parent) == "" {
+			break
+		}
+		parents = append(parents, parent)
+	}
+	return parents
+}
+
+// looseCommit reads a commit that lies as a file of its own (gitformat-loose,
+// zlib).
+func (r *Repository) looseCommit(commit string) string {
 	f, err := os.Open(filepath.Join(r.CommonDir, "objects", commit[:2], commit[2:]))
 	if err != nil {
 		return ""
@@ -171,7 +193,5 @@ func (r *Repository) treeOfLoose(commit string) string {
 	if !ok || string(header) != "commit "+strconv.Itoa(len(body)) {
 		return ""
 	}
-	line, _, _ := strings.Cut(string(body), "\n")
-	tree, _ := strings.CutPrefix(line, "tree ")
-	return r.plainOid(tree)
+	return string(body)
 }

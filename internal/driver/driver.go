@@ -102,7 +102,10 @@ type Capabilities struct {
 	Limits         []string `json:"limits"` // names of [limits] that the driver keeps by itself here
 	Metrics        bool     `json:"metrics"`
 	SharedKernel   bool     `json:"shared_kernel"` // host and guest can pass descriptors
-	Isolation      []Tier   `json:"isolation"`     // what this machine can do, strongest first
+	// FSMonitor is a program inside that tells git what changed above the
+	// layers of a workspace (package fsmonitor); empty where there is none.
+	FSMonitor string `json:"fs_monitor,omitempty"`
+	Isolation []Tier `json:"isolation"` // what this machine can do, strongest first
 }
 
 // Tier is one level of isolation with what stands in its way here.

@@ -199,10 +199,18 @@ func (e *Engine) cache(gitDir string) branch.Cache {
 func (e *Engine) layers(ctx context.Context, p *place) ([]string, error) {
 	cache := e.cache(p.record.GitDir)
 	cache.Had = p.record.Layers
+	if !p.copied() {
+		cache.Monitor = branch.Monitor{Program: p.driver.Capabilities().FSMonitor, Files: monitoredFiles}
+	}
 	layers, files, err := cache.Layers(ctx, p.repo, p.record.Base, p.record.BaseTree, e.layerOwner(p), branch.Progress(e.Progress))
 	p.flatten = files.Flatten
 	return layers, err
 }
+
+// monitoredFiles is the size of a tree from which git status is quicker when it
+// asks what changed: on an overlay it looks at about 500 files in the
+// millisecond, and a program that answers takes some.
+const monitoredFiles = 2500
 
 func (e *Engine) layerOwner(p *place) branch.Owner {
 	own := p.driver.Ownership(p.record.ID)

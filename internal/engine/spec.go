@@ -98,7 +98,7 @@ func (e *Engine) configure(p *place) error {
 
 // forbiddenWorkspaces are places where a project cannot stand at its own path,
 // because the sandbox has something of its own there.
-var forbiddenWorkspaces = []string{"/proc", "/sys", "/dev", "/bin", "/sbin", "/lib", "/lib64"}
+var forbiddenWorkspaces = []string{"/proc", "/sys", "/dev", "/bin", "/sbin", "/lib", "/lib64", "/.litterbox"}
 
 // checkWorkspace refuses repositories whose path cannot exist inside.
 func checkWorkspace(top string) error {

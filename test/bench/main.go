@@ -136,21 +136,30 @@ func (b *bench) measure(steps ...step) ([]timing, error) {
 	}
 	timings := make([]timing, len(steps))
 	for n := range all {
-		slices.Sort(all[n])
-		timings[n] = timing{median: all[n][len(all[n])/2], best: all[n][0]}
+		timings[n] = timingOf(all[n])
 	}
 	return timings, nil
 }
 
+func timingOf(all []time.Duration) timing {
+	slices.Sort(all)
+	return timing{median: all[len(all)/2], best: all[0]}
+}
+
 func (b *bench) command(dir string, argv ...string) error {
+	_, err := b.output(dir, argv...)
+	return err
+}
+
+func (b *bench) output(dir string, argv ...string) (string, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, b.env
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, output.String())
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, output.String())
 	}
-	return nil
+	return output.String(), nil
 }
 
 func (b *bench) version() error {
@@ -216,29 +225,17 @@ func (b *bench) repository(count int) error {
 	if err := b.memory(size); err != nil {
 		return err
 	}
+	if err := b.status(repo, size, litterbox); err != nil {
+		return err
+	}
+	if err := b.afterCommits(repo, size, litterbox); err != nil {
+		return err
+	}
 	names := []string{"delete", "--force", "first"}
 	for i := range b.rounds {
 		names = append(names, fmt.Sprintf("s%d", i))
 	}
 	return litterbox(names...)
-}
-
-// checkouts measures what happens once for each tree; afterwards it is cached.
-func (b *bench) checkouts(repo, size string, litterbox func(...string) error) error {
-	once := func(do func() error) (timing, error) {
-		start := time.Now()
-		err := do()
-		return timing{median: time.Since(start), best: time.Since(start)}, err
-	}
-	here, err := once(func() error { return litterbox("create", "first") })
-	if err != nil {
-		return err
-	}
-	beside, err := once(func() error {
-		return b.command(repo, "git", "worktree", "add", "-q", b.tree(size), "-b", "beside")
-	})
-	row("create with the first checkout, "+size, here, "git worktree add", beside)
-	return err
 }
 
 func (b *bench) tree(size string) string { return filepath.Join(b.dir, "tree"+size) }

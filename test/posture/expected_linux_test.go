@@ -116,7 +116,7 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libo32", "/opt", "/nix", "/gnu"}
 
 func root(h *program.Host) []string {
-	entries := []string{"dev", "etc", "media", "mnt", "proc", "run", "srv", "sys", "tmp", "var"}
+	entries := []string{".litterbox", "dev", "etc", "media", "mnt", "proc", "run", "srv", "sys", "tmp", "var"}
 	for _, dir := range system {
 		if _, err := os.Lstat(dir); err == nil {
 			entries = append(entries, strings.TrimPrefix(dir, "/"))
@@ -164,6 +164,9 @@ func mounts(t *testing.T, h *program.Host, outside report) []string {
 		"/run tmpfs rw nosuid nodev", "/tmp "+state+" rw nosuid nodev", "/var/tmp "+state+" rw nosuid nodev",
 		h.Home+" "+state+" rw nosuid nodev", h.Repo+" overlay rw nosuid nodev",
 		"/proc proc rw nosuid nodev noexec",
+		// What git inside learns the changed files from.
+		"/.litterbox/changes "+state+" ro nosuid nodev noexec",
+		"/.litterbox/git-fsmonitor "+typeOf(types, h.Program("litterbox"))+" ro nosuid nodev",
 	)
 	for _, roots := range append(bundles(), "/var/lib/litterbox/roots.pem", "/var/lib/litterbox/roots-own.pem") {
 		list = append(list, roots+" "+state+" ro nosuid nodev")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
+	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 )
 
@@ -29,11 +30,22 @@ const VerbKeeper = "keeper"
 
 // IsChild tells whether these arguments are a child's.
 func IsChild(args []string) bool {
+	if isMonitor(args) {
+		return true
+	}
 	return len(args) == 2 && filepath.Base(args[0]) == Program
+}
+
+// isMonitor tells whether git inside of a sandbox asks what changed.
+func isMonitor(args []string) bool {
+	return len(args) > 0 && filepath.Base(args[0]) == fsmonitor.Name
 }
 
 // Main runs a child and returns its exit code.
 func Main(args []string) int {
+	if isMonitor(args) {
+		return fsmonitor.Main(args, os.Stdout)
+	}
 	if !IsChild(args) {
 		fmt.Fprintln(os.Stderr, "litterbox-guest: litterbox starts this program by itself")
 		return 125

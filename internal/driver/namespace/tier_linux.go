@@ -17,6 +17,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -30,7 +31,7 @@ func (Driver) Capabilities() driver.Capabilities {
 	}
 	return driver.Capabilities{
 		Pause: true, Metrics: true, Limits: keeps(cgroup.Find()),
-		SharedKernel: true, Isolation: []driver.Tier{full},
+		SharedKernel: true, FSMonitor: fsmonitor.Program, Isolation: []driver.Tier{full},
 	}
 }
 

@@ -73,6 +73,7 @@ func (a assembly) fill() error {
 		{"mount host directories", a.mounts},
 		{"mount package caches", a.caches},
 		{"mount the workspace", a.workspace},
+		{"show git what changed", a.monitor},
 		{"clear the workbench away", func() error { return unix.Unmount(a.bench, unix.MNT_DETACH) }},
 		// Mount points are made; from here on the root itself cannot change.
 		{"make the root read-only", func() error {

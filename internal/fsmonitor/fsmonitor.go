@@ -1,0 +1,25 @@
+// Package fsmonitor is the program that git runs inside of a sandbox to learn
+// which files may have changed (githooks(5), fsmonitor-watchman), so that it
+// need not look at the others. It lists the overlay's upper directory: a file of
+// the base that is not there is as the index knows it, because a change, a
+// removal and a rename each leave something there. Of files that the base does
+// not have it always lists those that git tracks.
+//
+// It keeps no state and answers the same whenever it is asked: everything that
+// the sandbox ever changed. It deliberately reads nothing else; where it cannot
+// be sure it says that everything may have changed, which costs git time only.
+// The host never runs it.
+//
+// Start reading at [List].
+package fsmonitor
+
+// Where things stand inside of a sandbox, read-only.
+const (
+	Dir       = "/.litterbox"
+	Program   = Dir + "/git-fsmonitor" // what core.fsmonitor names
+	Changes   = Dir + "/changes"       // the overlay's upper directory
+	Workspace = Dir + "/workspace"     // a link that names the workspace
+)
+
+// Name is argv[0] of the program, without directories.
+const Name = "git-fsmonitor"
