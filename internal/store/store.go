@@ -44,7 +44,7 @@ import (
 
 // Store is the state directory of one user.
 type Store struct {
-	Root string
+	Root   string
 	strict atomic.Bool
 }
 
