@@ -1,6 +1,7 @@
 package posture_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -11,6 +12,26 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
+
+// processLimits are the limits that no control group keeps here, as proc(5)
+// shows them; litterbox says which those are.
+func processLimits(t *testing.T, h *program.Host) map[string]string {
+	t.Helper()
+	var said struct {
+		Limits []struct{ Name, Value, By string }
+	}
+	if err := json.Unmarshal([]byte(h.Must("limits", box, "--json")), &said); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][2]string{"pids": {"Max processes", "processes"}, "open-files": {"Max open files", "files"}}
+	limits := map[string]string{}
+	for _, limit := range said.Limits {
+		if row, ok := rows[limit.Name]; ok && limit.By == "rlimit" {
+			limits[row[0]] = limit.Value + " " + limit.Value + " " + row[1]
+		}
+	}
+	return limits
+}
 
 // expected is what a sandbox holds on this machine, run by this user.
 func expected(t *testing.T, h *program.Host, outside report) posture {
@@ -51,7 +72,7 @@ func expected(t *testing.T, h *program.Host, outside report) posture {
 		PID1: map[string]string{
 			"fd": "denied", "root": "denied", "cwd": "denied", "exe": "denied", "environ": "denied", "maps": "denied",
 		},
-		Limits: map[string]string{},
+		Limits: processLimits(t, h),
 		Env: map[string]string{
 			"HOME": h.Home, "USER": name, "LOGNAME": name, "SHELL": "/bin/sh", "LITTERBOX": box, "PWD": h.Repo,
 			"PATH": search(h), "LANG": "C.UTF-8", "TERM": "dumb", "NODE_EXTRA_CA_CERTS": "/var/lib/litterbox/roots-own.pem",

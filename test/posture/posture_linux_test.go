@@ -88,6 +88,7 @@ func TestPostureAfterRestart(t *testing.T) {
 // The comparison has to see what is different: outside nearly everything is.
 func TestPostureDiffersOutside(t *testing.T) {
 	h := built.New(t)
+	h.Must("create", box) // it says which limits to expect
 	outside := look(t, h.Command(h.Repo, h.Program("probe")))
 	want, got := expected(t, h, outside), normalised(h, outside, outside)
 	for name, same := range map[string]bool{
