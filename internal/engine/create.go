@@ -63,6 +63,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 		return Creation{}, fault.New(fault.Invalid, "cannot bring uncommitted changes to %s: they were made on HEAD", request.Base).
 			WithHint("litterbox create %s --dirty", name)
 	}
+	record.Strict = e.Store.Strict() // as its configuration has just set it
 	record.Milestone = record.Base
 	policy, err := e.policyOf(merged)
 	if err != nil {

@@ -122,6 +122,10 @@ func (e *Engine) open(record *sandbox.Sandbox) (*place, error) {
 			WithHint("litterbox list --all")
 	}
 	repo := e.memory().At(record.GitDir, record.Repository, record.Base)
+	if record.Strict {
+		// Commands of a running sandbox do not read the configuration.
+		e.Store.SetStrict(true)
+	}
 	p := &place{record: record, repo: repo, driver: d, dir: e.Store.SandboxDir(record.ID)}
 	if record.State == sandbox.Creating || record.State == sandbox.Deleting {
 		return nil, e.unfinished(record)

@@ -93,7 +93,12 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (*net.Uni
 	}
 	e.emit(p, event(kind, 0, "lease", started.ID))
 	layers := p.record.Layers
-	if err := e.update(ctx, p, func(r *sandbox.Sandbox) { r.State, r.Problem, r.Layers = sandbox.Running, "", layers }); err != nil {
+	if err := e.update(ctx, p, func(r *sandbox.Sandbox) {
+		r.State, r.Problem, r.Layers = sandbox.Running, "", layers
+		if lease == nil { // its configuration was read for this start
+			r.Strict = e.Store.Strict()
+		}
+	}); err != nil {
 		return nil, err
 	}
 	conn, err := p.dial(ctx)

@@ -57,9 +57,10 @@ type Sandbox struct {
 	Last       string    `json:"last"`       // commit of the last iteration
 	InnerHead  string    `json:"inner_head"` // last commit taken from the agent's own history
 	CreatedAt  time.Time `json:"created_at"`
-	Holder     Process   `json:"holder"`      // who creates or deletes it at this moment
-	ConfigHash string    `json:"config_hash"` // of the .litterbox.toml it was created with
-	Image      *Image    `json:"image"`       // what its root file system is made of; nil is the host's own userland
+	Holder     Process   `json:"holder"`           // who creates or deletes it at this moment
+	Strict     bool      `json:"strict,omitempty"` // durability = "strict" when it was last started
+	ConfigHash string    `json:"config_hash"`      // of the .litterbox.toml it was created with
+	Image      *Image    `json:"image"`            // what its root file system is made of; nil is the host's own userland
 }
 
 // Identity is a git identity, as the user's configuration had it.
