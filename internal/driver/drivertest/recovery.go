@@ -3,9 +3,11 @@ package drivertest
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
 // recovery: what crashes and cancellations leave.
@@ -112,32 +114,70 @@ func cancelsWithoutATrace(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	// At once, and at several moments of the start. Which step each of them
-	// hits does not matter: wherever it is, either the place is whole or
-	// nothing of it is there.
+	// At once, at several moments of the start, and (below) when its guest
+	// first answers. Which step each of them hits does not matter: wherever it
+	// is, either the place is whole or nothing of it is there.
 	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 9 * time.Millisecond, 27 * time.Millisecond} {
 		soon, cancel := context.WithTimeout(ctx, after)
-		lease, err := p.driver.Acquire(soon, p.spec)
+		err := p.wholeOrNothing(ctx, soon, env, before)
 		cancel()
 		if err != nil {
-			if err := sameAs(ctx, env, before); err != nil {
-				return wrong("canceled after %v: %v", after, err)
-			}
-			continue
-		}
-		p.lease, p.held = lease, true
-		if after == 0 {
-			return errors.Join(wrong("Acquire with a canceled context succeeds"), p.end(ctx))
-		}
-		if _, err := p.prints(ctx, "true"); err != nil {
-			return errors.Join(wrong("Acquire, canceled late, returns a place that does not work: %v", err), p.end(ctx))
-		}
-		if err := p.end(ctx); err != nil {
-			return err
+			return wrong("canceled after %v: %v", after, err)
 		}
 	}
+	for step := range 6 {
+		soon, cancel := context.WithCancel(ctx)
+		p.spec.Early = func(conn net.Conn) {
+			go func() {
+				defer cancel()
+				p.follow(ctx, conn, step%3)
+			}()
+		}
+		err := p.wholeOrNothing(ctx, soon, env, before)
+		cancel()
+		if err != nil {
+			return wrong("canceled when its guest first answered (%d): %v", step%3, err)
+		}
+	}
+	p.spec.Early = nil
 	if err := p.acquire(ctx); err != nil {
 		return wrong("after cancellations: %v", err)
+	}
+	return p.end(ctx)
+}
+
+// follow returns when the guest at the other end has said its first byte (step
+// 0), has shaken hands (1) or has answered a request (2): just before and just
+// after it serves. The end of a start that fails ends the stream, and this.
+func (p *place) follow(ctx context.Context, conn net.Conn, step int) {
+	if step == 0 {
+		_, _ = conn.Read(make([]byte, 1))
+		conn.Close()
+		return
+	}
+	link, err := wire.Connect(ctx, conn, p.keys.HostPrivate, p.keys.GuestPublic)
+	if err != nil {
+		return
+	}
+	defer link.Close()
+	if step == 2 {
+		_ = on(link, func(s wire.Stream) error { _, err := wire.Greet(ctx, s); return err })
+	}
+}
+
+// wholeOrNothing acquires with a context that ends soon.
+func (p *place) wholeOrNothing(ctx, soon context.Context, env *Env, before []string) error {
+	late := soon.Err() != nil
+	lease, err := p.driver.Acquire(soon, p.spec)
+	if err != nil {
+		return sameAs(ctx, env, before)
+	}
+	p.lease, p.held = lease, true
+	if late {
+		return errors.Join(wrong("Acquire with a canceled context succeeds"), p.end(ctx))
+	}
+	if _, err := p.prints(ctx, "true"); err != nil {
+		return errors.Join(wrong("Acquire returns a place that does not work: %v", err), p.end(ctx))
 	}
 	return p.end(ctx)
 }

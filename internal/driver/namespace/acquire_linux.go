@@ -182,8 +182,12 @@ func start(ctx context.Context, config stage.Config, listener *os.File, group *c
 			inputWriter.Close()
 		}()
 		stop := context.AfterFunc(ctx, func() { _ = child.Kill(); status.Close() })
-		defer stop()
 		err = awaitReady(bufio.NewReader(status))
+		// Once it has begun, the kill may come at any moment: a guest that said
+		// that it is ready just before would be handed out to die.
+		if !stop() && err == nil {
+			err = ctx.Err()
+		}
 	}
 	if err != nil {
 		if child != nil {
