@@ -20,11 +20,19 @@ import (
 // a signal from inside the namespace that init has no handler for
 // (pid_namespaces(7)). A true fault then ends the guest instead of becoming a
 // panic, which is no loss. Children start with default actions either way.
+//
+// What the kernel would end a program for without a core dump cannot be left
+// to that: if init's first thread happens to block the signal, as the runtime
+// does for moments and in every handler, and another thread does not, kernels
+// end init at once (sig_ignored and complete_signal of kernel/signal.c). A
+// handler, though it does nothing, stands against that at every moment.
 func outlive() {
 	faults := []unix.Signal{
-		unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP,
-		unix.SIGABRT, unix.SIGSYS, unix.SIGSTKFLT, unix.SIGPROF,
+		unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGSYS,
 	}
+	// The runtime leaves 32 to 34 to libc. 33 is its own in a program without
+	// one, and has a handler then.
+	unwanted := []unix.Signal{unix.SIGSTKFLT, unix.SIGPROF, 32, 33, 34}
 	var caught []os.Signal
 	for n := unix.Signal(1); n <= 64; n++ {
 		switch {
@@ -34,10 +42,11 @@ func outlive() {
 			// The runtime's own, several times a second, and harmless.
 		case n == unix.SIGCHLD:
 			// The reaper's.
-		case n >= 32 && n <= 34:
-			// The runtime leaves these to libc and has no handler, so PID 1
-			// never gets them (see above).
-		case slices.Contains(faults, n) && isInit() && setDefault(n) == nil:
+		case slices.Contains(unwanted, n):
+			if n != 33 || hasDefault(n) {
+				_ = setAction(n, doNothing()) // fails for no number that exists
+			}
+		case slices.Contains(faults, n) && isInit() && setAction(n, action{}) == nil:
 		default:
 			caught = append(caught, n)
 		}
@@ -50,12 +59,37 @@ func outlive() {
 	}()
 }
 
-// setDefault gives a signal its default action behind the runtime's back.
-func setDefault(n unix.Signal) error {
-	// struct kernel_sigaction of amd64 and arm64: handler (SIG_DFL is 0),
-	// flags, restorer, mask.
-	var action [4]uint64
-	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+// action is struct kernel_sigaction of amd64 and arm64; its zero value is the
+// default action (SIG_DFL is 0).
+type action struct {
+	handler  uintptr
+	flags    uint64
+	restorer uintptr
+	mask     uint64
+}
+
+// doNothing handles a signal behind the runtime's back: on the stack that the
+// runtime keeps for handlers, because a goroutine's own may be full.
+func doNothing() action {
+	// SA_ONSTACK, SA_RESTART and SA_RESTORER (which amd64 demands) of asm/signal.h.
+	const onStack, restart, hasRestorer = 0x08000000, 0x10000000, 0x04000000
+	return action{handler: nothing, flags: onStack | restart | hasRestorer, restorer: restore}
+}
+
+// nothing and restore are the addresses of what nothing_linux_*.s holds.
+var nothing, restore uintptr
+
+// setAction says what a signal does, behind the runtime's back.
+func setAction(n unix.Signal, to action) error { return sigaction(n, &to, nil) }
+
+func hasDefault(n unix.Signal) bool {
+	var is action
+	return sigaction(n, nil, &is) == nil && is.handler == 0
+}
+
+func sigaction(n unix.Signal, set, get *action) error {
+	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n),
+		uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), unsafe.Sizeof(action{}.mask), 0, 0)
 	if errno != 0 {
 		return errno
 	}

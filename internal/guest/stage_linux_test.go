@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		"mount":    mountAndServe,
 		"serve":    serve,
 		"signals":  attackWithSignals,
+		"flood":    floodWithSignals,
 		"trace":    attackWithTrace,
 		"rename":   func() error { return unix.Rename(os.Getenv("A"), os.Getenv("B")) },
 		"exchange": exchangeNames,
@@ -179,6 +180,33 @@ func attackWithSignals() error {
 		}
 	}
 	return nil
+}
+
+// floodWithSignals sends PID 1 signals that it handles together with those that
+// it has no use for. While a thread handles one it blocks all others, and what
+// its first thread blocks the kernel does not drop.
+func floodWithSignals() error {
+	useless := []unix.Signal{unix.SIGSTKFLT, unix.SIGPROF, 32, 33, 34}
+	ended := make(chan error)
+	go func() {
+		for n := range 2000 {
+			if err := unix.Kill(1, unix.Signal(35+n%30)); err != nil {
+				ended <- err
+				return
+			}
+		}
+		close(ended)
+	}()
+	for n := 0; ; n++ {
+		select {
+		case err := <-ended:
+			return err
+		default:
+		}
+		if err := unix.Kill(1, useless[n%len(useless)]); err != nil {
+			return err
+		}
+	}
 }
 
 // attackWithTrace fails when PID 1's secrets can be reached.
