@@ -210,12 +210,18 @@ func Sweep(where []Hierarchy, name string) error {
 	return all
 }
 
-// write writes a control file in one write(2), and does not make it.
+// write writes a control file in one write(2), and does not make it. A signal
+// interrupts some of these writes for good (memory.limit_in_bytes, as long as
+// it has to free memory), and the Go runtime sends them to its own threads; the
+// next one goes on where this one came to.
 func write(path, text string) error {
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	_, err = unix.Write(fd, []byte(text))
-	return errors.Join(err, unix.Close(fd))
+	for {
+		if _, err = unix.Write(fd, []byte(text)); !errors.Is(err, unix.EINTR) {
+			return errors.Join(err, unix.Close(fd))
+		}
+	}
 }
