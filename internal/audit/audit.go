@@ -56,7 +56,8 @@ type Entry struct {
 	Outcome  string        `json:"outcome,omitempty"` // "ok" or the kind of the error
 	Problem  string        `json:"problem,omitempty"`
 	ExitCode *int          `json:"exit_code,omitempty"`
-	Commit   string        `json:"commit,omitempty"`
+	Commit   string        `json:"commit,omitempty"` // made under it, the last of them
+	Tip      string        `json:"tip,omitempty"`    // of the branch that was merged or deleted
 	Duration time.Duration `json:"duration_ns,omitempty"`
 
 	Torn *Torn `json:"torn,omitempty"`

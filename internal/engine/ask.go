@@ -104,8 +104,9 @@ func (e *Engine) decide(ctx context.Context, p *place, request ExecRequest, ques
 	default:
 		return keeper.RefuseAsked
 	}
-	// The answer counts even when the command is just ending.
-	if _, err := e.ChangePolicy(context.WithoutCancel(ctx), change); err != nil {
+	// The answer counts even when the command is just ending, and the log says
+	// so by itself: it is a human's, and the command may be an agent's.
+	if _, err := e.ChangePolicy(apart(context.WithoutCancel(ctx)), change); err != nil {
 		if e.Note != nil {
 			e.Note("the answer could not be kept: " + err.Error())
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -39,6 +40,7 @@ type Action struct {
 type Outcome struct {
 	Commit   string
 	ExitCode *int
+	Tip      string // what was merged or deleted
 	Err      error
 }
 
@@ -49,6 +51,9 @@ type Call struct {
 	entry   audit.Entry
 	begun   time.Time
 	secrets []string
+
+	mu     sync.Mutex
+	commit string // the last that was made on the way
 }
 
 // callKey is where a context holds the open call.
@@ -56,10 +61,14 @@ type callKey struct{}
 
 // Begin opens an entry for an action: a frontend does for a tool call,
 // every use case that changes something does for itself where no frontend
-// has. What cannot be logged is not done.
+// has. What cannot be logged is not done. A change that a mere look makes
+// necessary, such as a start, has an entry of its own.
 func (e *Engine) Begin(ctx context.Context, who Actor, action Action) (context.Context, *Call, error) {
-	if _, open := ctx.Value(callKey{}).(*Call); open {
-		return ctx, nil, nil
+	if open := openCall(ctx); open != nil {
+		if action.Reads || open.entry.Event != audit.EventRead {
+			return ctx, nil, nil
+		}
+		who = open.actor()
 	}
 	call := &Call{log: e.auditLog(), begun: time.Now(), secrets: environmentSecrets()}
 	call.entry = audit.Entry{
@@ -75,6 +84,22 @@ func (e *Engine) Begin(ctx context.Context, who Actor, action Action) (context.C
 	return context.WithValue(ctx, callKey{}, call), call, nil
 }
 
+// openCall is the entry under which ctx works; nil when there is none.
+func openCall(ctx context.Context) *Call {
+	call, _ := ctx.Value(callKey{}).(*Call)
+	return call
+}
+
+// apart is ctx for something that gets an entry of its own.
+func apart(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callKey{}, (*Call)(nil))
+}
+
+func (c *Call) actor() Actor {
+	who := c.entry.Who
+	return Actor{Via: who.Via, Client: who.Client, Version: who.Version, Session: who.Session}
+}
+
 // record is Begin for the engine's own use cases.
 func (e *Engine) record(ctx context.Context, name, dir, box string, arguments map[string]any) (context.Context, *Call, error) {
 	return e.Begin(ctx, Actor{Via: "cli"}, Action{Name: name, Dir: dir, Sandbox: box, Arguments: arguments})
@@ -83,7 +108,20 @@ func (e *Engine) record(ctx context.Context, name, dir, box string, arguments ma
 // end writes what came of the call and passes err on, which it joins when the
 // log cannot be written.
 func (c *Call) end(commit string, exit *int, err error) error {
-	return errors.Join(err, c.End(Outcome{Commit: commit, ExitCode: exit, Err: err}))
+	return c.close(Outcome{Commit: commit, ExitCode: exit, Err: err})
+}
+
+func (c *Call) close(outcome Outcome) error {
+	return errors.Join(outcome.Err, c.End(outcome))
+}
+
+// made notes a commit that was made under the call open in ctx.
+func made(ctx context.Context, commit string) {
+	if c := openCall(ctx); c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.commit = commit
+	}
 }
 
 // End closes the entry.
@@ -97,7 +135,10 @@ func (c *Call) End(outcome Outcome) error {
 	}
 	e.Time = time.Now().UTC()
 	e.Duration = time.Since(c.begun)
-	e.Commit, e.ExitCode, e.Outcome = outcome.Commit, outcome.ExitCode, "ok"
+	c.mu.Lock()
+	e.Commit = cmp.Or(outcome.Commit, c.commit)
+	c.mu.Unlock()
+	e.Tip, e.ExitCode, e.Outcome = outcome.Tip, outcome.ExitCode, "ok"
 	if outcome.Err != nil {
 		e.Outcome = string(fault.KindOf(outcome.Err))
 		e.Problem = audit.Text(outcome.Err.Error(), c.secrets...)
@@ -161,7 +202,7 @@ const auditTrailer = "Litterbox-Audit"
 
 // auditHash is the hash of the open call; outside of one it is the head.
 func (e *Engine) auditHash(ctx context.Context) string {
-	if call, ok := ctx.Value(callKey{}).(*Call); ok && call.entry.Hash != "" {
+	if call := openCall(ctx); call != nil && call.entry.Hash != "" {
 		return call.entry.Hash
 	}
 	head, err := e.auditLog().Head()

@@ -85,6 +85,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	}
 	iteration.Commit, iteration.Changed, iteration.Paths, iteration.Notes = result.Commit, result.Changed, result.Paths, notes
 	iteration.Message = request.Subject
+	made(ctx, result.Commit)
 	if err := e.Store.AppendIteration(p.record.ID, iteration); err != nil {
 		return true, none, notes, err
 	}

@@ -192,7 +192,12 @@ func (e *Engine) Limits(ctx context.Context, request LimitsRequest) (Limits, err
 	return view, nil
 }
 
-func (e *Engine) setLimits(ctx context.Context, p *place, changes []string) error {
+func (e *Engine) setLimits(ctx context.Context, p *place, changes []string) (err error) {
+	ctx, call, err := e.record(ctx, "limits", p.record.Repository, p.record.Name, map[string]any{"limits": changes})
+	if err != nil {
+		return err
+	}
+	defer func() { err = call.end("", nil, err) }()
 	unlock, err := e.Store.Lock(ctx, p.record.ID, "limits")
 	if err != nil {
 		return err

@@ -75,11 +75,12 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 	if request.Delete {
 		verb = "merge"
 	}
-	ctx, call, err := e.record(ctx, verb, request.Dir, request.Name, map[string]any{"args": request.Args, "yes": request.Yes})
+	ctx, call, err := e.record(ctx, verb, request.Dir, request.Name, map[string]any{"args": request.Args, "yes": request.Yes, "run_hooks": request.RunHooks})
 	if err != nil {
 		return MergeResult{}, err
 	}
-	defer func() { err = call.end("", &result.ExitCode, err) }()
+	landed := ""
+	defer func() { err = call.close(Outcome{ExitCode: &result.ExitCode, Tip: landed, Err: err}) }()
 	streams := branch.MergeOptions{Streams: branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr}}
 	if slices.ContainsFunc(request.Args, func(arg string) bool { return slices.Contains(passesThrough, arg) }) {
 		exit, err := branch.RunMerge(ctx, repo.Top, request.Args, p.record.Branch, streams)
@@ -113,6 +114,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 			return result, err
 		}
 	}
+	landed = tip
 	e.emit(p, event(sandbox.EventMerged, 0, "tip", tip))
 	result.Landed, err = repo.Landed(ctx, tip)
 	if err == nil && request.Delete {
@@ -246,7 +248,7 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 	if err != nil {
 		return DeleteResult{}, err
 	}
-	defer func() { err = call.end("", nil, err) }()
+	defer func() { err = call.close(Outcome{Tip: result.Tip, Err: err}) }()
 	p, err := e.findToDelete(ctx, request)
 	if err != nil {
 		if orphan := e.findOrphan(request.Name); orphan != nil && fault.KindOf(err) == fault.NotFound {

@@ -207,7 +207,7 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 	if request.Deny {
 		verb = "deny"
 	}
-	ctx, call, err := e.record(ctx, verb, request.Dir, request.Name, map[string]any{"rules": request.Rules, "save": request.Save})
+	ctx, call, err := e.record(ctx, verb, request.Dir, request.Name, map[string]any{"rules": request.Rules, "save": request.Save, "pause": request.Pause})
 	if err != nil {
 		return Network{}, err
 	}

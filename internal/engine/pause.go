@@ -32,16 +32,25 @@ type PauseResult struct {
 // Pause freezes everything inside. Connections and terminals stay open, and
 // the pause outlives keeper and client; Resume ends it.
 func (e *Engine) Pause(ctx context.Context, request PauseRequest) ([]PauseResult, error) {
-	return e.each(ctx, request, sandbox.Running, e.pauseOne)
+	return e.each(ctx, request, "pause", sandbox.Running, e.pauseOne)
 }
 
 // Resume lets everything inside go on, except what stood still before.
 func (e *Engine) Resume(ctx context.Context, request PauseRequest) ([]PauseResult, error) {
-	return e.each(ctx, request, sandbox.Paused, e.resumeOne)
+	return e.each(ctx, request, "resume", sandbox.Paused, e.resumeOne)
 }
 
-// each carries do out on every sandbox that the request names.
-func (e *Engine) each(ctx context.Context, request PauseRequest, in sandbox.State, do func(context.Context, *place) (bool, error)) ([]PauseResult, error) {
+// each carries do out on every sandbox that the request names, each under an
+// entry of its own in the audit log.
+func (e *Engine) each(ctx context.Context, request PauseRequest, action string, in sandbox.State, one func(context.Context, *place) (bool, error)) ([]PauseResult, error) {
+	do := func(ctx context.Context, p *place) (changed bool, err error) {
+		ctx, call, err := e.record(ctx, action, p.record.Repository, p.record.Name, nil)
+		if err != nil {
+			return false, err
+		}
+		defer func() { err = call.end("", nil, err) }()
+		return one(ctx, p)
+	}
 	if request.Name != "" {
 		p, err := e.find(ctx, request.Dir, request.Name)
 		if err != nil {

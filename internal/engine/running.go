@@ -51,8 +51,9 @@ func (p *place) dial(ctx context.Context) (*net.UnixConn, error) {
 const welcomePatience = 5 * time.Second
 
 // running makes sure that the sandbox runs and has a keeper, and returns a
-// stream for one request. Whatever it had to repair becomes a note.
-func (e *Engine) running(ctx context.Context, p *place, degraded bool) (*net.UnixConn, error) {
+// stream for one request. Whatever it had to repair becomes a note. A start has
+// an entry in the audit log, unless it belongs to something that has one.
+func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *net.UnixConn, err error) {
 	if conn, err := p.dial(ctx); err == nil {
 		return p.unlessPaused(conn)
 	}
@@ -65,6 +66,15 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (*net.Uni
 	if conn, err := p.dial(ctx); err == nil {
 		return p.unlessPaused(conn)
 	}
+	ctx, call, err := e.record(ctx, "start", p.record.Repository, p.record.Name, map[string]any{"allow_degraded": degraded})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err = call.end("", nil, err); err != nil && stream != nil {
+			err, stream = errors.Join(err, stream.Close()), nil
+		}
+	}()
 	lease, err := e.Store.Lease(p.record.ID)
 	if err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ type ServiceResult struct {
 // wanted is remembered: a service that was started starts with the sandbox, one
 // that was stopped does not. Definitions are read from the configuration anew.
 // Starting also starts what a service needs, and the sandbox.
-func (e *Engine) Service(ctx context.Context, request ServiceRequest) (ServiceResult, error) {
+func (e *Engine) Service(ctx context.Context, request ServiceRequest) (result ServiceResult, err error) {
 	if !slices.Contains(service.Wishes(), request.Action) {
 		return ServiceResult{}, fault.New(fault.Invalid, "cannot %q a service", string(request.Action)).
 			WithHint("litterbox service %s status", request.Name)
@@ -54,6 +54,16 @@ func (e *Engine) Service(ctx context.Context, request ServiceRequest) (ServiceRe
 	p, err := e.find(ctx, request.Dir, request.Name)
 	if err != nil {
 		return ServiceResult{}, err
+	}
+	if request.Action != service.WishStatus {
+		var call *Call
+		ctx, call, err = e.record(ctx, "service "+string(request.Action), request.Dir, request.Name, map[string]any{
+			"services": request.Services, "allow_degraded": request.AllowDegraded,
+		})
+		if err != nil {
+			return ServiceResult{}, err
+		}
+		defer func() { err = call.end("", nil, err) }()
 	}
 	if err := e.configure(p); err != nil {
 		return ServiceResult{}, err

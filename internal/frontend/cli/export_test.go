@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
@@ -145,4 +147,20 @@ func Whole(text string, size int) bool {
 		text = text[n:]
 	}
 	return s.whole
+}
+
+// AllCommands lists the commands that do something, with those below others.
+func AllCommands() []string {
+	var paths []string
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Runnable() && c.Name() != "help" {
+			paths = append(paths, strings.TrimPrefix(c.CommandPath(), "litterbox "))
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, os.Getenv)}))
+	return paths
 }

@@ -1,0 +1,177 @@
+package engine_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+// audited are the use cases that change something. Each opens an entry of the
+// audit log, or works under the one that its caller has opened.
+//
+// To add a use case: when it changes anything that a human could ask about
+// later, a call of record in it and a line here; otherwise a line in silent
+// that says why nobody will ask.
+var audited = map[string]bool{
+	"ChangePolicy": true,
+	"Copy":         true,
+	"Create":       true,
+	"Delete":       true,
+	"Exec":         true,
+	"Fix":          true,
+	"Limits":       true, // with changes only
+	"Merge":        true,
+	"Milestone":    true,
+	"Pause":        true,
+	"Prune":        true,
+	"Reattach":     true,
+	"Resume":       true,
+	"Service":      true, // except for its status
+	"Start":        true,
+	"Stop":         true,
+	"Trust":        true,
+	"Write":        true,
+
+	// They look, and start a sandbox that is stopped: that has its entry.
+	"Find":              true,
+	"FollowNetwork":     true,
+	"FollowServiceLogs": true,
+	"OpenPort":          true,
+	"Read":              true,
+	"Search":            true,
+	"ServiceLogs":       true, // attaches when the keeper has died
+	"Show":              true,
+}
+
+// silent are the others, and why they leave no entry.
+var silent = map[string]string{
+	"Audit":          "reads",
+	"Cycles":         "reads",
+	"Diff":           "reads; what it compares with is a commit that no branch has",
+	"DiskUsage":      "reads",
+	"Doctor":         "reads",
+	"Events":         "reads",
+	"Exists":         "reads",
+	"ExplainNetwork": "reads",
+	"List":           "reads",
+	"Log":            "reads",
+	"Network":        "reads",
+	"Ports":          "reads",
+	"Presets":        "reads",
+	"Refused":        "reads",
+	"Samples":        "reads",
+	"Status":         "reads",
+	"SuggestNetwork": "reads",
+	"VerifyAudit":    "reads",
+	"Path":           "writes plain copies of what is committed into a directory of ours",
+	"Background":     "joins layers of a cache; no sandbox changes",
+	"Begin":          "is how an entry is opened",
+	"Hold":           "a session's claim; the tool call that makes it has its entry",
+	"Renew":          "a session's sign of life",
+	"Release":        "a session's end",
+}
+
+// TestEveryUseCaseIsAccountedFor keeps a new use case from being forgotten.
+func TestEveryUseCaseIsAccountedFor(t *testing.T) {
+	t.Parallel()
+	kind := reflect.TypeFor[*engine.Engine]()
+	for method := range kind.Methods() {
+		if audited[method.Name] == (silent[method.Name] != "") {
+			t.Errorf("is %s audited? Say so in one of the two lists above", method.Name)
+		}
+	}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(audited)), slices.Collect(maps.Keys(silent))) {
+		if _, ok := kind.MethodByName(name); !ok {
+			t.Errorf("there is no use case %s", name)
+		}
+	}
+}
+
+// TestAuditedUseCasesRecord follows the calls in the package's source from each
+// use case. One that is called audited and never comes to record is a lie; so
+// is one that is called silent and does.
+func TestAuditedUseCasesRecord(t *testing.T) {
+	t.Parallel()
+	calls := callsInPackage(t)
+	reaches := func(from string) bool {
+		seen := map[string]bool{}
+		for open := []string{from}; len(open) > 0; {
+			name := open[0]
+			open = open[1:]
+			if name == "record" {
+				return true
+			}
+			if !seen[name] {
+				seen[name] = true
+				open = append(open, calls[name]...)
+			}
+		}
+		return false
+	}
+	if !reaches("Exec") || reaches("Exists") {
+		t.Fatal("this test sees nothing")
+	}
+	for name := range audited {
+		if !reaches(name) {
+			t.Errorf("%s leaves no entry in the audit log: no call of record is on its way", name)
+		}
+	}
+	for name := range silent {
+		if name != "Begin" && reaches(name) {
+			t.Errorf("%s leaves an entry in the audit log, and is called silent", name)
+		}
+	}
+}
+
+// callsInPackage lists by function, whatever its receiver, the functions of the
+// package that it calls or hands on: e is always the engine there and p a place.
+func callsInPackage(t *testing.T) map[string][]string {
+	t.Helper()
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string][]string{}
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declared := range file.Decls {
+			function, ok := declared.(*ast.FuncDecl)
+			if !ok || function.Body == nil {
+				continue
+			}
+			name := function.Name.Name
+			ast.Inspect(function.Body, func(node ast.Node) bool {
+				if call, ok := node.(*ast.CallExpr); ok {
+					node = call.Fun
+					calls[name] = append(calls[name], selected(node, "p")...)
+				}
+				calls[name] = append(calls[name], selected(node, "e")...)
+				return true
+			})
+		}
+	}
+	if len(calls) < 50 {
+		t.Fatalf("only %d functions were read", len(calls))
+	}
+	return calls
+}
+
+// selected is what node selects of the variable owner.
+func selected(node ast.Node, owner string) []string {
+	if selector, ok := node.(*ast.SelectorExpr); ok {
+		if of, ok := selector.X.(*ast.Ident); ok && of.Name == owner {
+			return []string{selector.Sel.Name}
+		}
+	}
+	return nil
+}

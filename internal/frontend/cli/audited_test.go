@@ -1,0 +1,77 @@
+package cli_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
+)
+
+// commandAudit says of each command under which action its entry of the audit
+// log stands, or in parentheses why it leaves none. The entries themselves are
+// the engine's; its own list is in internal/engine/audited_test.go, and
+// test/script/testdata/audited.txtar types the commands.
+var commandAudit = map[string]string{
+	"litterbox": "(shows help)",
+
+	"allow":           "allow",
+	"apply":           "apply",
+	"cp":              "cp",
+	"create":          "create",
+	"delete":          "delete",
+	"demo":            "create, exec, … as their commands do",
+	"deny":            "deny",
+	"doctor":          "doctor --fix, with --fix",
+	"exec":            "exec",
+	"limits":          "limits, with changes",
+	"mcp":             "the name of each tool that is called",
+	"merge":           "merge",
+	"milestone":       "milestone",
+	"network":         "start, with --follow, when its keeper has to be started",
+	"open":            "start, when it was stopped",
+	"pause":           "pause, for each sandbox",
+	"prune":           "prune, and delete for each sandbox",
+	"read":            "start, when it was stopped",
+	"reattach":        "reattach",
+	"resume":          "resume, for each sandbox",
+	"run":             "create and exec",
+	"service":         "service start, service stop, service restart",
+	"shell":           "shell",
+	"start":           "start",
+	"stop":            "stop",
+	"trust":           "trust",
+	"write":           "write",
+	"audit":           "(reads)",
+	"audit verify":    "(reads)",
+	"completion":      "(prints)",
+	"cycles":          "(reads)",
+	"df":              "(reads)",
+	"diff":            "(reads)",
+	"events":          "(reads)",
+	"list":            "(reads)",
+	"log":             "(reads)",
+	"metrics":         "(reads)",
+	"network presets": "(reads)",
+	"network test":    "(reads)",
+	"path":            "(writes plain copies of what is committed into a directory of ours)",
+	"ports":           "(reads)",
+	"status":          "(reads)",
+	"top":             "(reads)",
+	"version":         "(prints)",
+}
+
+// TestEveryCommandIsAccountedFor keeps a new command from being forgotten.
+func TestEveryCommandIsAccountedFor(t *testing.T) {
+	t.Parallel()
+	commands := cli.AllCommands()
+	for _, command := range commands {
+		if commandAudit[command] == "" {
+			t.Errorf("what does %q leave in the audit log? Say so in the list above", command)
+		}
+	}
+	for command := range commandAudit {
+		if !slices.Contains(commands, command) {
+			t.Errorf("there is no command %q", command)
+		}
+	}
+}
