@@ -29,6 +29,7 @@ type child struct {
 	done    chan struct{}   // closed when it has ended; then the rest is set
 	status  unix.WaitStatus //
 	took    time.Duration   // from start to end
+	mark    uint64          // as the command had it
 }
 
 func newChildren() *children { return &children{running: map[int]*child{}} }

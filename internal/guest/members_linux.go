@@ -17,7 +17,7 @@ const maxEnviron = 256 << 10
 // below these.
 func (g *guest) members(name string, leader *child) []process {
 	all := everybody()
-	own := g.family(all, map[int]string{leader.pid: name})
+	own := g.family(all, map[*child]string{leader: name})
 	var members []process
 	for _, p := range all {
 		if own[p.PID] == name {
@@ -31,10 +31,10 @@ func (g *guest) members(name string, leader *child) []process {
 // costs nothing where no service is configured.
 func (g *guest) supervised() map[int]string {
 	g.services.mu.Lock()
-	leaders := map[int]string{}
+	leaders := map[*child]string{}
 	for name, u := range g.services.units {
 		if u.child != nil && u.machine.State != service.Stopped {
-			leaders[u.child.pid] = name
+			leaders[u.child] = name
 		}
 	}
 	g.services.mu.Unlock()
@@ -44,16 +44,20 @@ func (g *guest) supervised() map[int]string {
 	return g.family(everybody(), leaders)
 }
 
-// family sorts processes by service. leaders are the first processes of those
+// family sorts processes by service. first are the first processes of those
 // that run, or ran last.
-func (g *guest) family(all []process, leaders map[int]string) map[int]string {
+func (g *guest) family(all []process, first map[*child]string) map[int]string {
 	byPID := make(map[int]process, len(all))
 	for _, p := range all {
 		byPID[p.PID] = p
 	}
-	names := map[string]bool{}
-	for _, name := range leaders {
+	names, leaders, marks := map[string]bool{}, map[int]string{}, map[uint64]string{}
+	for child, name := range first {
 		names[name] = true
+		leaders[child.pid] = name
+		if child.mark != 0 {
+			marks[child.mark] = name
+		}
 	}
 	sessions := g.children.sessions()
 	own := map[int]string{}
@@ -69,8 +73,11 @@ func (g *guest) family(all []process, leaders map[int]string) map[int]string {
 		case p.Parent != os.Getpid():
 			name = find(p.Parent, depth+1)
 		case !sessions[p.PID]: // an orphan, and no command of a client
-			if mark := markOf(pid); names[mark] {
-				name = mark
+			if name = marks[limitOf(pid)]; name != "" {
+				break
+			}
+			if variable := variableOf(pid); names[variable] {
+				name = variable
 			}
 		}
 		own[pid] = name
@@ -87,8 +94,9 @@ func (g *guest) family(all []process, leaders map[int]string) map[int]string {
 	return own
 }
 
-// markOf reads the mark that a service's processes inherit.
-func markOf(pid int) string {
+// variableOf reads the service's name that its processes inherit, unless they
+// clear their environment.
+func variableOf(pid int) string {
 	environ, err := readSmall(filepath.Join("/proc", strconv.Itoa(pid), "environ"), maxEnviron)
 	if err != nil {
 		return ""

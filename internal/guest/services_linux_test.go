@@ -291,8 +291,17 @@ if os.fork(): time.sleep(6002); os._exit(0)
 os.setsid()
 if os.fork(): os._exit(0)
 os.execvp("sleep", ["sleep", "6003"])`
+	const clears = `import os,time
+if os.fork(): time.sleep(6002); os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+if os.fork(): os._exit(0)
+path = os.environ["PATH"]
+os.environ.clear()
+os.execvpe("sh", ["sh", "-c", "sleep 6000; true"], {"PATH": path})`
 	specs := []service.Spec{
 		{Name: "detaches", Command: []string{"python3", "-c", detach}, Grace: 20 * time.Second},
+		{Name: "clears", Command: []string{"python3", "-c", clears}, Grace: 20 * time.Second},
 		sh("deaf", `trap '' TERM INT HUP; sleep 6004 & while :; do sleep 0.1; done`, grace(300*time.Millisecond)),
 		sh("sleeper", `kill -STOP $$; exec sleep 6005`, grace(20*time.Second)),
 		sh("groups", `set -m; sleep 6006 & sleep 6007 & wait`, grace(20*time.Second)),
@@ -300,7 +309,7 @@ os.execvp("sleep", ["sleep", "6003"])`
 	}
 	b.configure(specs)
 	b.wish(service.WishStart)
-	for _, n := range []string{"6003", "6004", "6006", "6007", "6008"} {
+	for _, n := range []string{"6000", "6003", "6004", "6006", "6007", "6008"} {
 		eventually(t, "sleep "+n+" runs", func() bool { return b.processes("sleep "+n) == 1 })
 	}
 	eventually(t, "no orphan stays a zombie", func() bool { return !strings.Contains(b.sh("cat /proc/[0-9]*/stat 2>/dev/null || true"), ") Z 1 ") })
@@ -310,7 +319,7 @@ os.execvp("sleep", ["sleep", "6003"])`
 	if len(exit.Background) != 0 {
 		t.Errorf("a command left %+v", exit.Background)
 	}
-	if got := states(b.wish(service.WishStop)); got != "deaf=stopped detaches=stopped groups=stopped sleeper=stopped zombies=stopped" {
+	if got := states(b.wish(service.WishStop)); got != "clears=stopped deaf=stopped detaches=stopped groups=stopped sleeper=stopped zombies=stopped" {
 		t.Error(got)
 	}
 	if n := b.processes("sleep 600"); n != 0 {

@@ -21,6 +21,7 @@ type command struct {
 	env   []string
 	files []uintptr // become descriptors 0, 1, 2
 	tty   bool      // descriptor 0 becomes the controlling terminal
+	mark  uint64    // of the run of a service; 0 for none
 }
 
 type order struct {
@@ -55,7 +56,12 @@ func newSpawner(c *children, scores victims, notify func() (int, error)) (*spawn
 		}
 		for o := range s.orders {
 			scores.mark()
-			child, err := c.add(func() (int, error) { return fork(o.command) })
+			child, err := c.add(func() (int, error) {
+				return marked(o.mark, func() (int, error) { return fork(o.command) })
+			})
+			if child != nil {
+				child.mark = o.mark
+			}
 			scores.unmark()
 			o.answer <- spawned{child, err}
 		}

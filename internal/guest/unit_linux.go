@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"time"
@@ -13,9 +14,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// serviceVariable marks the processes of a service: what it detaches from
-// itself (two forks and a session of its own) is found again by it.
+// serviceVariable tells the processes of a service which one it is. What it
+// detaches from itself is found again by it too.
 const serviceVariable = "LITTERBOX_SERVICE"
+
+// maxMark keeps clear of what a program could take for unlimited.
+const maxMark = 1 << 60
 
 // step lets the unit's machine take an event, and does what it says. The
 // caller holds mu, and calls settle afterwards.
@@ -99,6 +103,7 @@ func (s *supervisor) launch(u *unit) {
 	}
 	defer theirs.Close()
 	c.files = []uintptr{null.Fd(), theirs.Fd(), theirs.Fd()}
+	c.mark = rand.Uint64N(maxMark) + 1
 	before := coarseNow()
 	child, err := s.g.launch(c)
 	if err != nil {
