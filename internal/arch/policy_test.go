@@ -89,6 +89,7 @@ test/program: driver driver/namespace
 test/attack: test/program
 test/attack/probe:
 test/crash: test/program
+test/lifecycle: test/program
 test/posture: test/program
 test/posture/probe:
 test/image: test/program

@@ -15,7 +15,7 @@ import (
 // misses: a server that was stopped or hangs must not keep a sandbox for ever.
 const (
 	HoldBeat   = 30 * time.Second
-	holdExpiry = 3 * HoldBeat
+	holdExpiry = sandbox.Silence
 )
 
 // Hold is one agent's claim to a sandbox. One agent works in a sandbox at a
@@ -59,7 +59,7 @@ func (e *Engine) Hold(ctx context.Context, dir, name string, who Actor) (Hold, [
 	now := time.Now()
 	err = e.Store.SaveAgent(p.record.ID, &sandbox.Agent{
 		Session: who.Session, Client: who.Client, ClientVersion: who.Version, Holder: self,
-		AcquiredAt: now, Heartbeat: now, ExpiresAt: now.Add(holdExpiry),
+		AcquiredAt: now, Heartbeat: now, ExpiresAt: now.Add(holdExpiry), Beat: process.Now(),
 	})
 	return Hold{ID: p.record.ID, Name: p.record.Name, Path: p.record.Repository, Session: who.Session}, notes, err
 }
@@ -80,7 +80,7 @@ func (e *Engine) holderGone(held *sandbox.Agent) string {
 		return "nobody held it"
 	case !process.Alive(held.Holder):
 		return "its process has ended"
-	case time.Now().After(held.ExpiresAt):
+	case held.Expired(process.Now(), time.Now()):
 		return "it has given no sign of life since " + held.Heartbeat.Format(time.TimeOnly)
 	}
 	return ""
@@ -102,11 +102,12 @@ func describeAgent(a *sandbox.Agent) string {
 // sandbox is gone. It is called before every tool call and every HoldBeat.
 func (e *Engine) Renew(ctx context.Context, hold Hold) error {
 	return e.held(ctx, hold, func(held *sandbox.Agent) error {
-		now := time.Now()
-		if now.Sub(held.Heartbeat) < HoldBeat/3 {
+		beat := process.Now()
+		if age, known := held.Beat.Age(beat); known && age < HoldBeat/3 {
 			return nil
 		}
-		held.Heartbeat, held.ExpiresAt = now, now.Add(holdExpiry)
+		now := time.Now()
+		held.Heartbeat, held.ExpiresAt, held.Beat = now, now.Add(holdExpiry), beat
 		return e.Store.SaveAgent(hold.ID, held)
 	})
 }

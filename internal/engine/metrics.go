@@ -10,6 +10,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -102,6 +103,10 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 		return sample, err
 	}
 	sample.Heartbeat = &lease.Heartbeat
+	if age, known := lease.Beat.Age(process.Now()); known {
+		heartbeat := time.Now().Add(-age) // the time of day may have jumped since
+		sample.Heartbeat = &heartbeat
+	}
 	used, err := p.driver.CollectMetrics(ctx, p.driverLease(lease))
 	switch {
 	case err == nil:

@@ -117,7 +117,7 @@ func (e *Engine) pauseOne(ctx context.Context, p *place) (changed bool, err erro
 	if err != nil {
 		return false, err
 	}
-	if lease.PausedFor == sandbox.PausedByUser {
+	if lease != nil && lease.PausedFor == sandbox.PausedByUser {
 		return false, nil
 	}
 	stream, err := p.dial(ctx)
@@ -127,14 +127,55 @@ func (e *Engine) pauseOne(ctx context.Context, p *place) (changed bool, err erro
 	} else {
 		err = e.pauseAlone(ctx, p, lease)
 	}
-	if fault.KindOf(err) == fault.Timeout {
+	switch {
+	case err == nil:
+		return true, nil
+	case fault.KindOf(err) == fault.Timeout:
 		err = fault.Wrap("", driver.ErrPauseTimeout, "cannot pause sandbox %q: %v", p.record.Name, err)
+	default:
+		err = e.ifGone(ctx, p, "pause", err)
 	}
-	return err == nil, err
+	return false, err
+}
+
+// ifGone is the error of a sandbox that died while it was to be paused or
+// resumed: the same as if it had died before. Others stay as they are.
+func (e *Engine) ifGone(ctx context.Context, p *place, verb string, err error) error {
+	if ctx.Err() != nil || fault.KindOf(err) == fault.Conflict {
+		return err
+	}
+	if state, _ := e.state(ctx, p.record); state == sandbox.Running || state == sandbox.Paused {
+		return err
+	}
+	return fault.New(fault.Conflict, "cannot %s sandbox %q: it has just ended", verb, p.record.Name).
+		WithHint("litterbox start %s", p.record.Name)
+}
+
+// withoutKeeper makes sure that there is no keeper, and reads what the last one
+// recorded of a place.
+func (e *Engine) withoutKeeper(ctx context.Context, p *place, lease *sandbox.Lease) (*sandbox.Lease, func(), error) {
+	unlock, err := e.alone(ctx, p, lease)
+	if err != nil {
+		return nil, nil, err
+	}
+	lease, err = e.Store.Lease(p.record.ID)
+	if err == nil && (lease == nil || lease.State == sandbox.LeaseReleased || lease.State == sandbox.LeaseLost) {
+		err = driver.ErrMachineLost
+	}
+	if err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return lease, unlock, nil
 }
 
 // pauseAlone pauses without a keeper. As there, the record comes first.
 func (e *Engine) pauseAlone(ctx context.Context, p *place, lease *sandbox.Lease) error {
+	lease, unlock, err := e.withoutKeeper(ctx, p, lease)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	before := *lease
 	lease.State, lease.PausedFor = sandbox.LeasePaused, sandbox.PausedByUser
 	if err := e.Store.SaveLease(lease); err != nil {
@@ -179,13 +220,24 @@ func (e *Engine) resumeOnce(ctx context.Context, p *place) (alone, changed bool,
 	}
 	if stream, err := p.dial(ctx); err == nil {
 		defer stream.Close()
-		return false, true, wire.Ask(ctx, stream, wire.Request{Op: keeper.OpResume})
+		if err := wire.Ask(ctx, stream, wire.Request{Op: keeper.OpResume}); err != nil {
+			return false, false, e.ifGone(ctx, p, "resume", err)
+		}
+		return false, true, nil
 	}
-	return true, true, e.resumeAlone(ctx, p, lease)
+	if err := e.resumeAlone(ctx, p, lease); err != nil {
+		return false, false, e.ifGone(ctx, p, "resume", err)
+	}
+	return true, true, nil
 }
 
 // resumeAlone resumes without a keeper.
 func (e *Engine) resumeAlone(ctx context.Context, p *place, lease *sandbox.Lease) error {
+	lease, unlock, err := e.withoutKeeper(ctx, p, lease)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := p.driver.Resume(ctx, p.driverLease(lease)); err != nil {
 		return err
 	}

@@ -62,6 +62,16 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 		return nil, err
 	}
 	defer unlock()
+	lease, err := e.Store.Lease(p.record.ID)
+	if err != nil {
+		return nil, err
+	}
+	if lease != nil && lease.Expired(process.Now(), time.Now()) {
+		// If its keeper lives, it has neither answered nor done its work.
+		if _, err := e.endKeeper(p, lease); err != nil {
+			return nil, err
+		}
+	}
 	// Another command may have been faster while we waited.
 	if conn, err := p.dial(ctx); err == nil {
 		return p.unlessPaused(conn)
@@ -75,23 +85,23 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 			err, stream = errors.Join(err, stream.Close()), nil
 		}
 	}()
-	lease, err := e.Store.Lease(p.record.ID)
-	if err != nil {
+	if lease, err = e.Store.Lease(p.record.ID); err != nil {
 		return nil, err
 	}
+	recorded := lease
 	if lease != nil {
 		if lease, err = e.revive(ctx, p, lease); err != nil {
 			return nil, err
 		}
 	}
 	started, err := e.startKeeper(ctx, p, lease, degraded)
-	if errors.Is(err, driver.ErrLeaseUnavailable) && lease == nil {
+	if errors.Is(err, driver.ErrLeaseUnavailable) {
 		var conn *net.UnixConn
-		if conn, err = e.settleStart(ctx, p); conn != nil {
-			return conn, nil
+		if conn, err = e.settleStart(ctx, p, recorded, lease != nil); conn != nil {
+			return p.unlessPaused(conn)
 		}
 		if err == nil {
-			started, err = e.startKeeper(ctx, p, nil, degraded)
+			started, err = e.startKeeper(ctx, p, lease, degraded)
 		}
 	}
 	if err != nil {
@@ -119,15 +129,20 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 	return conn, nil
 }
 
-// settleStart deals with a place that runs and that no lease speaks of: whoever
-// started it died on the way. Its keeper may still be coming up, which gives a
-// connection; otherwise nobody can ever use the place, and it is ended.
-func (e *Engine) settleStart(ctx context.Context, p *place) (*net.UnixConn, error) {
+// settleStart deals with a keeper that is there already, and with a place that
+// runs and that no lease speaks of: whoever started it died on the way. Its
+// keeper may still be coming up, which gives a connection. One that answers
+// nobody is ended; and without one nobody can ever use a place that is not
+// recorded, so that is ended too.
+func (e *Engine) settleStart(ctx context.Context, p *place, recorded *sandbox.Lease, attach bool) (*net.UnixConn, error) {
 	for deadline := time.Now().Add(startPatience); time.Now().Before(deadline) && ctx.Err() == nil; {
 		if conn, err := p.dial(ctx); err == nil {
 			return conn, nil
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+	if ended, err := e.endKeeper(p, recorded); ended || err != nil || attach {
+		return nil, err
 	}
 	done, err := p.driver.Recover(ctx, driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir})
 	p.note(done...)
@@ -163,10 +178,22 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 		if err := e.resumeAlone(ctx, p, lease); err != nil {
 			return nil, err
 		}
+		if lease, err = e.Store.Lease(p.record.ID); err != nil {
+			return nil, err
+		}
 	}
 	if err == nil {
 		p.note("the keeper of sandbox " + p.record.Name + " was gone: attached again, everything in it still runs")
 		return lease, nil
+	}
+	// Its keeper may just be clearing the place away.
+	unlock, err := e.alone(ctx, p, lease)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if lease, err = e.Store.Lease(p.record.ID); err != nil {
+		return nil, err
 	}
 	done, err := p.driver.Recover(ctx, was)
 	if err != nil {
@@ -237,6 +264,11 @@ func (e *Engine) stop(ctx context.Context, p *place) error {
 	}
 	if lease == nil {
 		// Never told who its guest is; what that start has left goes.
+		unlock, err := e.alone(ctx, p, nil)
+		if err != nil {
+			return err
+		}
+		defer unlock()
 		return p.driver.Destroy(ctx, driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir}, true)
 	}
 	was := lease.State
@@ -262,6 +294,11 @@ func (e *Engine) release(ctx context.Context, p *place, lease *sandbox.Lease) er
 			}
 		}
 	}
+	unlock, err := e.alone(ctx, p, lease)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := p.driver.Destroy(ctx, p.driverLease(lease), true); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ const (
 )
 
 // heartbeat is how often the lease is renewed; it expires after three misses.
-const heartbeat = 30 * time.Second
+const heartbeat = sandbox.Silence / 3
 
 // tidyAfter is when a keeper that has started gives memory back.
 const tidyAfter = 3 * time.Second
@@ -80,6 +80,7 @@ type keeper struct {
 	link   *wire.Link
 	net    *network
 	packs  packs
+	unlock func() // gives Lock back, before the process ends
 
 	ports *forward.Listeners // nil without forwarded ports
 	notes []string           // for the report
@@ -90,6 +91,7 @@ type keeper struct {
 
 	mu    sync.Mutex // guards lease and rules
 	lease *sandbox.Lease
+	final bool        // what became of the place is recorded: nothing is written after it
 	early chan linked // the wire, when the driver had a stream before the guest served
 	rules Rules
 	ended chan struct{} // closed when an ordered stop is complete
@@ -113,10 +115,11 @@ func Run(ctx context.Context, drivers map[string]driver.Driver, order Order, rep
 		debug.FreeOSMemory()
 	})
 	defer tidy.Stop()
+	defer k.unlock()
 	return k.serve(ctx, listener)
 }
 
-func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (*keeper, net.Listener, error) {
+func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (_ *keeper, _ net.Listener, err error) {
 	d, ok := drivers[order.Driver]
 	if !ok {
 		return nil, nil, fault.New(fault.Unsupported, "cannot run driver %q: this program does not have it", order.Driver)
@@ -127,6 +130,14 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (*
 	}
 	records.SetStrict(order.Strict)
 	k := &keeper{order: order, driver: d, store: records, ended: make(chan struct{})}
+	if err := k.single(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			k.unlock()
+		}
+	}()
 	if err := k.openPorts(ctx, order.Lease != nil); err != nil {
 		return nil, nil, err
 	}
@@ -239,6 +250,11 @@ func (k *keeper) driverLease() driver.Lease {
 func (k *keeper) renew(state sandbox.LeaseState) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.final {
+		return nil
+	}
+	over := state == sandbox.LeaseReleased || state == sandbox.LeaseLost
+	ending := k.lease.State == sandbox.LeaseReleased
 	if state == sandbox.LeaseActive && k.lease.PausedFor != "" {
 		state = sandbox.LeasePaused
 	}
@@ -253,13 +269,19 @@ func (k *keeper) renew(state sandbox.LeaseState) error {
 	}
 	k.lease.State = state
 	k.lease.Heartbeat = now
-	k.lease.ExpiresAt = now.Add(3 * heartbeat)
+	k.lease.ExpiresAt = now.Add(sandbox.Silence)
+	k.lease.Beat = process.Now()
 	k.lease.Holder = string(holder)
 	k.lease.Health = "ok"
-	if state != sandbox.LeaseActive && state != sandbox.LeasePaused {
+	if over {
 		k.lease.Health, k.lease.PausedFor = "gone", ""
 	}
-	return k.store.SaveLease(k.lease)
+	err = k.store.SaveLease(k.lease)
+	k.final = over && err == nil
+	if ending {
+		k.lease.State = sandbox.LeaseReleased // the guest's end is no surprise
+	}
+	return err
 }
 
 func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
@@ -356,7 +378,12 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	// something of the keeper only.
 	var stream wire.Stream
 	welcome := byte(Welcome)
-	switch k.idle.why() {
+	why := k.idle.why()
+	if why != "" && errors.Is(k.driver.Attach(ctx, k.driverLease()), driver.ErrMachineLost) {
+		_ = k.resume(ctx) // it was killed while it stood still, and dies when it goes on
+		return
+	}
+	switch why {
 	case "":
 		var err error
 		if stream, err = k.link.Open(); err != nil {
@@ -466,7 +493,12 @@ func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 	if err := k.driver.Destroy(ctx, k.driverLease(), !orderly); err != nil {
 		return err
 	}
-	return errors.Join(k.net.close(), k.renew(sandbox.LeaseReleased))
+	// Whoever asked may take the ports, delete the files or start it again as
+	// soon as it has the answer. Nothing is written from here on.
+	k.ports.Close()
+	err := errors.Join(k.net.close(), k.renew(sandbox.LeaseReleased))
+	k.unlock()
+	return err
 }
 
 // lost clears away what a guest has left that ended unasked.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/forward"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -162,10 +163,12 @@ func (k *keeper) resumeLocked(ctx context.Context) error {
 	if k.idle.paused == "" {
 		return nil
 	}
-	if err := k.driver.Resume(ctx, k.driverLease()); err != nil {
+	err := k.driver.Resume(ctx, k.driverLease())
+	if err != nil && !errors.Is(err, driver.ErrMachineLost) {
 		return err
 	}
-	err := k.setPaused("")
+	// What is lost does not stand still any more.
+	err = errors.Join(err, k.setPaused(""))
 	k.supervisor.wakeUp()
 	if k.idle.clients == 0 {
 		k.idle.arm()

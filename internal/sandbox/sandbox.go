@@ -93,6 +93,7 @@ type Lease struct {
 	AcquiredAt time.Time  `json:"acquired_at"`
 	ExpiresAt  time.Time  `json:"expires_at"`
 	Heartbeat  time.Time  `json:"heartbeat"`
+	Beat       Moment     `json:"beat"` // the same by the clock that counts; ExpiresAt and Heartbeat are for reading
 	Holder     string     `json:"holder"`
 	Health     string     `json:"health"`
 	// PausedFor is the reason of a pause, and empty when there is none.
@@ -113,7 +114,7 @@ const (
 )
 
 // Agent is the record that an agent's session works in a sandbox. It counts
-// while Holder lives and until ExpiresAt.
+// while Holder lives and has a heartbeat (Expired).
 type Agent struct {
 	Version       int       `json:"version"`
 	Session       string    `json:"session"`
@@ -123,6 +124,7 @@ type Agent struct {
 	AcquiredAt    time.Time `json:"acquired_at"`
 	Heartbeat     time.Time `json:"heartbeat"`
 	ExpiresAt     time.Time `json:"expires_at"`
+	Beat          Moment    `json:"beat"` // of the heartbeat, by the clock that counts
 }
 
 // CycleState is the state of a cycle.

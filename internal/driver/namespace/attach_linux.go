@@ -20,7 +20,7 @@ import (
 // Attach implements driver.Driver.
 func (d Driver) Attach(ctx context.Context, lease driver.Lease) error {
 	// A paused guest would not take the connection, and its queue is finite.
-	if place, err := decode(lease); err == nil && process.Alive(place.Guest) && place.paused(lease.StateDir) {
+	if place, err := decode(lease); err == nil && place.lives() && place.paused(lease.StateDir) {
 		return nil
 	}
 	conn, err := d.Dial(ctx, lease)
@@ -37,7 +37,7 @@ func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	if !process.Alive(place.Guest) {
+	if !place.lives() {
 		return nil, fault.Wrap("", driver.ErrMachineLost, "cannot reach the sandbox")
 	}
 	conn, err := dialGuest(ctx, lease.StateDir)

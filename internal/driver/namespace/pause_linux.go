@@ -24,7 +24,7 @@ func (d Driver) Pause(ctx context.Context, lease driver.Lease, _ string) error {
 	if err != nil {
 		return err
 	}
-	if !process.Alive(place.Guest) {
+	if !place.lives() {
 		return fault.Wrap("", driver.ErrMachineLost, "cannot pause the sandbox")
 	}
 	ctx, cancel := context.WithTimeout(ctx, pausePatience)
@@ -34,14 +34,18 @@ func (d Driver) Pause(ctx context.Context, lease driver.Lease, _ string) error {
 	} else {
 		err = stopAll(ctx, lease.StateDir, place.Guest)
 	}
-	switch {
-	case err == nil:
+	lives := place.lives()
+	if err == nil && lives {
 		return nil
+	}
+	// Whatever stands still goes on; what was killed meanwhile only then dies.
+	err = errors.Join(err, place.goOn(lease.StateDir))
+	switch {
+	case !lives:
+		return fault.Wrap("", driver.ErrMachineLost, "cannot pause the sandbox")
 	case ctx.Err() != nil:
 		return fault.Wrap("", joined(driver.ErrPauseTimeout, err), "cannot pause the sandbox").
 			WithHint("some process waits in the kernel, for a device or a remote file system; try again")
-	case !process.Alive(place.Guest):
-		return fault.Wrap("", driver.ErrMachineLost, "cannot pause the sandbox")
 	}
 	return seal(err, "cannot pause the sandbox")
 }
@@ -55,8 +59,12 @@ func (d Driver) Resume(_ context.Context, lease driver.Lease) error {
 	if !process.Alive(place.Guest) {
 		return fault.Wrap("", driver.ErrMachineLost, "cannot resume the sandbox")
 	}
+	lives := place.lives()
 	if err := place.goOn(lease.StateDir); err != nil {
 		return seal(err, "cannot resume the sandbox")
+	}
+	if !lives {
+		return fault.Wrap("", driver.ErrMachineLost, "cannot resume the sandbox")
 	}
 	return nil
 }

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// alone makes sure that the sandbox has no keeper, and none comes up before
+// unlock. One that is ending is waited for; one that lives and answered nobody
+// is ended. lease is what the sandbox has recorded, nil for nothing.
+func (e *Engine) alone(ctx context.Context, p *place, lease *sandbox.Lease) (unlock func(), err error) {
+	patience := keeper.SinglePatience
+	if lease != nil && lease.Expired(process.Now(), time.Now()) {
+		patience = startPatience // it has been silent for long enough
+	}
+	try := func(patience time.Duration) error {
+		brief, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		unlock, err = e.Store.Lock(brief, p.record.ID, keeper.Lock)
+		return err
+	}
+	if try(patience) == nil || ctx.Err() != nil || fault.KindOf(err) != fault.Canceled {
+		return unlock, err
+	}
+	ended, err := e.endKeeper(p, lease)
+	if err != nil {
+		return nil, err
+	}
+	if !ended {
+		// One that is still starting, for somebody who died, has recorded
+		// nothing yet. Without its place it ends.
+		done, err := p.driver.Recover(ctx, driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir})
+		if err != nil {
+			return nil, err
+		}
+		p.note(done...)
+	}
+	if try(patience) != nil && ctx.Err() == nil {
+		return nil, fault.New(fault.Timeout, "cannot work on sandbox %q: its keeper neither answers nor ends", p.record.Name).
+			WithHint("litterbox doctor")
+	}
+	return unlock, err
+}
+
+// endKeeper ends the keeper that the lease names, if that still lives. The
+// place goes on without it.
+func (e *Engine) endKeeper(p *place, lease *sandbox.Lease) (ended bool, err error) {
+	var holder sandbox.Process
+	if lease == nil || json.Unmarshal([]byte(lease.Holder), &holder) != nil || !process.Alive(holder) {
+		return false, nil
+	}
+	if err := process.End(holder); err != nil {
+		return false, fault.Wrap(fault.Unavailable, err, "cannot end the keeper of sandbox %q, which does not answer", p.record.Name).
+			WithHint("kill -9 %d", holder.PID)
+	}
+	p.note("the keeper of sandbox " + p.record.Name + " did not answer and was ended")
+	return true, nil
+}
