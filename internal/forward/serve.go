@@ -138,8 +138,15 @@ func (f *forwarder) carry(to, from Conn) error {
 	return err
 }
 
+// resetter is a connection inside that can be broken off, and is no socket.
+type resetter interface{ Reset() error }
+
 // abort ends a connection so that the other side sees a reset.
 func abort(conn Conn) {
+	if stream, ok := conn.(resetter); ok {
+		_ = stream.Reset() // nothing is left to lose
+		return
+	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // fails only on a dead socket
 	}

@@ -103,5 +103,5 @@ func (c *connection) carry(stream wire.Stream) {
 func abort(conn *net.TCPConn, stream wire.Stream) {
 	_ = conn.SetLinger(0)
 	conn.Close()
-	stream.Close()
+	_ = wire.Reset(stream) // nothing is left to lose
 }

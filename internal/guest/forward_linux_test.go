@@ -72,6 +72,63 @@ func TestForwardOverTheWire(t *testing.T) {
 	}
 }
 
+// A reset crosses the wire as one, in both directions; an end stays an end.
+func TestResetOverTheWire(t *testing.T) {
+	b := newBox(t)
+	b.sh(`cat >resets.py <<'END'
+import socket,struct
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", 4110)); s.listen(100)
+open("listens", "w").close()
+log = open("seen", "a", buffering=1)
+while True:
+    c, _ = s.accept()
+    what = c.recv(1)
+    if what == b"r":
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    if what == b"w":
+        c.sendall(b"x")
+        try: log.write("end %r\n" % c.recv(1))
+        except ConnectionResetError: log.write("reset\n")
+    c.close()
+END
+python3 resets.py >/dev/null 2>&1 & while [ ! -e listens ]; do sleep 0.01; done`)
+	forward := func(say string) wire.Stream {
+		s := b.open()
+		t.Cleanup(func() { s.Close() })
+		if err := wire.Forward(limit(t), s, 4110); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(s, say); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for range 20 {
+		if _, err := forward("r").Read(make([]byte, 1)); !errors.Is(err, wire.ErrReset) {
+			t.Errorf("the server resets: %v", err)
+		}
+		if _, err := forward("e").Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("the server ends: %v", err)
+		}
+	}
+	waits := func() wire.Stream {
+		s := forward("w")
+		if _, err := io.ReadFull(s, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if err := wire.Reset(waits()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the server sees the reset", func() bool { return b.sh("cat seen") == "reset" })
+	if err := waits().CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "and the end", func() bool { return b.sh("cat seen") == "reset\nend b''" })
+}
+
 // And as descriptors, where they share a kernel.
 func TestForwardAsDescriptors(t *testing.T) {
 	b := newBox(t)

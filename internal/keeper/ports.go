@@ -144,5 +144,11 @@ func (d *dialer) overWire(port uint16, gone <-chan struct{}) (forward.Conn, erro
 	if err := wire.Forward(ctx, stream, port); err != nil {
 		return nil, errors.Join(err, stream.Close())
 	}
-	return stream, nil
+	return carried{stream}, nil
 }
+
+// carried is a connection inside that a stream of the wire carries.
+type carried struct{ wire.Stream }
+
+// Reset breaks it off: the server inside sees a reset.
+func (c carried) Reset() error { return wire.Reset(c.Stream) }

@@ -115,8 +115,7 @@ func (l *Link) Open() (Stream, error) {
 		if o.err != nil {
 			return nil, fault.Wrap(fault.Unavailable, o.err, "cannot open a stream to the sandbox")
 		}
-		go ssh.DiscardRequests(o.requests)
-		return o.channel, nil
+		return newChannel(o.channel, o.requests), nil
 	case <-l.gone:
 		return nil, fault.New(fault.Unavailable, "cannot open a stream to the sandbox: the connection has ended")
 	}
@@ -193,12 +192,12 @@ func Serve(conn net.Conn, guestPrivate, hostPublic []byte, handle func(Stream)) 
 		}
 		running.Go(func() {
 			defer func() { <-places }()
-			stream, requests, err := c.Accept()
+			accepted, requests, err := c.Accept()
 			if err != nil {
 				return
 			}
+			stream := newChannel(accepted, requests)
 			defer stream.Close()
-			go ssh.DiscardRequests(requests)
 			handle(stream)
 		})
 	}

@@ -222,3 +222,48 @@ func TestConnectRefusesTheGuestsChannels(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// An end and a reset are told apart, whatever came before.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	pairs := keys(t)
+	host, inside := pair(t)
+	served := make(chan error, 1)
+	go func() {
+		served <- wire.Serve(inside, pairs.GuestPrivate, pairs.HostPublic, func(s wire.Stream) {
+			what := make([]byte, 1)
+			if _, err := io.ReadFull(s, what); err != nil {
+				return
+			}
+			_, _ = s.Write(bytes.Repeat([]byte("x"), 1000))
+			if what[0] == 'r' {
+				_ = wire.Reset(s)
+			}
+		})
+	}()
+	link, err := wire.Connect(t.Context(), host, pairs.HostPrivate, pairs.GuestPublic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		s, err := link.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		what, want := "r", wire.ErrReset
+		if i%2 == 0 {
+			what, want = "e", nil
+		}
+		if _, err := io.WriteString(s, what); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(s); !errors.Is(err, want) {
+			t.Fatalf("stream %d, %s: %v", i, what, err)
+		}
+		s.Close()
+	}
+	if err := link.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-served
+}

@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// ErrReset is what a reader gets whose other side has broken the stream off.
+var ErrReset = errors.New("the stream was reset")
+
+// resetRequest goes before the end of a channel that was broken off: SSH itself
+// has an end in order only. Peers that do not know it see an end.
+const resetRequest = "reset@litterbox"
+
+// Reset breaks a stream off: the other side's reads end with ErrReset, where
+// the stream can say so. What was written and has not arrived may be lost.
+func Reset(s Stream) error {
+	if channel, ok := s.(*channel); ok {
+		_, _ = channel.SendRequest(resetRequest, false, nil) // of one that has ended nobody reads
+	}
+	return s.Close()
+}
+
+// channel is a stream of a link.
+type channel struct {
+	ssh.Channel
+	reset atomic.Bool
+	ask   chan chan struct{} // answered once every request that has arrived is known
+	over  chan struct{}      // closed when no more requests come
+}
+
+func newChannel(c ssh.Channel, requests <-chan *ssh.Request) *channel {
+	s := &channel{Channel: c, ask: make(chan chan struct{}), over: make(chan struct{})}
+	go s.listen(requests)
+	return s
+}
+
+// listen takes the requests of the other side; one is of interest.
+func (c *channel) listen(requests <-chan *ssh.Request) {
+	defer close(c.over)
+	note := func(r *ssh.Request) {
+		if r.Type == resetRequest {
+			c.reset.Store(true)
+		} else if r.WantReply {
+			_ = r.Reply(false, nil) // as ssh.DiscardRequests does
+		}
+	}
+	for {
+		select {
+		case r, ok := <-requests:
+			if !ok {
+				return
+			}
+			note(r)
+		case answer := <-c.ask:
+			for waiting := true; waiting; {
+				select {
+				case r, ok := <-requests:
+					if !ok {
+						close(answer)
+						return
+					}
+					note(r)
+				default:
+					waiting = false
+				}
+			}
+			close(answer)
+		}
+	}
+}
+
+// Read reads what the other side wrote. A request that came before the end has
+// been handed to listen before the end could be seen here.
+func (c *channel) Read(p []byte) (int, error) {
+	n, err := c.Channel.Read(p)
+	if err == io.EOF && c.wasReset() {
+		err = ErrReset
+	}
+	return n, err
+}
+
+func (c *channel) wasReset() bool {
+	answer := make(chan struct{})
+	select {
+	case c.ask <- answer:
+		<-answer
+	case <-c.over:
+	}
+	return c.reset.Load()
+}
