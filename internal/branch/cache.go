@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // Cache is a directory of layers that sandboxes share: checked-out trees and
@@ -28,8 +29,9 @@ type Cache struct {
 	// Had are the layers that a sandbox was started on before. Where others
 	// would do as well it gets the same again: the index inside knows their
 	// inodes.
-	Had     []string
-	Monitor Monitor
+	Had        []string
+	HadModules sandbox.Modules // likewise; they stay when the host has lost them since
+	Monitor    Monitor
 }
 
 // Monitor is what git inside asks which files changed (core.fsmonitor), so

@@ -316,7 +316,8 @@ func TestHistoryOnAnotherFileSystem(t *testing.T) {
 	}
 	r := open(t, odd)
 	cache := branch.Cache{Dir: filepath.Join(other, "cache")}
-	layers, _, err := cache.Layers(t.Context(), r, r.Head, r.HeadTree, branch.Owner{}, nil)
+	made, err := cache.Layers(t.Context(), r, r.Head, r.HeadTree, branch.Owner{}, nil)
+	layers := made.Dirs
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,10 +40,11 @@ type ImportRequest struct {
 	Subject       string
 	Body          string
 	Trailers      []Trailer
-	Agent         *Received // the agent's own commits, which come first
-	OnlyIfChanged bool      // no commit when the tree stays the same
-	Preview       bool      // a commit that no ref points at; nothing is recorded
-	Strict        bool      // flush everything to the disk
+	Agent         *Received         // the agent's own commits, which come first
+	Modules       map[string]string // where submodules stand inside: path to commit, as the host has it
+	OnlyIfChanged bool              // no commit when the tree stays the same
+	Preview       bool              // a commit that no ref points at; nothing is recorded
+	Strict        bool              // flush everything to the disk
 	Limits        Limits
 }
 
@@ -200,7 +201,7 @@ func (i *importer) scan(ctx context.Context) error {
 		attributes: attribute.NewStack(found.attributesFile, found.attributes, options...),
 		settings:   attribute.Settings{AutoCRLF: s.autoCRLF(), EOL: s.eol(), LFS: s.values["filter.lfs.clean"] != "" || s.values["filter.lfs.process"] != ""},
 		convert:    s.autoCRLF() != "false" || len(found.attributesFile)+len(found.attributes) > 0,
-		forced:     map[string]struct{}{}, gitlinks: map[string]file{},
+		forced:     map[string]struct{}{}, gitlinks: map[string]file{}, modules: map[string]file{},
 		storedCRLF: func(path string) bool { return i.storedCRLF(ctx, path) },
 		largeFile:  func(content []byte) error { return i.r.storeLargeFile(s, content) },
 	}
@@ -213,6 +214,13 @@ func (i *importer) scan(ctx context.Context) error {
 		case c.newMode != 0:
 			w.forced[path] = struct{}{}
 		}
+	}
+	for path, commit := range i.q.Modules {
+		oid, err := hex.DecodeString(commit)
+		if err != nil || len(oid) != newHash(i.r.ObjectFormat).Size() {
+			return fault.New(fault.Invalid, "cannot use %q as an object id", commit)
+		}
+		w.modules[path] = file{mode: modeGitlink, oid: string(oid)}
 	}
 	i.now, err = w.run(ctx)
 	return err

@@ -238,7 +238,9 @@ func TestDeltaIsSharedByThoseWhoRaceForIt(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range got {
 		all.Go(func() {
-			got[i], _, errs[i] = cache.Layers(t.Context(), r, r.Head, r.HeadTree, branch.Owner{}, nil)
+			var made branch.Layers
+			made, errs[i] = cache.Layers(t.Context(), r, r.Head, r.HeadTree, branch.Owner{}, nil)
+			got[i] = made.Dirs
 		})
 	}
 	all.Wait()

@@ -21,7 +21,7 @@ func newCopy(t testing.TB, cache branch.Cache, dir, name string) *box {
 	if err := b.copy().Make(t.Context(), branch.Owner{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	b.layers = nil
+	b.layers, b.own = nil, nil
 	return b
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // Git gives a directory that holds only .git: the history of base as a
@@ -25,13 +26,12 @@ func (c Cache) Git(ctx context.Context, r *Repository, base string, tree TreeLay
 	if err != nil {
 		return "", err
 	}
-	return c.git(ctx, r, h, tree, o)
+	return c.git(ctx, r, h, tree, o, "")
 }
 
 // Layers gives the files of a tree and the history of the commit base, made at
-// the same time, as the layers of a workspace, topmost first. The history is
-// the last one.
-func (c Cache) Layers(ctx context.Context, r *Repository, base, tree string, o Owner, p Progress) (layers []string, files TreeLayer, err error) {
+// the same time, as the layers of a workspace; after them the submodules.
+func (c Cache) Layers(ctx context.Context, r *Repository, base, tree string, o Owner, p Progress) (Layers, error) {
 	type found struct {
 		history
 		err error
@@ -52,23 +52,42 @@ func (c Cache) Layers(ctx context.Context, r *Repository, base, tree string, o O
 		h, err := c.history(ctx, r, base, o, later)
 		packed <- found{h, err}
 	}()
-	files, err = c.Tree(ctx, r, tree, o, p)
+	files, err := c.Tree(ctx, r, tree, o, p)
 	if err != nil {
 		stop()
 		<-packed
-		return nil, files, err
+		return Layers{}, err
 	}
 	checkedOut.Store(true)
 	h := <-packed
 	if h.err != nil {
-		return nil, files, h.err
+		return Layers{}, h.err
 	}
-	git, err := c.git(ctx, r, h.history, files, o)
-	return append(files.Dirs(), git), files, err
+	made := Layers{Dirs: files.Dirs(), Files: files}
+	config := ""
+	if files.hasModules() {
+		if made.Modules, made.Notes, config, err = c.modules(ctx, r, tree, o, p); err != nil {
+			return Layers{}, err
+		}
+		if made.Modules.Layer != "" {
+			made.Dirs = append([]string{made.Modules.Layer}, made.Dirs...)
+		}
+	}
+	git, err := c.git(ctx, r, h.history, files, o, config)
+	made.Dirs = append(made.Dirs, git)
+	return made, err
+}
+
+// Layers are what a workspace starts from.
+type Layers struct {
+	Dirs    []string  // topmost first: submodules if there are any, the files, the history
+	Files   TreeLayer // of the base's own tree
+	Modules sandbox.Modules
+	Notes   []string // submodules that stay empty, and what brings them
 }
 
 // git puts the directory together from what is made already.
-func (c Cache) git(ctx context.Context, r *Repository, h history, tree TreeLayer, o Owner) (string, error) {
+func (c Cache) git(ctx context.Context, r *Repository, h history, tree TreeLayer, o Owner, modules string) (string, error) {
 	s, err := r.settings()
 	if err != nil {
 		return "", err
@@ -81,7 +100,7 @@ func (c Cache) git(ctx context.Context, r *Repository, h history, tree TreeLayer
 	if countEntries(tree.Index) < c.Monitor.Files {
 		monitor = ""
 	}
-	layer := gitLayer{monitor: monitor, r: r, s: s, rules: found, history: h, tree: tree, owner: o}
+	layer := gitLayer{monitor: monitor, r: r, s: s, rules: found, history: h, tree: tree, owner: o, modules: modules}
 	dir, err := c.entry(ctx, "git", layer.key(), layer.verify, func(dir string, _ *os.File) error {
 		return layer.build(filepath.Join(dir, "layer", ".git"))
 	})
@@ -96,6 +115,9 @@ type gitLayer struct {
 	history history
 	tree    TreeLayer
 	owner   Owner
+	modules string // further lines of the configuration, about submodules
+
+	worktree string // core.worktree of a submodule's own git directory
 }
 
 // key names the commit and everything else that the layer's files depend on.
@@ -111,6 +133,9 @@ func (l gitLayer) config() string {
 	if l.monitor != "" {
 		monitor = "	fsmonitor = " + quoteConfig(l.monitor) + "\n	fsmonitorHookVersion = 2\n"
 	}
+	if l.worktree != "" {
+		monitor += "\tworktree = " + quoteConfig(l.worktree) + "\n"
+	}
 	return l.r.formatConfig() + fmt.Sprintf(`[core]
 	bare = false
 	filemode = true
@@ -120,7 +145,7 @@ func (l gitLayer) config() string {
 	eol = %s
 %s[gc]
 	auto = 0
-`, l.s.autoCRLF(), l.s.eol(), monitor)
+`, l.s.autoCRLF(), l.s.eol(), monitor) + l.modules
 }
 
 // index is that of the files. With a monitor it says that none of them has
@@ -152,6 +177,17 @@ func (l gitLayer) exclude() string {
 }
 
 func (l gitLayer) build(dotGit string) error {
+	if err := l.fill(dotGit); err != nil {
+		return err
+	}
+	if l.owner.Chown {
+		return chownAll(filepath.Dir(dotGit), l.owner)
+	}
+	return nil
+}
+
+// fill writes the git directory.
+func (l gitLayer) fill(dotGit string) error {
 	refs, err := os.ReadFile(filepath.Join(l.history.dir, packedRefs))
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot read the cached history of %s", l.history.base)
@@ -195,9 +231,6 @@ func (l gitLayer) build(dotGit string) error {
 	}
 	if err := sharePacks(filepath.Join(l.history.dir, packs), filepath.Join(dotGit, "objects", "pack")); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot share the history of %s", l.history.base)
-	}
-	if l.owner.Chown {
-		return chownAll(filepath.Dir(dotGit), l.owner)
 	}
 	return nil
 }

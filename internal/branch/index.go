@@ -175,33 +175,37 @@ func (f finishing) finish(path string, o Owner) error {
 // verifyTree compares the sizes and times of a cached tree with its index.
 func verifyTree(format string) func(dir string) bool {
 	return func(dir string) bool {
-		index, err := os.ReadFile(filepath.Join(dir, "index"))
-		if err != nil {
-			return false
-		}
-		h := newHash(format)
-		if len(index) < h.Size() {
-			return false
-		}
-		body := len(index) - h.Size()
-		h.Write(index[:body])
-		if !bytes.Equal(h.Sum(nil), index[body:]) {
-			return false
-		}
-		_, err = indexEntries(index, format, func(entry []byte, name string) error {
-			info, err := os.Lstat(filepath.Join(dir, "files", name))
-			if err != nil {
-				return err
-			}
-			if info.IsDir() { // a submodule's empty directory
-				return nil
-			}
-			if uint32(info.Size()) != binary.BigEndian.Uint32(entry[entrySize:]) ||
-				uint32(info.ModTime().Unix()) != binary.BigEndian.Uint32(entry[entryMtime:]) {
-				return errIndex
-			}
-			return nil
-		})
-		return err == nil
+		return verifyFiles(format, filepath.Join(dir, "index"), filepath.Join(dir, "files"))
 	}
+}
+
+func verifyFiles(format, indexFile, files string) bool {
+	index, err := os.ReadFile(indexFile)
+	if err != nil {
+		return false
+	}
+	h := newHash(format)
+	if len(index) < h.Size() {
+		return false
+	}
+	body := len(index) - h.Size()
+	h.Write(index[:body])
+	if !bytes.Equal(h.Sum(nil), index[body:]) {
+		return false
+	}
+	_, err = indexEntries(index, format, func(entry []byte, name string) error {
+		info, err := os.Lstat(filepath.Join(files, name))
+		if err != nil {
+			return err
+		}
+		if info.IsDir() { // a submodule's empty directory
+			return nil
+		}
+		if uint32(info.Size()) != binary.BigEndian.Uint32(entry[entrySize:]) ||
+			uint32(info.ModTime().Unix()) != binary.BigEndian.Uint32(entry[entryMtime:]) {
+			return errIndex
+		}
+		return nil
+	})
+	return err == nil
 }

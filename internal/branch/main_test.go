@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // childVariable makes the test binary serve as the inside of a sandbox.
@@ -176,6 +177,7 @@ type box struct {
 	r      *branch.Repository
 	cache  branch.Cache
 	layers []string
+	own    []string // those that the repository's own files lie in
 	tree   branch.TreeLayer
 	git    string // the layer with .git
 	copied string // remembers what was copied to upper, in a box without layers
@@ -220,11 +222,12 @@ func newBoxOn(t testing.TB, cache branch.Cache, dir, name string) *box {
 	// overlayfs leaves a directory there that an ordinary user cannot enter.
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(b.work, "work"), 0o700) })
 	ctx := t.Context()
-	var err error
-	b.layers, b.tree, err = b.cache.Layers(ctx, r, r.Head, r.HeadTree, branch.Owner{}, nil)
+	made, err := b.cache.Layers(ctx, r, r.Head, r.HeadTree, branch.Owner{}, nil)
+	b.layers, b.tree = made.Dirs, made.Files
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.own = (&sandbox.Sandbox{Layers: made.Dirs, Modules: made.Modules}).OwnLayers()
 	b.git = b.layers[len(b.layers)-1]
 	if err := branch.PrepareUpper(b.upper, name, r.Head, branch.Owner{}); err != nil {
 		t.Fatal(err)
@@ -244,7 +247,7 @@ var someTime = time.Unix(1_700_000_000, 0).UTC()
 
 func (b *box) request() branch.ImportRequest {
 	return branch.ImportRequest{
-		Branch: b.name, Source: branch.Source{Upper: b.upper, Layers: b.layers, Copied: b.copied}, State: b.state, Base: b.base,
+		Branch: b.name, Source: branch.Source{Upper: b.upper, Layers: b.own, Copied: b.copied}, State: b.state, Base: b.base,
 		Author:  branch.Signature{Name: "Ada", Email: "ada@example.com", When: someTime},
 		Subject: "step", Body: "command", Trailers: []branch.Trailer{{Key: "Sandbox", Value: b.name}},
 	}

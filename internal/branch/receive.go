@@ -42,6 +42,7 @@ func (r *Received) notes() []string {
 type Quarantine struct {
 	Dir      string // made when missing; no sandbox can write it
 	GitLayer string // what Cache.Git gave
+	GitDir   string // of a submodule: its git directory in the layer, instead of GitLayer
 	Base     string
 	State    string // the sandbox's delta file
 }
@@ -104,6 +105,9 @@ func (in intake) git(args ...string) call {
 
 func (in intake) prepare() error {
 	layer := filepath.Join(in.q.GitLayer, ".git")
+	if in.q.GitDir != "" {
+		layer = in.q.GitDir
+	}
 	files := map[string]string{
 		"HEAD":                    "ref: refs/heads/none\n",
 		"config":                  in.r.formatConfig() + "[core]\n\tbare = true\n",
@@ -264,6 +268,11 @@ func (in intake) copy(ctx context.Context, commits []AgentCommit) error {
 		return err
 	}
 	revs.WriteString("^" + base + "\n")
+	return in.send(ctx, revs.String(), []string{"core.fsync=none"})
+}
+
+// send copies what revs name from the quarantine to the host's store.
+func (in intake) send(ctx context.Context, revs string, config []string) error {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot copy objects")
@@ -273,12 +282,12 @@ func (in intake) copy(ctx context.Context, commits []AgentCommit) error {
 	go func() {
 		defer write.Close()
 		c := in.git("pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q")
-		c.stdin, c.stdout = strings.NewReader(revs.String()), write
+		c.stdin, c.stdout = strings.NewReader(revs), write
 		_, err := c.output(ctx)
 		sent <- err
 	}()
 	c := in.r.git("index-pack", "--stdin")
-	c.config, c.stdin = []string{"core.fsync=none"}, read
+	c.config, c.stdin = config, read
 	out, err := c.output(ctx)
 	if err != nil {
 		_ = read.Close() // so that the sender ends

@@ -34,6 +34,7 @@ type Repository struct {
 
 	settings func() (*settings, error)
 	spare    spare
+	view     string // of a submodule: a git directory of ours; CommonDir lends its objects only
 }
 
 // Location says where a repository is.
@@ -170,6 +171,9 @@ func locateLinked(top, dotGit string) (Location, bool) {
 
 // git is a process against this repository's common directory.
 func (r *Repository) git(args ...string) call {
+	if r.view != "" {
+		return call{gitDir: r.view, private: true, args: args, env: []string{"GIT_OBJECT_DIRECTORY=" + filepath.Join(r.CommonDir, "objects")}}
+	}
 	return call{gitDir: r.CommonDir, args: args}
 }
 

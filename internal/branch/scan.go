@@ -75,6 +75,7 @@ type scan struct {
 	convert    bool                       // some conversion may apply everywhere
 	forced     map[string]struct{}        // tracked by the agent's own commits
 	gitlinks   map[string]file            // recorded by the agent's own commits
+	modules    map[string]file            // where the submodules of the base stand
 	storedCRLF func(path string) bool     // of the blob committed last
 	largeFile  func(content []byte) error // keeps what an LFS pointer points at
 
@@ -131,6 +132,12 @@ func (s *scan) run(ctx context.Context) (*present, error) {
 	s.goneBelow = slices.Sorted(maps.Keys(s.old.gone))
 	if err := s.walk(ctx); err != nil {
 		return nil, fault.Wrap("", err, "cannot read the changes of the sandbox")
+	}
+	// A commit in a submodule need not touch its files.
+	for path, link := range s.modules {
+		if _, has := s.result.files[path]; !has && !covered(s.result.gone, path) {
+			s.result.files[path] = link
+		}
 	}
 	return &s.result, nil
 }

@@ -294,6 +294,9 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 	if old, ok := w.old.files[path]; !linked && ok && old.mode == modeGitlink {
 		link, linked = old, true
 	}
+	if module, ok := w.modules[path]; ok {
+		link, linked = module, true
+	}
 	if linked {
 		w.result.files[path] = link
 		return nil

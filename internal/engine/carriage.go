@@ -52,5 +52,5 @@ func (p *place) source() branch.Source {
 	if p.copied() {
 		return branch.Source{Upper: p.path("upper"), Copied: p.copiedFile()}
 	}
-	return branch.Source{Upper: p.path("upper"), Layers: p.record.Layers}
+	return branch.Source{Upper: p.path("upper"), Layers: p.record.OwnLayers()}
 }

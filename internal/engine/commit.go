@@ -69,8 +69,11 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 		iteration.Number = p.record.Iterations + 1
 	}
 	agent, notes := e.agentCommits(ctx, p)
+	modules, moduleNotes := e.moduleCommits(ctx, p)
+	notes = append(notes, moduleNotes...)
 	request := e.importRequest(p)
 	request.Agent = agent
+	request.Modules = modules.stand
 	request.OnlyIfChanged = options.onlyIfChanged && (agent == nil || len(agent.Commits) == 0)
 	request.Subject = firstLine(iteration.Message, iteration.Kind+": "+iteration.Command)
 	request.Body = body(iteration)
@@ -98,6 +101,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 		if agent != nil {
 			r.InnerHead = agent.Head
 		}
+		modules.remember(r)
 	}); err != nil {
 		return true, none, notes, err
 	}

@@ -202,13 +202,17 @@ func (e *Engine) cache(gitDir string) branch.Cache {
 // they are there, and returns them as layers for the workspace.
 func (e *Engine) layers(ctx context.Context, p *place) ([]string, error) {
 	cache := e.cache(p.record.GitDir)
-	cache.Had = p.record.Layers
+	cache.Had, cache.HadModules = p.record.Layers, p.record.Modules
 	if !p.copied() {
 		cache.Monitor = branch.Monitor{Program: p.driver.Capabilities().FSMonitor, Files: monitoredFiles}
 	}
-	layers, files, err := cache.Layers(ctx, p.repo, p.record.Base, p.record.BaseTree, e.layerOwner(p), branch.Progress(e.Progress))
-	p.flatten = files.Flatten
-	return layers, err
+	made, err := cache.Layers(ctx, p.repo, p.record.Base, p.record.BaseTree, e.layerOwner(p), branch.Progress(e.Progress))
+	if err != nil {
+		return nil, err
+	}
+	p.flatten = made.Files.Flatten
+	p.keepModules(made)
+	return made.Dirs, nil
 }
 
 // monitoredFiles is the size of a tree from which git status is quicker when it

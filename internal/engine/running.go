@@ -112,9 +112,9 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 		kind = sandbox.EventAttached
 	}
 	e.emit(p, event(kind, 0, "lease", started.ID))
-	layers := p.record.Layers
+	layers, modules := p.record.Layers, p.record.Modules
 	if err := e.update(ctx, p, func(r *sandbox.Sandbox) {
-		r.State, r.Problem, r.Layers = sandbox.Running, "", layers
+		r.State, r.Problem, r.Layers, r.Modules = sandbox.Running, "", layers, modules
 		if lease == nil { // its configuration was read for this start
 			r.Strict = e.Store.Strict()
 		}

@@ -98,11 +98,16 @@ const askTime = 5 * time.Second
 
 // askHead has git find HEAD.
 func (g *guest) askHead() (wire.Head, error) {
-	branch, err := g.gitLine("symbolic-ref", "-q", "HEAD")
+	return g.askHeadOf(nil)
+}
+
+// askHeadOf asks in a directory: the workspace, or a submodule of it.
+func (g *guest) askHeadOf(dir []byte) (wire.Head, error) {
+	branch, err := g.gitLine(dir, "symbolic-ref", "-q", "HEAD")
 	if err != nil {
 		return wire.Head{}, err
 	}
-	commit, err := g.gitLine("rev-parse", "-q", "--verify", "HEAD^{commit}")
+	commit, err := g.gitLine(dir, "rev-parse", "-q", "--verify", "HEAD^{commit}")
 	if err != nil {
 		return wire.Head{}, err
 	}
@@ -113,11 +118,11 @@ func (g *guest) askHead() (wire.Head, error) {
 }
 
 // gitLine runs git for one line of output; "" where git found nothing.
-func (g *guest) gitLine(args ...string) (string, error) {
+func (g *guest) gitLine(dir []byte, args ...string) (string, error) {
 	var out bytes.Buffer
 	enough := make(chan struct{})
 	timer := time.AfterFunc(askTime, func() { close(enough) })
-	code, _, err := g.git(enough, "", &out, args...)
+	code, _, err := g.git(dir, enough, "", &out, args...)
 	switch {
 	case !timer.Stop():
 		return "", fault.New(fault.Timeout, "cannot find HEAD: git does not answer in %v", askTime)
@@ -128,7 +133,10 @@ func (g *guest) gitLine(args ...string) (string, error) {
 }
 
 // export sends a thin pack of Want without what Have reaches.
-func (g *guest) export(x *exchange) (wire.Empty, error) {
+func (g *guest) export(x *exchange) (wire.Empty, error) { return g.exportFrom(x, nil) }
+
+// exportFrom does it in a directory: the workspace, or a submodule of it.
+func (g *guest) exportFrom(x *exchange, dir []byte) (wire.Empty, error) {
 	want, have := x.request.Want, x.request.Have
 	if !wire.IsObjectID(want) || have != "" && !wire.IsObjectID(have) {
 		return wire.Empty{}, fault.New(fault.Invalid, "cannot export %q without %q: not commit ids", want, have)
@@ -145,7 +153,7 @@ func (g *guest) export(x *exchange) (wire.Empty, error) {
 			_, _, err = x.in.Next()
 		}
 	}()
-	code, complaint, err := g.git(gone, revs, frames{x.out}, "pack-objects", "--revs", "--stdout", "--thin", "-q")
+	code, complaint, err := g.git(dir, gone, revs, frames{x.out}, "pack-objects", "--revs", "--stdout", "--thin", "-q")
 	if err != nil {
 		return wire.Empty{}, err
 	}
@@ -155,16 +163,16 @@ func (g *guest) export(x *exchange) (wire.Empty, error) {
 	return wire.Empty{}, nil
 }
 
-// git runs git in the workspace to its end, with its output to w. It ends
+// git runs git in the workspace, or dir, to its end, with its output to w. It ends
 // early when enough is closed.
-func (g *guest) git(enough <-chan struct{}, stdin string, w io.Writer, args ...string) (code int, complaint string, err error) {
+func (g *guest) git(dir []byte, enough <-chan struct{}, stdin string, w io.Writer, args ...string) (code int, complaint string, err error) {
 	argv := [][]byte{[]byte("git")}
 	for _, arg := range args {
 		argv = append(argv, []byte(arg))
 	}
 	c, err := g.prepare(&wire.Exec{
-		Argv: argv,
-		Env:  []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"},
+		Argv: argv, Dir: dir,
+		Env: []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"},
 	})
 	if err != nil {
 		return 0, "", fault.Wrap(fault.Unavailable, err, "cannot ask git")

@@ -108,6 +108,10 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.head()
 	case wire.OpExport:
 		return g.export(x)
+	case wire.OpModule:
+		return g.module(x)
+	case wire.OpTake:
+		return g.exportFrom(x, x.request.Path)
 	case wire.OpConfigure:
 		return g.services.configure(x.request.Configure)
 	case wire.OpService:

@@ -44,9 +44,10 @@ type Sandbox struct {
 	Branch     string    `json:"branch"`  // short name, prefix included
 	Base       string    `json:"base"`    // commit the branch started from
 	BaseTree   string    `json:"base_tree"`
-	BaseRef    string    `json:"base_ref"`           // what the user's checkout was on, for display
-	Milestone  string    `json:"milestone"`          // commit the next milestone squashes onto
-	Layers     []string  `json:"layers"`             // read-only directories below the workspace; the last holds its .git
+	BaseRef    string    `json:"base_ref"`  // what the user's checkout was on, for display
+	Milestone  string    `json:"milestone"` // commit the next milestone squashes onto
+	Layers     []string  `json:"layers"`    // read-only directories below the workspace; the last holds its .git
+	Modules    Modules   `json:"modules,omitzero"`
 	Carriage   Carriage  `json:"carriage,omitempty"` // empty in older records: an overlay
 	Driver     string    `json:"driver"`
 	Isolation  Isolation `json:"isolation"`

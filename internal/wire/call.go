@@ -77,6 +77,22 @@ func FindHead(ctx context.Context, s Stream) (Head, error) {
 	if err := call(ctx, s, Request{Op: OpHead}, nil, nil, &head); err != nil {
 		return Head{}, err
 	}
+	return head.checked()
+}
+
+// FindModule is FindHead for the submodule at path (OpModule).
+func FindModule(ctx context.Context, s Stream, path string) (Module, error) {
+	var found Module
+	if err := call(ctx, s, Request{Op: OpModule, Path: []byte(path)}, nil, nil, &found); err != nil {
+		return Module{}, err
+	}
+	var err error
+	found.Head, err = found.Head.checked()
+	return found, err
+}
+
+// checked refuses what no git would say.
+func (head Head) checked() (Head, error) {
 	if head.Commit != "" && !IsObjectID(head.Commit) ||
 		head.Branch != "" && (!strings.HasPrefix(head.Branch, "refs/") || printable(head.Branch) != head.Branch) {
 		return Head{}, fault.New(fault.Unavailable, "cannot use the HEAD that the sandbox names")
@@ -88,6 +104,11 @@ func FindHead(ctx context.Context, s Stream) (Head, error) {
 // may be empty.
 func Export(ctx context.Context, s Stream, have, want string, w io.Writer) error {
 	return call(ctx, s, Request{Op: OpExport, Have: have, Want: want}, nil, w, &Empty{})
+}
+
+// TakeModule is Export for the submodule at path.
+func TakeModule(ctx context.Context, s Stream, path, have, want string, w io.Writer) error {
+	return call(ctx, s, Request{Op: OpTake, Path: []byte(path), Have: have, Want: want}, nil, w, &Empty{})
 }
 
 // Kill ends the most largest processes inside at once, or with 0 all of them,

@@ -58,6 +58,8 @@ const (
 	OpProcesses Op = "processes" // → ProcessList: what runs outside of any exec
 	OpHead      Op = "head"      // → Head: where the agent's own git history stands
 	OpExport    Op = "export"    // Have, Want → Empty; a thin pack of Want ^Have as KindStdout frames
+	OpModule    Op = "module"    // Path → Module: the same of a submodule, given by its place in the workspace
+	OpTake      Op = "take"      // Path, Have, Want → Empty; OpExport of that submodule
 	OpConfigure Op = "configure" // Configure → Empty; what the keeper knows and the guest cannot
 	OpService   Op = "service"   // Service → ServiceList
 	OpWatch     Op = "watch"     // → Empty; from now on each change of a service as a KindStdout frame, JSON of service.Status
@@ -189,6 +191,12 @@ type Found struct {
 type Head struct {
 	Commit string `json:"commit"` // empty when HEAD is unborn or there is no repository
 	Branch string `json:"branch"` // full ref name, empty when detached
+}
+
+// Module is the result of OpModule.
+type Module struct {
+	Head
+	Changed bool `json:"changed,omitempty"` // something in it is not committed
 }
 
 // Hello is the result of OpHello.

@@ -1,0 +1,113 @@
+package branch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// receivedRefs hold, in the git directory of a submodule, the commits that came
+// out of sandboxes: one ref for each, so that neither gc nor another sandbox
+// takes what a merged branch names.
+const receivedRefs = "refs/litterbox/received/"
+
+// ReceiveModule takes the commits that an agent made in a submodule into the
+// host's object store of that submodule, as they are: a branch names them by
+// their ids. They are checked like those of the repository itself
+// ([Repository.Receive]): git's fsck in a quarantine, then every path of every
+// tree. have is the commit taken last, or empty.
+func (r *Repository) ReceiveModule(ctx context.Context, q Quarantine, m sandbox.Module, pack io.Reader, want, have string) error {
+	if err := checkOids(want, have, m.Commit); err != nil {
+		return err
+	}
+	views, err := os.MkdirTemp("", "litterbox-modules-")
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot look at the submodule %q", m.Path)
+	}
+	defer os.RemoveAll(views)
+	if !isGitDir(m.Origin) {
+		return fault.New(fault.NotFound, "cannot find the submodule's git directory %q", m.Origin).
+			WithHint("git submodule update --init -- %s", shellWord(m.Path))
+	}
+	sub, err := openModule(ctx, m.Origin, r.ObjectFormat, views)
+	if err != nil {
+		return err
+	}
+	q.Base, q.State = m.Commit, ""
+	in := moduleIntake{intake{r: sub, q: q, c: call{gitDir: q.Dir, private: true}}}
+	if err := in.prepare(); err != nil {
+		return err
+	}
+	taken, err := in.remember(have)
+	if err != nil {
+		return err
+	}
+	if err := in.index(ctx, pack); err != nil {
+		return fault.Wrap(fault.Denied, err, "cannot take the commits of the submodule %q", m.Path)
+	}
+	if err = in.take(ctx, want, taken); err == nil {
+		err = sub.keepReceived(ctx, want)
+	}
+	if err != nil {
+		return fault.Wrap("", err, "cannot take the commits of the submodule %q", m.Path)
+	}
+	return nil
+}
+
+type moduleIntake struct{ intake }
+
+// take verifies what is new and copies it, commits and all.
+func (in moduleIntake) take(ctx context.Context, want string, taken []string) error {
+	known := "\n^" + strings.Join(append(taken, in.q.Base), "\n^") + "\n"
+	c := in.git("rev-list", "--topo-order", "--reverse", fmt.Sprintf("--max-count=%d", maxAgentCommits+1), "--stdin")
+	c.stdin = strings.NewReader(want + known)
+	out, err := c.output(ctx)
+	if err != nil {
+		return err
+	}
+	oids := strings.Fields(string(out))
+	if len(oids) > maxAgentCommits {
+		return fault.New(fault.Denied, "there are more than %d of them", maxAgentCommits)
+	}
+	if len(oids) == 0 {
+		return nil
+	}
+	c = in.git("cat-file", "--batch")
+	c.stdin = strings.NewReader(strings.Join(oids, "\n") + "\n")
+	if out, err = c.output(ctx); err != nil {
+		return err
+	}
+	commits, err := parseCommits(out, len(oids))
+	if err != nil {
+		return err
+	}
+	if err := in.verify(ctx, commits); err != nil {
+		return err
+	}
+	// From what the base has, too: the host may have lost or never had what
+	// was taken from another sandbox.
+	return in.send(ctx, want+"\n^"+in.q.Base+"\n", nil)
+}
+
+// keepReceived names a commit that is there now. This is the one process on the
+// submodule's own git directory: refs may lie in any storage. The work tree
+// that its configuration names may be gone, so another one is said.
+func (r *Repository) keepReceived(ctx context.Context, commit string) error {
+	kind, err := r.git("cat-file", "-t", commit).line(ctx)
+	if err != nil || kind != "commit" {
+		return errors.Join(err, fault.New(fault.Denied, "%s is no commit", commit))
+	}
+	c := call{
+		gitDir: r.CommonDir, env: []string{"GIT_WORK_TREE=" + filepath.Join(r.CommonDir, "objects")},
+		args: []string{"update-ref", receivedRefs + commit, commit},
+	}
+	_, err = c.output(ctx)
+	return err
+}

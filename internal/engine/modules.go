@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// keepModules takes over which submodules the layers hold, and remembers what
+// was taken from them before.
+func (p *place) keepModules(made branch.Layers) {
+	for n := range made.Modules.List {
+		for _, had := range p.record.Modules.List {
+			if had.Path == made.Modules.List[n].Path {
+				made.Modules.List[n].Head = had.Head
+			}
+		}
+	}
+	p.record.Modules = made.Modules
+	p.note(made.Notes...)
+}
+
+// moduleHeads is where the submodules stand inside.
+type moduleHeads struct {
+	stand map[string]string // those directly in the repository, for its commit
+	taken map[string]string // all
+}
+
+func (h moduleHeads) remember(r *sandbox.Sandbox) {
+	for n := range r.Modules.List {
+		if head, ok := h.taken[r.Modules.List[n].Path]; ok {
+			r.Modules.List[n].Head = head
+		}
+	}
+}
+
+// moduleCommits takes over what the agent committed in submodules, and tells
+// where those stand. What cannot be taken is a note, and the submodule stays
+// where it was.
+func (e *Engine) moduleCommits(ctx context.Context, p *place) (moduleHeads, []string) {
+	heads := moduleHeads{stand: map[string]string{}, taken: map[string]string{}}
+	var notes []string
+	for _, m := range p.record.Modules.List {
+		if m.Origin == "" || !p.touched(m) {
+			continue
+		}
+		head, found, err := e.moduleCommit(ctx, p, m)
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("the commits in the submodule %q were not taken over: %v", m.Path, err))
+			continue
+		}
+		if found.Changed {
+			notes = append(notes, fmt.Sprintf("the submodule %q holds changes that are not committed in it: they stay in the sandbox (git -C %s commit)", m.Path, m.Path))
+		}
+		if head == "" {
+			continue
+		}
+		heads.taken[m.Path] = head
+		if p.inRepository(m) {
+			heads.stand[m.Path] = head
+		}
+		if head != m.Head && head != m.Commit {
+			notes = append(notes, fmt.Sprintf("the submodule %q stands at %s, which %s has by now (after a merge: git submodule update; push it before the branch)", m.Path, head[:12], m.Origin))
+		}
+	}
+	return heads, notes
+}
+
+// inRepository tells whether the repository itself names the submodule's
+// commit, and no other submodule does.
+func (p *place) inRepository(m sandbox.Module) bool {
+	for _, other := range p.record.Modules.List {
+		if strings.HasPrefix(m.Path, other.Path+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+// touched tells, without a question to the sandbox, whether anything in a
+// submodule can have changed.
+func (p *place) touched(m sandbox.Module) bool {
+	if p.copied() {
+		return true
+	}
+	upper, err := os.OpenRoot(p.path("upper"))
+	if err != nil {
+		return false
+	}
+	defer upper.Close()
+	for _, path := range []string{m.Path, filepath.Join(".git", m.GitDir)} {
+		if _, err := upper.Lstat(path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// moduleCommit takes over the commits of one submodule. The commit is empty
+// where there is no submodule any more.
+func (e *Engine) moduleCommit(ctx context.Context, p *place, m sandbox.Module) (string, wire.Module, error) {
+	stream, err := p.dial(ctx)
+	if err != nil {
+		return m.Head, wire.Module{}, nil // not running: they come out at the next start
+	}
+	defer stream.Close()
+	found, err := wire.FindModule(ctx, stream, m.Path)
+	if err != nil || found.Commit == "" {
+		return m.Head, found, err
+	}
+	have := m.Head
+	if have == "" {
+		have = m.Commit
+	}
+	if found.Commit == have {
+		return have, found, nil
+	}
+	export, err := p.dial(ctx)
+	if err != nil {
+		return "", found, err
+	}
+	defer export.Close()
+	ctx, cancel := context.WithTimeout(ctx, exportPatience)
+	defer cancel()
+	pack, writer := io.Pipe()
+	go func() { writer.CloseWithError(wire.TakeModule(ctx, export, m.Path, have, found.Commit, writer)) }()
+	defer pack.Close()
+	name := sha256.Sum256([]byte(m.GitDir))
+	quarantine := branch.Quarantine{
+		Dir: p.path("received-" + hex.EncodeToString(name[:8])), GitDir: filepath.Join(p.record.Modules.Layer, ".git", m.GitDir),
+	}
+	err = p.repo.ReceiveModule(ctx, quarantine, m, pack, found.Commit, m.Head)
+	return found.Commit, found, err
+}
