@@ -94,6 +94,7 @@ test/posture: test/program
 test/posture/probe:
 test/image: test/program
 test/packagecache: test/program
+test/repos: test/program
 test/network: test/program
 test/service: test/program
 test/network/world: test/program

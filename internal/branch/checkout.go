@@ -197,8 +197,9 @@ func (j checkout) git(ctx context.Context, dir string, lock *os.File, stdin io.R
 	}
 	if err := runWithProgress(ctx, c, j.progress); err != nil {
 		e := fault.Wrap(fault.Unavailable, err, "cannot check out the tree %s", j.tree)
-		if s, _ := j.r.settings(); s != nil && s.values["extensions.partialclone"] != "" {
-			e = e.WithHint("git checkout HEAD && git rev-list --objects HEAD >/dev/null   (this clone is partial; objects are missing)")
+		if remote := j.r.partial(); remote != "" {
+			e = e.WithHint("git rev-list --objects --missing=print %s | sed -n 's/^?//p' | git fetch --no-write-fetch-head --stdin %s   (this clone is partial: that brings the files it does not have)",
+				j.tree, shellWord(remote))
 		}
 		return e
 	}

@@ -101,6 +101,13 @@ func (c Cache) git(ctx context.Context, r *Repository, h history, tree TreeLayer
 		monitor = ""
 	}
 	layer := gitLayer{monitor: monitor, r: r, s: s, rules: found, history: h, tree: tree, owner: o, modules: modules}
+	if remote := r.partial(); remote != "" {
+		url, err := r.git("config", "--get", "remote."+remote+".url").line(ctx)
+		if err != nil && exitCode(err) < 0 {
+			return "", err
+		}
+		layer.origin = withoutSecrets(url)
+	}
 	dir, err := c.entry(ctx, "git", layer.key(), layer.verify, func(dir string, _ *os.File) error {
 		return layer.build(filepath.Join(dir, "layer", ".git"))
 	})
@@ -116,6 +123,7 @@ type gitLayer struct {
 	tree    TreeLayer
 	owner   Owner
 	modules string // further lines of the configuration, about submodules
+	origin  string // URL of the remote of a partial clone
 
 	worktree string // core.worktree of a submodule's own git directory
 }
@@ -136,7 +144,7 @@ func (l gitLayer) config() string {
 	if l.worktree != "" {
 		monitor += "\tworktree = " + quoteConfig(l.worktree) + "\n"
 	}
-	return l.r.formatConfig() + fmt.Sprintf(`[core]
+	return l.r.formatConfig() + l.promise() + fmt.Sprintf(`[core]
 	bare = false
 	filemode = true
 	logallrefupdates = true
@@ -146,6 +154,18 @@ func (l gitLayer) config() string {
 %s[gc]
 	auto = 0
 `, l.s.autoCRLF(), l.s.eol(), monitor) + l.modules
+}
+
+// promise says inside that objects may be missing, and who has them: without it
+// git would take the repository for broken. What it would fetch them with,
+// credentials, is not inside.
+func (l gitLayer) promise() string {
+	remote := l.r.partial()
+	if remote == "" || l.worktree != "" {
+		return ""
+	}
+	return fmt.Sprintf("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialclone = %s\n[remote %s]\n\tpromisor = true\n\turl = %s\n",
+		quoteConfig(remote), quoteSection(remote), quoteConfig(l.origin))
 }
 
 // index is that of the files. With a monitor it says that none of them has

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -174,6 +176,11 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 	// Signatures of the pack's own files never matter to a reader of this
 	// layer; without bitmaps of the host's packs the exact set is walked.
 	k.config = []string{"pack.useBitmaps=false", "pack.writeReverseIndex=false", "core.fsync=none"}
+	if j.promised() {
+		// What a partial clone left out stays out: a sandbox shall not fetch
+		// years of content that nobody looks at.
+		k.args = append([]string{k.args[0], "--missing=allow-promisor"}, k.args[1:]...)
+	}
 	k.stdin, k.files = strings.NewReader(revs), []*os.File{lock}
 	k.stdout = new(bytes.Buffer)
 	if err := runWithProgress(ctx, k, j.progress); err != nil {
@@ -189,6 +196,11 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 		if err := writeReadable(strings.TrimSuffix(pack, ".pack")+".keep", nil); err != nil {
 			return err
 		}
+		if j.promised() {
+			if err := writeReadable(strings.TrimSuffix(pack, ".pack")+".promisor", nil); err != nil {
+				return err
+			}
+		}
 		for _, name := range []string{pack, strings.TrimSuffix(pack, ".pack") + ".idx"} {
 			if err := os.Chmod(name, 0o444); err != nil {
 				return fault.Wrap(fault.Unavailable, err, "cannot make %q readable", name)
@@ -196,6 +208,29 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 		}
 	}
 	return nil
+}
+
+// promised tells whether the clone is partial: objects may be missing that its
+// remote has promised (git's partial-clone.txt).
+func (j packing) promised() bool { return j.r.partial() != "" }
+
+// partial is the name of the remote that a partial clone was made from.
+func (r *Repository) partial() string {
+	s, err := r.settings()
+	if err != nil || r.view != "" {
+		return ""
+	}
+	// git 2.24 and newer note it at the remote, older ones as an extension.
+	for _, key := range slices.Sorted(maps.Keys(s.values)) {
+		if isPromisor(key) && s.truth(key) {
+			return key[len("remote.") : len(key)-len(".promisor")]
+		}
+	}
+	return s.values["extensions.partialclone"]
+}
+
+func isPromisor(key string) bool {
+	return len(key) > len("remote..promisor") && strings.HasPrefix(key, "remote.") && strings.HasSuffix(key, ".promisor")
 }
 
 // ancestor finds the nearest commit of base's history whose own history is

@@ -37,7 +37,7 @@ type remembered struct {
 	Tree    string            `json:"tree"`
 }
 
-const memoryVersion = 1
+const memoryVersion = 2
 
 // rememberedSections are those whose values are kept. Others are nobody's
 // business here, and can hold passwords (http.extraHeader, url.*).
@@ -146,7 +146,7 @@ func remember(path string, r *Repository, started time.Time) {
 		if strings.HasPrefix(key, "include.") || strings.HasPrefix(key, "includeif.") {
 			return // what else is read then depends on more than files
 		}
-		if slices.ContainsFunc(rememberedSections[:], func(s string) bool { return strings.HasPrefix(key, s) }) {
+		if isPromisor(key) || slices.ContainsFunc(rememberedSections[:], func(s string) bool { return strings.HasPrefix(key, s) }) {
 			found.Values[key] = value
 		}
 	}
