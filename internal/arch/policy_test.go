@@ -27,6 +27,8 @@ store: fault sandbox process
 image: fault sandbox
 packagecache:
 audit: fault
+agents/patch: fault
+agents: agents/patch fault
 config: egress fault image packagecache sandbox service
 payload: fault
 
@@ -64,7 +66,7 @@ driver/drivertest: driver fault sandbox wire
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper: branch driver egress egress/intercept fault forward process sandbox service store wire
-engine: audit branch config driver egress egress/preset fault forward image keeper packagecache process sandbox service service/journal store wire
+engine: agents audit branch config driver egress egress/preset fault forward image keeper packagecache process sandbox service service/journal store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.

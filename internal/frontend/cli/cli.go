@@ -99,6 +99,9 @@ type useCases interface {
 	Resume(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
 	Audit(context.Context, engine.AuditQuery) (iter.Seq2[engine.AuditEntry, error], error)
 	VerifyAudit(context.Context) (engine.Verification, error)
+	InstallAgents(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
+	UninstallAgents(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
+	Agents(ctx context.Context, dir string) ([]engine.AgentStatus, error)
 }
 
 // session is one invocation of the program: what its commands share.

@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+type agentOptions struct {
+	console *console
+	change  func(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
+	list    func(ctx context.Context, dir string) ([]engine.AgentStatus, error)
+
+	dir     string
+	request engine.AgentRequest
+	scope   string
+	json    bool
+}
+
+func newAgent(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Put litterbox into your agents' settings",
+		Long: `Put litterbox into the settings of the agents that you use, so that they work in
+sandboxes, and take it out again.`,
+		Example: `  litterbox agent list
+  litterbox agent install claude --exclusive --rules
+  litterbox agent uninstall claude`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usageError(cmd, "%q is none of install, list, uninstall", args[0])
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newAgentInstall(s), newAgentList(s), newAgentUninstall(s))
+	return cmd
+}
+
+func newAgentInstall(s *session) *cobra.Command {
+	o := &agentOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:   "install NAME...|--all",
+		Short: "Let agents use litterbox",
+		Long: `Write litterbox into the list of MCP servers of agents' clients: ` + strings.Join(engine.AgentNames(), ", ") + `.
+Everything else in their files stays as it is.
+
+With --exclusive the client's own permissions are written, too, so that its own
+tools can run no commands and change no files: rules alone isolate nobody. Where
+a client has no such settings, it says so, and the exit code is 6.`,
+		Example: `  litterbox agent install claude --exclusive --rules
+  litterbox agent install --all --print
+  litterbox agent install codex --scope user`,
+		Args: wantArgs(0, -1),
+	}
+	o.flags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&o.request.Exclusive, "exclusive", false, "deny the client's own tools that run commands or change files")
+	f.BoolVar(&o.request.Rules, "rules", false, "append a few rules for the model to CLAUDE.md, AGENTS.md or GEMINI.md")
+	f.Lookup("all").Usage = "every client that is found on this machine"
+	f.Lookup("force").Usage = "replace what others have written there"
+	cmd.ValidArgsFunction = completeAgents
+	cmd.RunE = o.action(s, func(e useCases) { o.change = e.InstallAgents })
+	return cmd
+}
+
+func newAgentUninstall(s *session) *cobra.Command {
+	o := &agentOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:   "uninstall NAME...|--all",
+		Short: "Take litterbox out again",
+		Long: `Take litterbox out of the settings of agents' clients, with the permissions and
+rules that it wrote. A file that nobody has changed since is again what it was.`,
+		Example: `  litterbox agent uninstall claude
+  litterbox agent uninstall --all --scope user`,
+		Args: wantArgs(0, -1),
+	}
+	o.flags(cmd)
+	cmd.ValidArgsFunction = completeAgents
+	cmd.RunE = o.action(s, func(e useCases) { o.change = e.UninstallAgents })
+	return cmd
+}
+
+func (o *agentOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.request.All, "all", false, "every client")
+	f.StringVar(&o.scope, "scope", "", "project or user: the repository's settings or yours; without it\nproject, where the client has that")
+	f.BoolVar(&o.request.Force, "force", false, "remove also what others have written there")
+	f.BoolVar(&o.request.Print, "print", false, "only show what would change")
+	f.BoolVar(&o.json, "json", false, "print one JSON object")
+	scopes := cobra.FixedCompletions([]cobra.Completion{"project", "user"}, cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("scope", scopes) // fails for a flag that is not there
+}
+
+// completeAgents completes names that are not there yet.
+func completeAgents(_ *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var found []cobra.Completion
+	for _, name := range engine.AgentNames() {
+		if strings.HasPrefix(name, toComplete) && !slices.Contains(args, name) {
+			found = append(found, name)
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// action checks what was typed and runs the change.
+func (o *agentOptions) action(s *session, bind func(useCases)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case o.request.All == (len(args) > 0):
+			return usageError(cmd, "it wants either names of agents (%s) or --all", strings.Join(engine.AgentNames(), ", "))
+		case !slices.Contains([]string{"", "project", "user"}, o.scope):
+			return usageError(cmd, "--scope %q is none of project, user", o.scope)
+		}
+		o.request.Names = args
+		return s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
+			bind(e)
+			o.dir = dir
+			return runAgentChange(ctx, o)
+		})(cmd, args)
+	}
+}
+
+func runAgentChange(ctx context.Context, o *agentOptions) error {
+	o.request.Scope = engine.AgentScope(o.scope)
+	result, problem := o.change(ctx, o.dir, o.request)
+	if problem != nil && len(result.Changes) == 0 {
+		return problem
+	}
+	if o.json {
+		result.Changes, result.Next, result.Notes = list(result.Changes), list(result.Next), list(result.Notes)
+		if err := o.console.document(result); err != nil {
+			return err
+		}
+		return problem
+	}
+	if err := printAgentChanges(o.console, result, o.request.Print); err != nil {
+		return err
+	}
+	o.console.notes(result.Notes)
+	return problem
+}
+
+func printAgentChanges(c *console, result engine.AgentResult, planned bool) error {
+	for _, change := range result.Changes {
+		if change.Action == "unchanged" && planned {
+			continue
+		}
+		action := string(change.Action)
+		if planned {
+			action = "would be " + action
+		}
+		if err := c.print("%s: %s %s\n", change.Agent, clean(change.File), action); err != nil {
+			return err
+		}
+		for _, line := range change.Lines {
+			if !planned {
+				break
+			}
+			if err := c.print("  %s\n", clean(line)); err != nil {
+				return err
+			}
+		}
+	}
+	if planned {
+		return nil
+	}
+	for _, step := range result.Next {
+		for i, text := range step.Steps {
+			lead := strings.Repeat(" ", len("next for "+step.Agent+": "))
+			if i == 0 {
+				lead = "next for " + step.Agent + ": "
+			}
+			if err := c.print("%s%s\n", lead, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func newAgentList(s *session) *cobra.Command {
+	o := &agentOptions{console: s.console}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Show agents and where litterbox is installed",
+		Long: `Show the agents' clients that litterbox knows: whether they are on this machine,
+and in which of their settings litterbox is.`,
+		Example:           "  litterbox agent list --json",
+		Aliases:           []string{"ls"},
+		Args:              wantArgs(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
+			o.list, o.dir = e.Agents, dir
+			return runAgentList(ctx, o)
+		}),
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array")
+	return cmd
+}
+
+func runAgentList(ctx context.Context, o *agentOptions) error {
+	agents, err := o.list(ctx, o.dir)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return o.console.document(list(agents))
+	}
+	rows := [][]string{{"AGENT", "CLIENT", "HERE", "INSTALLED", "EXCLUSIVE", "RULES", "FILE"}}
+	for _, a := range agents {
+		row := []string{a.Agent, a.Title, yesNo(a.Found), "no", "-", "-", "-"}
+		if len(a.Installed) == 0 {
+			rows = append(rows, row)
+		}
+		for i, at := range a.Installed {
+			if i > 0 {
+				row = []string{"", "", "", "", "", "", ""}
+			}
+			row[3], row[4], row[5], row[6] = fmt.Sprintf("%s (%s)", at.Scope, at.State), yesNo(at.Exclusive), yesNo(at.Rules), at.File
+			if at.State == "installed" {
+				row[3] = string(at.Scope)
+			}
+			rows = append(rows, row)
+			if at.Problem != "" {
+				o.console.note("%s", at.Problem)
+			}
+		}
+	}
+	return o.console.table(rows)
+}
