@@ -65,9 +65,10 @@ func claude() Client {
 	}
 }
 
-// claudeTools are the tools of Claude Code that run commands or write files.
+// claudeTools are the tools of Claude Code that run commands, write files or
+// check out a worktree.
 func claudeTools() []string {
-	return []string{"Bash", "PowerShell", "Monitor", "Edit", "MultiEdit", "Write", "NotebookEdit"}
+	return []string{"Bash", "PowerShell", "Monitor", "EnterWorktree", "Edit", "MultiEdit", "Write", "NotebookEdit"}
 }
 
 // codex: developers.openai.com/codex, "Configuration".
@@ -80,13 +81,20 @@ func codex() Client {
 		Name: "codex", Title: "Codex", programs: []string{"codex"},
 		homes:  func(h Host) []string { return []string{dir(h)} },
 		format: patch.TOML, config: config,
-		path: []string{"mcp_servers", ServerName}, entry: plain,
-		// Its own commands and patches can then write nothing. It would ask the
-		// human to let one out of that; never takes the question away.
+		path: []string{"mcp_servers", ServerName},
+		// It starts servers with little of the environment: without these names
+		// litterbox would keep and look for everything in other places there.
+		entry: func(command string) patch.Object {
+			return append(plain(command), patch.Field{Key: "env_vars", Value: []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"}})
+		},
+		// There is no shell then; patches, and whatever else it may run, can write
+		// nothing. It would ask the human to let one out of that; never takes the
+		// question away.
 		exclusive: func(Host, Scope) []setting {
 			return []setting{
 				{format: patch.TOML, path: []string{"sandbox_mode"}, value: "read-only"},
 				{format: patch.TOML, path: []string{"approval_policy"}, value: "never"},
+				{format: patch.TOML, path: []string{"features", "shell_tool"}, value: false},
 			}
 		},
 		granted: patch.Object{{Key: "default_tools_approval_mode", Value: "approve"}},

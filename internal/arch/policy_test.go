@@ -102,6 +102,7 @@ test/service: test/program
 test/network/world: test/program
 test/network/clients: test/network/world test/program
 test/network/attacks: test/network/world test/program
+test/agents: test/program
 test/mcp: test/program
 test/script:
 test/bench: test/network/world
