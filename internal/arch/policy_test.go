@@ -13,6 +13,7 @@ package arch_test
 const policy = `
 # Vocabulary: pure, importable from everywhere, knowing nothing of ours.
 fault:
+seal:
 sandbox: fault
 service: fault
 service/journal:
@@ -23,13 +24,13 @@ wire: fault service
 process: fault sandbox
 
 # Records and settings on disk.
-store: fault sandbox process
+store: fault sandbox process seal
 image: fault sandbox
 packagecache:
 audit: fault
 agents/patch: fault
 agents: agents/patch fault
-config: egress fault image packagecache sandbox service
+config: egress fault image packagecache sandbox seal service
 payload: fault
 
 # Git. The inner packages are readers of git's own formats and know no
@@ -37,7 +38,7 @@ payload: fault
 branch/wildmatch:
 branch/ignore: branch/wildmatch fault
 branch/attribute: branch/wildmatch fault
-branch: branch/attribute branch/ignore branch/wildmatch fault fsmonitor sandbox process
+branch: branch/attribute branch/ignore branch/wildmatch fault fsmonitor sandbox seal process
 
 # Inside the sandbox. The guest is small and decides nothing; which files a
 # tool lists, it reads as git does.
@@ -65,8 +66,8 @@ driver/drivertest: driver fault sandbox wire
 
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
-keeper: branch driver egress egress/intercept fault forward process sandbox service store wire
-engine: agents audit branch config driver egress egress/preset fault forward image keeper packagecache process sandbox service service/journal store wire
+keeper: branch driver egress egress/intercept fault forward process sandbox seal service store wire
+engine: agents audit branch config driver egress egress/preset fault forward image keeper packagecache process sandbox seal service service/journal store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.
@@ -92,6 +93,7 @@ test/attack: test/program
 test/attack/probe:
 test/crash: test/program
 test/lifecycle: test/program
+test/faults: test/program
 test/posture: test/program
 test/posture/probe:
 test/image: test/program

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"maps"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // Memory keeps what git said about a repository's configuration, so that the
@@ -92,7 +93,7 @@ func recall(path string, l Location) *remembered {
 		return nil
 	}
 	var found remembered
-	if json.Unmarshal(data, &found) != nil || found.Version != memoryVersion {
+	if seal.Decode(data, &found) != nil || found.Version != memoryVersion {
 		return nil
 	}
 	git, err := exec.LookPath("git")
@@ -150,7 +151,7 @@ func remember(path string, r *Repository, started time.Time) {
 			found.Values[key] = value
 		}
 	}
-	if data, err := json.Marshal(found); err == nil {
+	if data, err := seal.Encode(found); err == nil {
 		_ = replaceFile(path, data)
 	}
 }

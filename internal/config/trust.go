@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // Trust remembers which configuration of which repository the human agreed to.
@@ -28,6 +28,7 @@ const trustVersion = 1
 type trustRecord struct {
 	Version      int               `json:"version"`
 	Repositories map[string]string `json:"repositories"` // to Hash of the content
+	damaged      bool
 }
 
 // Trusted tells whether the human agreed to this content of the repository's
@@ -103,12 +104,17 @@ func (t Trust) change(repository string, apply func(known map[string]string, key
 	if err != nil {
 		return err
 	}
+	if record.damaged { // somebody may want to read what they had trusted
+		if err := os.Rename(t.File, t.File+".damaged"); err != nil {
+			return failed(err)
+		}
+	}
 	apply(record.Repositories, key)
-	content, err := json.MarshalIndent(record, "", "  ")
+	content, err := seal.Encode(record)
 	if err != nil {
 		return failed(err)
 	}
-	if err := replace(t.File, append(content, '\n'), nil); err != nil {
+	if err := replace(t.File, content, nil); err != nil {
 		return failed(err)
 	}
 	return nil
@@ -124,9 +130,11 @@ func (t Trust) load() (trustRecord, error) {
 		return trustRecord{}, fault.New(fault.Unavailable, "cannot read %s: %v", display(t.File), cause(err))
 	}
 	var record trustRecord
-	if err := json.Unmarshal(content, &record); err != nil {
-		return trustRecord{}, fault.New(fault.Internal, "cannot read %s: %v", display(t.File), err).
-			WithHint("delete it, and run litterbox trust in the repositories that need it")
+	if seal.Decode(content, &record) != nil {
+		// Nothing is trusted then, which every use of a configuration says, with
+		// what to type.
+		empty.damaged = true
+		return empty, nil
 	}
 	if record.Version != trustVersion {
 		return trustRecord{}, fault.New(fault.Unsupported, "cannot read %s: it has version %d, this program knows %d", display(t.File), record.Version, trustVersion).

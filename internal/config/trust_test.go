@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -95,7 +96,6 @@ func TestTrustRefuses(t *testing.T) {
 		content string
 		kind    fault.Kind
 	}{
-		"broken":            {"{", fault.Internal},
 		"of a later form":   {`{"version": 2, "repositories": {"/r": "h"}}`, fault.Unsupported},
 		"without a version": {`{"repositories": {"/r": "h"}}`, fault.Unsupported},
 	} {
@@ -116,6 +116,33 @@ func TestTrustRefuses(t *testing.T) {
 				t.Errorf("what could not be read was overwritten with %s", content)
 			}
 		})
+	}
+}
+
+// A damaged record trusts nothing, keeps nobody from anything, and goes aside.
+func TestTrustDamaged(t *testing.T) {
+	t.Parallel()
+	trust := config.Trust{File: filepath.Join(t.TempDir(), "trust.json")}
+	must(t, trust.Grant("/r", "h"))
+	content, err := os.ReadFile(trust.File)
+	must(t, err)
+	flipped := bytes.Replace(content, []byte(`"h"`), []byte(`"i"`), 1)
+	for _, damaged := range [][]byte{flipped, content[:len(content)/2], {}} {
+		write(t, trust.File, string(damaged))
+		for _, hash := range []string{"h", "i", ""} {
+			if trusted, err := trust.Trusted("/r", hash); trusted || err != nil {
+				t.Errorf("%q: trusted %t, %v", damaged, trusted, err)
+			}
+		}
+		must(t, trust.Grant("/s", "s"))
+		if trusted, err := trust.Trusted("/s", "s"); !trusted || err != nil {
+			t.Errorf("after granting again: %t, %v", trusted, err)
+		}
+		aside, err := os.ReadFile(trust.File + ".damaged")
+		must(t, err)
+		if !bytes.Equal(aside, damaged) {
+			t.Errorf("%q lies aside as %q", damaged, aside)
+		}
 	}
 }
 

@@ -83,9 +83,9 @@ func (c *commitCheck) expect(repository, commit string, call uint64) {
 
 // iterations adds the commits that the sandboxes' own logs know.
 func (c *commitCheck) iterations(e *Engine) error {
-	records, problems := e.Store.Sandboxes()
-	if len(problems) > 0 {
-		return problems[0]
+	records, _, err := e.Store.Sandboxes() // list speaks of those that cannot be read
+	if err != nil {
+		return err
 	}
 	for _, record := range records {
 		all, err := e.Store.Iterations(record.ID)

@@ -23,7 +23,7 @@ func (e *Engine) Background(ctx context.Context, task, sandboxID string) error {
 	if task != TaskFlatten {
 		return fault.New(fault.Unsupported, "cannot do %q in the background", task)
 	}
-	record, err := e.Store.Sandbox(sandboxID)
+	record, err := e.sandbox(ctx, sandboxID)
 	if err != nil {
 		return err
 	}

@@ -154,13 +154,14 @@ func (e *Engine) imageLayers() ([]imageLayer, error) {
 	if err != nil || len(unpacked) == 0 {
 		return nil, err
 	}
-	records, problems := e.Store.Sandboxes()
-	if len(problems) > 0 {
-		return nil, problems[0] // its layers would count as unused
+	records, unreadable, err := e.Store.Sandboxes()
+	if err != nil {
+		return nil, err
 	}
 	layers := make([]imageLayer, len(unpacked))
 	for n, layer := range unpacked {
 		layers[n].Unpacked = layer
+		layers[n].used = len(unreadable) > 0 // perhaps by one whose record cannot be read
 		for _, record := range records {
 			if record.Image != nil && e.Drivers[record.Driver] != nil {
 				own := e.Drivers[record.Driver].Ownership(record.ID)

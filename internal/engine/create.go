@@ -178,7 +178,7 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 		p.note(note)
 	}
 	record.State = sandbox.Running
-	if err := e.Store.Save(record); err != nil {
+	if err := errors.Join(e.Store.Save(record), e.Store.SaveOrigin(record)); err != nil {
 		return err
 	}
 	e.emit(p, event(sandbox.EventCreated, 0, "branch", record.Branch, "base", record.Base),
@@ -328,7 +328,7 @@ func (e *Engine) clearDead(ctx context.Context, gitDir, name string) (bool, erro
 	if err != nil || id == "" {
 		return id == "", err
 	}
-	record, err := e.Store.Sandbox(id)
+	record, err := e.sandbox(ctx, id)
 	if errors.Is(err, os.ErrNotExist) {
 		// Claimed, and its creator died before the first record; a creator
 		// that lives writes the record within a moment.

@@ -117,9 +117,9 @@ type sharedLayer struct {
 // sharedLayers lists the cache entries of the repositories that have a record
 // of a sandbox, or of all that ever had one.
 func (e *Engine) sharedLayers(ctx context.Context, dir string, all bool) ([]sharedLayer, error) {
-	records, problems := e.Store.Sandboxes()
-	if len(problems) > 0 {
-		return nil, problems[0] // its layers would count as unused
+	records, unreadable, err := e.Store.Sandboxes()
+	if err != nil {
+		return nil, err
 	}
 	repositories, err := e.Store.Repositories()
 	if err != nil {
@@ -142,7 +142,8 @@ func (e *Engine) sharedLayers(ctx context.Context, dir string, all bool) ([]shar
 			return nil, err
 		}
 		for _, entry := range entries {
-			layer := sharedLayer{repository: strings.TrimSuffix(gitDir, "/.git"), gitDir: gitDir, cache: cache, entry: entry}
+			layer := sharedLayer{repository: strings.TrimSuffix(gitDir, "/.git"), gitDir: gitDir, cache: cache, entry: entry,
+				used: len(unreadable) > 0} // perhaps by one whose record cannot be read
 			for _, record := range records {
 				layer.used = layer.used || slices.ContainsFunc(record.Layers, entry.Serves)
 			}

@@ -88,7 +88,7 @@ func (e *Engine) find(ctx context.Context, dir, name string) (*place, error) {
 	if id == "" {
 		return nil, fault.New(fault.NotFound, "no sandbox named %q in this repository", slug).WithHint("litterbox list")
 	}
-	record, err := e.Store.Sandbox(id)
+	record, err := e.sandbox(ctx, id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "sandbox %q is just being created or deleted", slug).WithHint("litterbox list")
 	}

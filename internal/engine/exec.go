@@ -204,7 +204,7 @@ func (e *Engine) recordCycle(p *place, kind, command, message string) (*sandbox.
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "cannot identify this process")
 	}
-	policy, err := p.policy()
+	policy, err := e.policy(p)
 	if err != nil {
 		return nil, err
 	}

@@ -27,11 +27,14 @@ type Leftover struct {
 // leftovers finds what belongs to no sandbox. Nothing of it is anybody's work:
 // branches, trash and history stay.
 func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
-	records, problems := e.Store.Sandboxes()
-	if len(problems) > 0 {
-		return nil, problems[0] // its things would count as left over
+	records, unreadable, err := e.sandboxes(ctx)
+	if err != nil {
+		return nil, err
 	}
 	known := map[string]*sandbox.Sandbox{}
+	for _, one := range unreadable {
+		known[one.ID] = &sandbox.Sandbox{ID: one.ID} // nothing of it is left over
+	}
 	for _, record := range records {
 		known[record.ID] = record
 	}
@@ -132,6 +135,11 @@ func (e *Engine) repositoryLeftovers(ctx context.Context, gitDir string, known m
 	}
 	for name, id := range names {
 		if known[id] != nil {
+			continue
+		}
+		if id == "" {
+			found = append(found, Leftover{What: "a name that cannot be read and that no sandbox has", Where: name,
+				fix: func(context.Context) error { return e.Store.DropClaim(gitDir, name) }})
 			continue
 		}
 		held, err := e.claimHeld(gitDir, name, id)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -76,7 +76,7 @@ func wanted(user, repo sandbox.Limits) []string {
 // rules works out what counts for a sandbox from its configuration and what
 // was set for it alone.
 func (p *place) rules(set sandbox.Limits) (keeper.Rules, error) {
-	old, err := keeper.ReadRules(p.dir)
+	old, err := p.ownRules()
 	if err != nil {
 		return old, err
 	}
@@ -101,7 +101,7 @@ func (p *place) rules(set sandbox.Limits) (keeper.Rules, error) {
 
 // limit writes down what counts for the start that follows.
 func (p *place) limit() error {
-	old, err := keeper.ReadRules(p.dir)
+	old, err := p.ownRules()
 	if err != nil {
 		return err
 	}
@@ -114,10 +114,10 @@ func (p *place) limit() error {
 
 // saveRules replaces the limits on disk in one step.
 func (p *place) saveRules(rules keeper.Rules) error {
-	data, err := json.MarshalIndent(rules, "", "  ")
+	data, err := seal.Encode(rules)
 	temp := p.path("." + keeper.LimitsFile)
 	if err == nil {
-		err = os.WriteFile(temp, append(data, '\n'), 0o600)
+		err = os.WriteFile(temp, data, 0o600)
 	}
 	if err == nil {
 		err = os.Rename(temp, p.path(keeper.LimitsFile))
@@ -175,7 +175,7 @@ func (e *Engine) Limits(ctx context.Context, request LimitsRequest) (Limits, err
 			return Limits{}, err
 		}
 	}
-	rules, err := keeper.ReadRules(p.dir)
+	rules, err := p.ownRules()
 	if err != nil {
 		return Limits{}, err
 	}
@@ -184,7 +184,7 @@ func (e *Engine) Limits(ctx context.Context, request LimitsRequest) (Limits, err
 	var lease *sandbox.Lease
 	if state == sandbox.Running || state == sandbox.Paused {
 		view.Running = true
-		if lease, err = e.Store.Lease(p.record.ID); err != nil {
+		if lease, err = e.lease(ctx, p); err != nil {
 			return view, err
 		}
 	}
@@ -203,7 +203,7 @@ func (e *Engine) setLimits(ctx context.Context, p *place, changes []string) (err
 		return err
 	}
 	defer unlock()
-	old, err := keeper.ReadRules(p.dir)
+	old, err := p.ownRules()
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (e *Engine) noteLimits(ctx context.Context, p *place, request ExecRequest, 
 			p.note(reached.Text)
 		}
 	}
-	rules, err := keeper.ReadRules(p.dir)
+	rules, err := p.ownRules()
 	most := rules.Effective.Time
 	if err != nil || !exit.TimedOut || most <= 0 || request.Timeout > 0 && request.Timeout <= most {
 		return

@@ -13,12 +13,13 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
 func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State) Info {
 	network := "unknown" // a policy that cannot be read; the keeper refuses it too
-	if policy, err := (&place{record: record, dir: e.Store.SandboxDir(record.ID)}).policy(); err == nil {
+	if policy, err := readPolicy(e.Store.SandboxDir(record.ID)); err == nil {
 		network = summary(policy)
 	}
 	info := Info{
@@ -47,9 +48,9 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 			return nil, err
 		}
 	}
-	records, problems := e.Store.Sandboxes()
-	if len(problems) > 0 {
-		return nil, problems[0]
+	records, unreadable, err := e.sandboxes(ctx)
+	if err != nil {
+		return nil, err
 	}
 	tips := map[string]map[string]string{} // by repository, then branch
 	infos := []Info{}
@@ -75,6 +76,17 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 		}
 		infos = append(infos, info)
 	}
+	for _, one := range unreadable {
+		name := nameOf(one.ID)
+		if id, err := e.Store.Claimed(wanted, name); !all && (err != nil || id != one.ID) {
+			continue
+		}
+		problem := one.Err.Error()
+		if hint := fault.HintOf(one.Err); hint != "" {
+			problem += "; " + hint
+		}
+		infos = append(infos, Info{ID: one.ID, Name: name, State: sandbox.Failed, Network: "unknown", Problem: problem, Limits: []sandbox.Limit{}})
+	}
 	return infos, nil
 }
 
@@ -96,11 +108,11 @@ func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.St
 		return record.State, ""
 	}
 	d, ok := e.Drivers[record.Driver]
-	lease, err := e.Store.Lease(record.ID)
+	p := &place{record: record, driver: d, dir: e.Store.SandboxDir(record.ID)}
+	lease, err := e.lease(ctx, p)
 	if !ok || err != nil || lease == nil || lease.State == sandbox.LeaseReleased {
 		return sandbox.Stopped, ""
 	}
-	p := &place{record: record, dir: e.Store.SandboxDir(record.ID)}
 	if d.Attach(ctx, p.driverLease(lease)) != nil {
 		return sandbox.Stopped, ""
 	}
@@ -128,6 +140,9 @@ func (e *Engine) Exists(ctx context.Context, dir, name string) (bool, error) {
 	_, err = e.Store.Sandbox(id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // its creation or deletion is under way, or died early
+	}
+	if errors.Is(err, seal.ErrDamaged) {
+		return true, nil // whoever works in it makes that anew
 	}
 	return err == nil, err
 }
@@ -178,8 +193,11 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if state != sandbox.Running && state != sandbox.Paused {
 		return status, nil
 	}
-	if status.Lease, err = e.Store.Lease(p.record.ID); err != nil {
+	if status.Lease, err = e.lease(ctx, p); err != nil {
 		return status, err
+	}
+	if status.Lease == nil {
+		return status, nil // it has just ended
 	}
 	if used, err := p.driver.CollectMetrics(ctx, p.driverLease(status.Lease)); err == nil {
 		status.Resources = &used

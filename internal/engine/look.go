@@ -122,7 +122,7 @@ func (e *Engine) Refused(ctx context.Context, place Place, since time.Time) ([]R
 	if err != nil {
 		return nil, err
 	}
-	policy, err := p.policy()
+	policy, err := e.policy(p)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // Diff prints the delta between the base and the sandbox's present state,
@@ -250,6 +251,15 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 	}
 	defer func() { err = call.close(Outcome{Tip: result.Tip, Err: err}) }()
 	p, err := e.findToDelete(ctx, request)
+	if errors.Is(err, seal.ErrDamaged) && request.Force {
+		if gitDir, dirErr := gitDirOf(ctx, request.Dir); dirErr == nil {
+			if slug, slugErr := sandbox.Slug(request.Name); slugErr == nil {
+				if id, claimErr := e.Store.Claimed(gitDir, slug); claimErr == nil && id != "" {
+					return e.deleteUnreadable(context.WithoutCancel(ctx), request, slug, id)
+				}
+			}
+		}
+	}
 	if err != nil {
 		if orphan := e.findOrphan(request.Name); orphan != nil && fault.KindOf(err) == fault.NotFound {
 			return e.deleteOrphan(ctx, orphan, request.Force)

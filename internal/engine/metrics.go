@@ -12,6 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // Sample is what one sandbox uses and has done, at one moment.
@@ -61,6 +62,11 @@ func (e *Engine) Samples(ctx context.Context, dir string, all, disk bool) ([]Sam
 	}
 	samples := make([]Sample, 0, len(infos))
 	for _, info := range infos {
+		if info.State == sandbox.Failed {
+			if _, err := e.sandbox(ctx, info.ID); errors.Is(err, seal.ErrDamaged) {
+				continue // list says what mends it
+			}
+		}
 		one, err := e.sample(ctx, info, disk)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // deleted since it was listed
@@ -75,7 +81,7 @@ func (e *Engine) Samples(ctx context.Context, dir string, all, disk bool) ([]Sam
 
 func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, error) {
 	sample := Sample{Info: info, Services: []ServiceStatus{}}
-	record, err := e.Store.Sandbox(info.ID)
+	record, err := e.sandbox(ctx, info.ID)
 	if err != nil {
 		return sample, err
 	}
@@ -98,7 +104,7 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 	if p.driver == nil {
 		return sample, nil
 	}
-	lease, err := e.Store.Lease(info.ID)
+	lease, err := e.lease(ctx, p)
 	if err != nil || lease == nil {
 		return sample, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -89,15 +90,12 @@ func parseRules(texts []string) ([]egress.Rule, error) {
 	return rules, nil
 }
 
-// policy reads the revision in force; without a file it denies everything.
-func (p *place) policy() (*egress.Policy, error) {
-	policy := &egress.Policy{}
-	data, err := os.ReadFile(p.path(keeper.PolicyFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return policy, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, policy)
+// policy reads the revision in force. Where that is damaged, one that denies
+// everything comes into force.
+func (e *Engine) policy(p *place) (*egress.Policy, error) {
+	policy, err := readPolicy(p.dir)
+	if errors.Is(err, seal.ErrDamaged) {
+		return p.denyAll(e)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "cannot read the network policy of sandbox %q", p.record.Name)
@@ -105,12 +103,26 @@ func (p *place) policy() (*egress.Policy, error) {
 	return policy, nil
 }
 
+// readPolicy reads the policy of the sandbox in dir; without a file it denies
+// everything.
+func readPolicy(dir string) (*egress.Policy, error) {
+	policy := &egress.Policy{}
+	data, err := os.ReadFile(filepath.Join(dir, keeper.PolicyFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return policy, nil
+	}
+	if err == nil {
+		err = seal.Decode(data, policy)
+	}
+	return policy, err
+}
+
 // savePolicy replaces the revision on disk in one step.
 func (p *place) savePolicy(policy *egress.Policy) error {
-	data, err := json.MarshalIndent(policy, "", "  ")
+	data, err := seal.Encode(policy)
 	temp := p.path("." + keeper.PolicyFile)
 	if err == nil {
-		err = os.WriteFile(temp, append(data, '\n'), 0o600)
+		err = os.WriteFile(temp, data, 0o600)
 	}
 	if err == nil {
 		err = os.Rename(temp, p.path(keeper.PolicyFile))
@@ -138,11 +150,11 @@ func (e *Engine) Network(ctx context.Context, dir, name string) (Network, error)
 	if err != nil {
 		return Network{}, err
 	}
-	return p.network(ctx)
+	return e.network(ctx, p)
 }
 
-func (p *place) network(ctx context.Context) (Network, error) {
-	policy, err := p.policy()
+func (e *Engine) network(ctx context.Context, p *place) (Network, error) {
+	policy, err := e.policy(p)
 	if err != nil {
 		return Network{}, err
 	}
@@ -217,7 +229,7 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 		return Network{}, err
 	}
 	defer unlock()
-	policy, err := p.policy()
+	policy, err := e.policy(p)
 	if err != nil {
 		return Network{}, err
 	}
@@ -254,7 +266,7 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 			return Network{}, err
 		}
 	}
-	return p.network(ctx)
+	return e.network(ctx, p)
 }
 
 // saveRules writes rules to the repository's configuration. A configuration
@@ -297,7 +309,7 @@ func (e *Engine) ExplainNetwork(ctx context.Context, dir, name, destination stri
 	if err != nil {
 		return egress.Explanation{}, err
 	}
-	policy, err := p.policy()
+	policy, err := e.policy(p)
 	if err != nil {
 		return egress.Explanation{}, err
 	}
@@ -310,11 +322,11 @@ func (e *Engine) SuggestNetwork(ctx context.Context, dir, name string) ([]egress
 	if err != nil {
 		return nil, err
 	}
-	policy, err := p.policy()
+	policy, err := e.policy(p)
 	if err != nil {
 		return nil, err
 	}
-	view, err := p.network(ctx)
+	view, err := e.network(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,10 @@ func (e *Engine) findOrphan(name string) *place {
 	if err != nil {
 		return nil
 	}
-	records, _ := e.Store.Sandboxes() // a record that cannot be read is none to delete
+	records, _, err := e.Store.Sandboxes() // a record that cannot be read is none to delete
+	if err != nil {
+		return nil
+	}
 	var found *place
 	for _, record := range records {
 		if record.Name != slug || !orphaned(record) || e.Drivers[record.Driver] == nil {

@@ -73,7 +73,7 @@ func (e *Engine) each(ctx context.Context, request PauseRequest, action string, 
 	for _, info := range infos {
 		result := PauseResult{Name: info.Name, Repository: info.Repository, State: info.State}
 		if info.State == in {
-			err := e.onRecord(info.ID, func(p *place) (err error) {
+			err := e.onRecord(ctx, info.ID, func(p *place) (err error) {
 				result.Changed, err = do(ctx, p)
 				result.State, _ = e.state(ctx, p.record)
 				return err
@@ -89,8 +89,8 @@ func (e *Engine) each(ctx context.Context, request PauseRequest, action string, 
 }
 
 // onRecord works on the sandbox with that id.
-func (e *Engine) onRecord(id string, do func(*place) error) error {
-	record, err := e.Store.Sandbox(id)
+func (e *Engine) onRecord(ctx context.Context, id string, do func(*place) error) error {
+	record, err := e.sandbox(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -113,11 +113,15 @@ func (e *Engine) pauseOne(ctx context.Context, p *place) (changed bool, err erro
 		return false, fault.New(fault.Conflict, "cannot pause sandbox %q: it is %s", p.record.Name, state).
 			WithHint("litterbox start %s", p.record.Name)
 	}
-	lease, err := e.Store.Lease(p.record.ID)
+	lease, err := e.lease(ctx, p)
 	if err != nil {
 		return false, err
 	}
-	if lease != nil && lease.PausedFor == sandbox.PausedByUser {
+	if lease == nil {
+		return false, fault.New(fault.Conflict, "cannot pause sandbox %q: it has just ended", p.record.Name).
+			WithHint("litterbox start %s", p.record.Name)
+	}
+	if lease.PausedFor == sandbox.PausedByUser {
 		return false, nil
 	}
 	stream, err := p.dial(ctx)
@@ -208,7 +212,7 @@ func (e *Engine) resumeOnce(ctx context.Context, p *place) (alone, changed bool,
 		return false, false, err
 	}
 	defer unlock()
-	lease, err := e.Store.Lease(p.record.ID)
+	lease, err := e.lease(ctx, p)
 	if err != nil {
 		return false, false, err
 	}

@@ -37,7 +37,7 @@ func (e *Engine) Ports(ctx context.Context, dir, name string) ([]Port, error) {
 
 func (e *Engine) ports(p *place, running bool) ([]Port, error) {
 	var record forward.Record
-	if _, err := e.Store.Record(p.record.ID, store.PortsFile, &record); err != nil {
+	if _, err := e.side(p, store.PortsFile, &record); err != nil {
 		return []Port{}, err
 	}
 	ports := []Port{}

@@ -290,9 +290,9 @@ func (e *Engine) forgetRepositories() error {
 	if err != nil {
 		return err
 	}
-	records, problems := e.Store.Sandboxes()
-	if len(problems) > 0 {
-		return problems[0]
+	records, unreadable, err := e.Store.Sandboxes()
+	if err != nil || len(unreadable) > 0 {
+		return err // whose repository theirs is nobody knows: all stay
 	}
 	for _, gitDir := range repositories {
 		dir := e.Store.RepositoryDir(gitDir) + "/"

@@ -40,9 +40,9 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 		return nil, err
 	}
 	defer func() { err = call.end("", nil, err) }()
-	records, problems := e.Store.Sandboxes()
-	if len(problems) > 0 {
-		return nil, problems[0]
+	records, _, err := e.sandboxes(ctx) // list speaks of those that cannot be read
+	if err != nil {
+		return nil, err
 	}
 	results = []Reattached{}
 	for _, record := range records {

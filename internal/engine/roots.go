@@ -113,7 +113,7 @@ var overriding = []string{"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINF
 // trustEnv is what a command needs in its environment, as K=V, to trust the
 // sandbox's own authority. What container.env says stays.
 func (e *Engine) trustEnv(p *place) ([]string, error) {
-	policy, err := p.policy()
+	policy, err := e.policy(p)
 	if err != nil || !policy.Inspects() {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -62,7 +62,7 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 		return nil, err
 	}
 	defer unlock()
-	lease, err := e.Store.Lease(p.record.ID)
+	lease, err := e.lease(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 			err, stream = errors.Join(err, stream.Close()), nil
 		}
 	}()
-	if lease, err = e.Store.Lease(p.record.ID); err != nil {
+	if lease, err = e.lease(ctx, p); err != nil {
 		return nil, err
 	}
 	recorded := lease
@@ -93,6 +93,17 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 		if lease, err = e.revive(ctx, p, lease); err != nil {
 			return nil, err
 		}
+	}
+	forgotten, err := p.forgetKeys()
+	if err != nil {
+		return nil, err
+	}
+	if forgotten && lease != nil {
+		p.note("the keys of sandbox " + p.record.Name + " were damaged: started it again with new ones and all its files")
+		if err := p.driver.Destroy(ctx, p.driverLease(lease), true); err != nil {
+			return nil, err
+		}
+		lease = nil
 	}
 	started, err := e.startKeeper(ctx, p, lease, degraded)
 	if errors.Is(err, driver.ErrLeaseUnavailable) {
@@ -119,6 +130,9 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 			r.Strict = e.Store.Strict()
 		}
 	}); err != nil {
+		return nil, err
+	}
+	if err := e.Store.SaveOrigin(p.record); err != nil {
 		return nil, err
 	}
 	conn, err := p.dial(ctx)
@@ -213,11 +227,11 @@ func (p *place) driverLease(lease *sandbox.Lease) driver.Lease {
 
 // keys are the key pairs of the sandbox's wire, made at its first start.
 func (p *place) keys() (wire.Keys, error) {
-	path := p.path("keys.json")
+	path := p.path(keysFile)
 	var pairs wire.Keys
 	data, err := os.ReadFile(path)
 	if err == nil {
-		return pairs, json.Unmarshal(data, &pairs)
+		return pairs, seal.Decode(data, &pairs)
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return pairs, fault.Wrap(fault.Unavailable, err, "cannot read the keys of sandbox %q", p.record.Name)
@@ -225,11 +239,18 @@ func (p *place) keys() (wire.Keys, error) {
 	if pairs, err = wire.NewKeys(); err != nil {
 		return pairs, err
 	}
-	if data, err = json.Marshal(pairs); err == nil {
-		err = os.WriteFile(path, data, 0o600)
+	// In one step: half of it would be damaged keys.
+	temp := p.path("." + keysFile)
+	if data, err = seal.Encode(pairs); err == nil {
+		err = os.WriteFile(temp, data, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(temp, path)
 	}
 	return pairs, err
 }
+
+const keysFile = "keys.json"
 
 // startKeeper starts a keeper that attaches to lease, or acquires a new place
 // when lease is nil, and waits for its report.
@@ -258,11 +279,17 @@ func (e *Engine) stop(ctx context.Context, p *place) error {
 		return err
 	}
 	defer unlock()
-	lease, err := e.Store.Lease(p.record.ID)
+	lease, err := e.lease(ctx, p)
 	if err != nil {
 		return err
 	}
 	if lease == nil {
+		if fileExists(p.path("lease.json")) { // damaged: who its guest is must be found out
+			done, err := p.driver.Recover(ctx, driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir})
+			if p.note(done...); err != nil {
+				return err
+			}
+		}
 		// Never told who its guest is; what that start has left goes.
 		unlock, err := e.alone(ctx, p, nil)
 		if err != nil {

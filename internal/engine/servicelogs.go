@@ -148,7 +148,7 @@ func (e *Engine) loggedServices(ctx context.Context, request LogRequest) (*place
 		return nil, nil, err
 	}
 	var record service.Record
-	if _, err := e.Store.Record(p.record.ID, store.ServicesFile, &record); err != nil {
+	if _, err := e.side(p, store.ServicesFile, &record); err != nil {
 		return nil, nil, err
 	}
 	names, err := service.Order(record.Services)

@@ -136,7 +136,7 @@ func (e *Engine) wantServices(ctx context.Context, p *place, request ServiceRequ
 		return record, false, err
 	}
 	defer unlock()
-	found, err := e.Store.Record(p.record.ID, store.ServicesFile, &record)
+	found, err := e.side(p, store.ServicesFile, &record)
 	if err != nil {
 		return record, false, err
 	}
@@ -207,7 +207,7 @@ func defineServices(record *service.Record, c config.Config) error {
 func (e *Engine) arrange(ctx context.Context, p *place) error {
 	id := p.record.ID
 	var ports forward.Record
-	found, err := e.Store.Record(id, store.PortsFile, &ports)
+	found, err := e.side(p, store.PortsFile, &ports)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (e *Engine) arrange(ctx context.Context, p *place) error {
 	}
 	defer unlock()
 	var services service.Record
-	if _, err := e.Store.Record(id, store.ServicesFile, &services); err != nil {
+	if _, err := e.side(p, store.ServicesFile, &services); err != nil {
 		return err
 	}
 	if err := defineServices(&services, p.config); err != nil {
@@ -255,7 +255,7 @@ func (e *Engine) startServices(ctx context.Context, p *place) error {
 		return err
 	}
 	defer unlock()
-	if _, err := e.Store.Record(p.record.ID, store.ServicesFile, &record); err != nil {
+	if _, err := e.side(p, store.ServicesFile, &record); err != nil {
 		return err
 	}
 	for _, spec := range record.Services {
@@ -290,7 +290,7 @@ func idle(record service.Record, names []string) []ServiceStatus {
 // services is the part of Status about services; nil without any.
 func (e *Engine) services(ctx context.Context, p *place, running bool) ([]ServiceStatus, error) {
 	var record service.Record
-	if _, err := e.Store.Record(p.record.ID, store.ServicesFile, &record); err != nil || len(record.Services) == 0 {
+	if _, err := e.side(p, store.ServicesFile, &record); err != nil || len(record.Services) == 0 {
 		return []ServiceStatus{}, err
 	}
 	if running {

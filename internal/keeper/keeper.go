@@ -42,6 +42,7 @@ const (
 	OpPause  wire.Op = "keeper.pause"  // Reason → Empty; a pause that does not take is driver.ErrPauseTimeout
 	OpResume wire.Op = "keeper.resume" // → Empty
 	OpLimits wire.Op = "keeper.limits" // read LimitsFile again → Empty
+	OpRenew  wire.Op = "keeper.renew"  // write the lease again, which was damaged → Empty
 	OpCheck  wire.Op = "keeper.check"  // look now whether a limit was reached → reachedList
 )
 
@@ -439,6 +440,11 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 	case OpStop:
 		defer k.once.Do(func() { close(k.ended) })
 		err = k.stop(context.WithoutCancel(ctx), request.Grace)
+	case OpRenew:
+		k.mu.Lock()
+		state := k.lease.State
+		k.mu.Unlock()
+		err = k.renew(state)
 	case OpServices:
 		err = k.tellGuest(ctx)
 	case OpPause:

@@ -16,6 +16,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -39,10 +40,10 @@ func ReadRules(dir string) (Rules, error) {
 		return rules, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &rules)
+		err = seal.Decode(data, &rules)
 	}
 	if err != nil {
-		return rules, fault.Wrap(fault.Unavailable, err, "cannot read the sandbox's limits")
+		return Rules{}, fault.Wrap(fault.Unavailable, err, "cannot read the sandbox's limits")
 	}
 	return rules, nil
 }

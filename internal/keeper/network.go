@@ -2,8 +2,8 @@ package keeper
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"net/netip"
@@ -19,6 +19,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress/intercept"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -112,7 +113,11 @@ func (n *network) reload() error {
 	policy := &egress.Policy{}
 	data, err := os.ReadFile(filepath.Join(n.dir, PolicyFile))
 	if err == nil {
-		err = json.Unmarshal(data, policy)
+		err = seal.Decode(data, policy)
+	}
+	if errors.Is(err, seal.ErrDamaged) {
+		fmt.Fprintln(os.Stderr, "keeper: the network policy is damaged, so nothing is allowed:", err)
+		policy, err = &egress.Policy{}, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Wrap(fault.Unavailable, err, "cannot read the network policy")

@@ -12,6 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/forward"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
@@ -27,7 +28,7 @@ type reservations struct {
 func (k *keeper) openPorts(ctx context.Context, attach bool) error {
 	id := k.order.Spec.SandboxID
 	var record forward.Record
-	found, err := k.store.Record(id, store.PortsFile, &record)
+	found, err := k.side(store.PortsFile, &record)
 	if err != nil || !found {
 		return err
 	}
@@ -55,6 +56,17 @@ func (k *keeper) openPorts(ctx context.Context, attach bool) error {
 	}
 	record.Version = sandbox.RecordVersion
 	return k.store.SaveRecord(id, store.PortsFile, record)
+}
+
+// side reads a further record of the sandbox. A damaged one is none: the next
+// start writes it anew from the configuration.
+func (k *keeper) side(file string, into any) (found bool, err error) {
+	found, err = k.store.Record(k.order.Spec.SandboxID, file, into)
+	if errors.Is(err, seal.ErrDamaged) {
+		fmt.Fprintln(os.Stderr, "keeper: going on without it:", err)
+		return false, nil
+	}
+	return found, err
 }
 
 // forwardPorts serves the ports until they are closed.

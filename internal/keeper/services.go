@@ -19,14 +19,13 @@ const OpServices wire.Op = "keeper.services"
 // which services there are and are wanted. A sandbox without either costs two
 // looks.
 func (k *keeper) tellGuest(ctx context.Context) error {
-	id := k.order.Spec.SandboxID
 	var ports forward.Record
-	havePorts, err := k.store.Record(id, store.PortsFile, &ports)
+	havePorts, err := k.side(store.PortsFile, &ports)
 	if err != nil {
 		return err
 	}
 	var services service.Record
-	haveServices, err := k.store.Record(id, store.ServicesFile, &services)
+	haveServices, err := k.side(store.ServicesFile, &services)
 	if err != nil || !havePorts && !haveServices {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 func (s *Store) agentFile(id string) string { return filepath.Join(s.SandboxDir(id), "agent.json") }
@@ -17,12 +18,13 @@ func (s *Store) SaveAgent(id string, agent *sandbox.Agent) error {
 	return s.write(s.agentFile(id), agent)
 }
 
-// Agent reads which agent holds a sandbox; nil without an error for none.
+// Agent reads which agent holds a sandbox; nil without an error for none, and
+// for a damaged record: who holds it writes it again soon.
 func (s *Store) Agent(id string) (*sandbox.Agent, error) {
 	var agent sandbox.Agent
 	err := s.read(s.agentFile(id), &agent)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, seal.ErrDamaged) {
+		return nil, nil // a hold that nobody can read must not hold everybody off
 	}
 	if err != nil {
 		return nil, err

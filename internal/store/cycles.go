@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // A cycle that is not over is a small file, to which its client appends a line
@@ -105,15 +105,51 @@ func (s *Store) LiveCycles(id string) ([]sandbox.Cycle, error) {
 		if err != nil {
 			return nil, unavailable(err, "read cycle %d", number)
 		}
-		for _, line := range slices.Backward(bytes.Split(data, []byte{'\n'})) {
-			var cycle sandbox.Cycle
-			if json.Unmarshal(line, &cycle) == nil { // else torn by a crash
-				cycles = append(cycles, cycle)
-				break
+		cycle, ok := lastCycle(data)
+		if !ok {
+			if cycle, ok, err = s.tornCycle(id, number); err != nil {
+				return nil, err
 			}
+		}
+		if ok {
+			cycles = append(cycles, cycle)
 		}
 	}
 	return cycles, nil
+}
+
+// lastCycle reads the last line that no crash has torn.
+func lastCycle(data []byte) (cycle sandbox.Cycle, ok bool) {
+	for _, line := range slices.Backward(bytes.Split(data, []byte{'\n'})) {
+		if seal.Decode(line, &cycle) == nil && cycle.ID > 0 {
+			return cycle, true
+		}
+		cycle = sandbox.Cycle{}
+	}
+	return cycle, false
+}
+
+// tornCycle looks again at a cycle without a line that can be read. One that is
+// just being begun has one as soon as its lock is free. Otherwise nothing but
+// its number is known, so it counts as that of a client that died: whatever it
+// changed is taken care of.
+func (s *Store) tornCycle(id string, number int) (cycle sandbox.Cycle, ok bool, err error) {
+	unlock, err := s.Lock(context.Background(), id, "cycles")
+	if err != nil {
+		return cycle, false, err
+	}
+	defer unlock()
+	data, err := os.ReadFile(cyclePath(s.cyclesDir(id), number))
+	if errors.Is(err, fs.ErrNotExist) {
+		return cycle, false, nil // just over
+	}
+	if err != nil {
+		return cycle, false, unavailable(err, "read cycle %d", number)
+	}
+	if cycle, ok = lastCycle(data); !ok {
+		cycle = sandbox.Cycle{Version: sandbox.RecordVersion, ID: number, Kind: "command", State: sandbox.Pending}
+	}
+	return cycle, true, nil
 }
 
 // Cycles reads the newest most cycles, oldest first; 0 means all.
@@ -164,7 +200,7 @@ func (s *Store) finished(id string, most int) ([]sandbox.Cycle, error) {
 		var cycles []sandbox.Cycle
 		for line := range bytes.Lines(data) {
 			var one sandbox.Cycle
-			if json.Unmarshal(line, &one) == nil && one.ID > 0 {
+			if seal.Decode(line, &one) == nil && one.ID > 0 {
 				cycles = append(cycles, one)
 			} // else torn by a crash, or by where we began
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // The event log is events.jsonl at the root. A full one moves to
@@ -54,7 +55,7 @@ func (s *Store) Emit(events ...*sandbox.Event) error {
 		if err != nil {
 			return unavailable(err, "encode an event")
 		}
-		lines.Write(append(line, '\n'))
+		lines.Write(append(seal.Line(line), '\n'))
 	}
 	if _, err := file.Write(lines.Bytes()); err != nil {
 		return unavailable(err, "append to the event log")
@@ -106,7 +107,7 @@ func (s *Store) lastEvent(file *os.File) (seq uint64, size int64, torn bool, err
 			var event struct {
 				Seq uint64 `json:"seq"`
 			}
-			if json.Unmarshal(line, &event) == nil && event.Seq > 0 {
+			if seal.Decode(line, &event) == nil && event.Seq > 0 {
 				return event.Seq, size, torn, nil
 			}
 		}
@@ -274,7 +275,7 @@ func (r *eventReader) readFull(each func(sandbox.Event) bool) (bool, error) {
 func (r *eventReader) deliver(data []byte, each func(sandbox.Event) bool) bool {
 	for line := range bytes.Lines(data) {
 		var event sandbox.Event
-		if json.Unmarshal(line, &event) != nil || event.Seq <= r.last {
+		if seal.Decode(line, &event) != nil || event.Seq <= r.last {
 			continue // torn by a crash, or delivered before
 		}
 		r.last = event.Seq

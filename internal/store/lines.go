@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // AppendIteration adds one line to the sandbox's log.
@@ -31,7 +32,7 @@ func (s *Store) Iterations(id string) ([]sandbox.Iteration, error) {
 	var all []sandbox.Iteration
 	for line := range bytes.Lines(data) {
 		var one sandbox.Iteration
-		if json.Unmarshal(line, &one) != nil {
+		if seal.Decode(line, &one) != nil {
 			continue // torn by a crash
 		}
 		all = append(all, one)
@@ -46,6 +47,7 @@ func (s *Store) appendLine(path string, record any) error {
 	if err != nil {
 		return unavailable(err, "encode a line of %q", path)
 	}
+	data = seal.Line(data)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return unavailable(err, "open the log %q", path)

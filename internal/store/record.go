@@ -2,14 +2,15 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // The further records of a sandbox, read with Record.
@@ -19,7 +20,8 @@ const (
 )
 
 // Record reads a further record of a sandbox, which begins with a version. That
-// it is not there is no error.
+// it is not there is no error; that it is damaged is a [seal.ErrDamaged], and
+// into is empty then.
 func (s *Store) Record(id, file string, into any) (found bool, err error) {
 	path := filepath.Join(s.SandboxDir(id), file)
 	data, err := os.ReadFile(path)
@@ -32,8 +34,9 @@ func (s *Store) Record(id, file string, into any) (found bool, err error) {
 	var head struct {
 		Version int `json:"version"`
 	}
-	if err := errors.Join(json.Unmarshal(data, &head), json.Unmarshal(data, into)); err != nil {
-		return false, fault.Wrap(fault.Internal, err, "cannot read the record %q", path)
+	if err := errors.Join(seal.Decode(data, &head), seal.Decode(data, into)); err != nil {
+		reflect.ValueOf(into).Elem().SetZero() // no half of it counts
+		return false, damaged(err, path)
 	}
 	if head.Version > sandbox.RecordVersion {
 		return false, fault.New(fault.Unsupported, "cannot use %q: it is version %d and this program knows %d", path, head.Version, sandbox.RecordVersion).
@@ -49,7 +52,8 @@ func (s *Store) SaveRecord(id, file string, record any) error {
 }
 
 // ShareTable reads a table that all sandboxes share, lets change change it, and
-// writes it, while no other process does.
+// writes it, while no other process does. A damaged table begins anew, so it
+// must hold nothing that somebody would miss.
 func (s *Store) ShareTable(ctx context.Context, name string, table any, change func() error) error {
 	path := filepath.Join(s.Root, name)
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
@@ -60,7 +64,10 @@ func (s *Store) ShareTable(ctx context.Context, name string, table any, change f
 	if err := lockOpen(ctx, lock); err != nil {
 		return err
 	}
-	if err := s.read(path, table); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err = s.read(path, table)
+	if errors.Is(err, seal.ErrDamaged) {
+		reflect.ValueOf(table).Elem().SetZero() // it begins anew
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := change(); err != nil {

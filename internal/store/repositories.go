@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // repository says which repository a directory of repos/ stands for.
@@ -19,7 +20,8 @@ type repository struct {
 
 func (s *Store) rememberRepository(gitDir string) error {
 	path := filepath.Join(s.RepositoryDir(gitDir), "repo.json")
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+	var known repository
+	if err := s.read(path, &known); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, seal.ErrDamaged) {
 		return nil // it is there, or cannot be looked at; the name is claimed all the same
 	}
 	return s.write(path, repository{Version: sandbox.RecordVersion, GitDir: gitDir})
@@ -39,7 +41,15 @@ func (s *Store) Repositories() ([]string, error) {
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // just removed
 			}
-			return nil, err
+			if !errors.Is(err, seal.ErrDamaged) {
+				return nil, err
+			}
+			if one.GitDir, err = s.mendRepository(filepath.Base(filepath.Dir(path))); err != nil {
+				return nil, err
+			}
+			if one.GitDir == "" {
+				continue // nobody's any more: the next sandbox of it writes it anew
+			}
 		}
 		all = append(all, one.GitDir)
 	}
@@ -47,7 +57,23 @@ func (s *Store) Repositories() ([]string, error) {
 	return all, nil
 }
 
-// Names maps the names that are claimed in a repository to sandbox ids.
+// mendRepository finds out which repository a key stands for, by the records of
+// its sandboxes, and writes that down again. It gives "" when it has none.
+func (s *Store) mendRepository(key string) (gitDir string, err error) {
+	records, _, err := s.Sandboxes()
+	if err != nil {
+		return "", err
+	}
+	for _, record := range records {
+		if RepositoryKey(record.GitDir) == key {
+			return record.GitDir, s.rememberRepository(record.GitDir)
+		}
+	}
+	return "", nil
+}
+
+// Names maps the names that are claimed in a repository to sandbox ids. A claim
+// that cannot be read, and that no record speaks of, has none.
 func (s *Store) Names(gitDir string) (map[string]string, error) {
 	entries, err := os.ReadDir(filepath.Join(s.RepositoryDir(gitDir), "names"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,10 +88,10 @@ func (s *Store) Names(gitDir string) (map[string]string, error) {
 			continue // being claimed or released
 		}
 		id, err := s.Claimed(gitDir, entry.Name())
-		if err != nil {
+		if err != nil && !errors.Is(err, seal.ErrDamaged) {
 			return nil, err
 		}
-		if id != "" {
+		if id != "" || err != nil {
 			names[entry.Name()] = id
 		}
 	}

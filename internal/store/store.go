@@ -9,6 +9,7 @@
 //	repos/<key>/names/<name>     id of the sandbox that has claimed the name
 //	repos/<key>/cache/           trees and packs, shared by its sandboxes
 //	sandboxes/<id>/sandbox.json  lease.json
+//	sandboxes/<id>/origin.json   sandbox.json as it was at the last start
 //	sandboxes/<id>/cycles/<n>.jsonl  cycles.jsonl   those that run; those that are over
 //	sandboxes/<id>/agent.json    which agent holds it; missing when none does
 //	sandboxes/<id>/iterations.jsonl
@@ -18,6 +19,9 @@
 //	images/names/<hash>.json     what a name of an image stood for
 //	audit/                       the audit log, see package audit
 //	trust.json                   which configurations the human trusted
+//
+// Records and lines carry a checksum (package seal). What a crash or a disk has
+// damaged is a [seal.ErrDamaged], never taken for what it is not.
 //
 // Start reading at [Store].
 package store
@@ -34,12 +38,12 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
-	"strings"
 	"sync/atomic"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // Store is the state directory of one user.
@@ -162,7 +166,7 @@ func claimName(names, name, id string) error {
 		if err != nil {
 			return unavailable(err, "claim the name %q", name)
 		}
-		content += "\n" + string(line)
+		content = string(seal.Line([]byte(content + "\n" + string(line))))
 	}
 	err := os.WriteFile(temp, []byte(content), 0o600)
 	if err == nil {
@@ -191,7 +195,7 @@ func (s *Store) Release(gitDir, name, id string) error {
 	if err != nil {
 		return unavailable(err, "release the name %q", name)
 	}
-	if holder, err := os.ReadFile(mine); err == nil && strings.SplitN(string(holder), "\n", 2)[0] != id {
+	if holder, err := os.ReadFile(mine); err == nil && anothers(holder, id) {
 		return ignoreMissing(os.Rename(mine, filepath.Join(names, name)))
 	}
 	return ignoreMissing(os.Remove(mine))
@@ -213,11 +217,11 @@ func (s *Store) Claimant(gitDir, name string) (id string, by sandbox.Process, er
 	if err != nil {
 		return "", by, unavailable(err, "look up sandbox %q", name)
 	}
-	id, line, known := strings.Cut(string(content), "\n")
-	if known && json.Unmarshal([]byte(line), &by) != nil {
-		by = sandbox.Process{}
+	id, by, err = readClaim(content, name)
+	if err != nil {
+		id, err = s.mendClaim(gitDir, name)
 	}
-	return id, by, nil
+	return id, by, err
 }
 
 // Find returns the record of a repository's sandbox by name; fault.NotFound
@@ -248,37 +252,63 @@ func (s *Store) Sandbox(id string) (*sandbox.Sandbox, error) {
 	return &record, nil
 }
 
+// SaveOrigin writes a copy of a sandbox's record from which it can be made anew
+// when it is damaged. What has changed since stands in git and in the log.
+func (s *Store) SaveOrigin(record *sandbox.Sandbox) error {
+	record.Version = sandbox.RecordVersion
+	return s.write(filepath.Join(s.SandboxDir(record.ID), originFile), record)
+}
+
+// Origin reads the copy; fs.ErrNotExist when there is none.
+func (s *Store) Origin(id string) (*sandbox.Sandbox, error) {
+	var record sandbox.Sandbox
+	if err := s.read(filepath.Join(s.SandboxDir(id), originFile), &record); err != nil {
+		return nil, err
+	}
+	if record.ID != id || record.Version > sandbox.RecordVersion {
+		return nil, fault.New(fault.Unsupported, "cannot make the record of sandbox %q anew", id)
+	}
+	return &record, nil
+}
+
+const originFile = "origin.json"
+
 // Save writes a sandbox's record.
 func (s *Store) Save(record *sandbox.Sandbox) error {
 	record.Version = sandbox.RecordVersion
 	return s.write(filepath.Join(s.SandboxDir(record.ID), "sandbox.json"), record)
 }
 
+// Unreadable is a sandbox whose record cannot be read.
+type Unreadable struct {
+	ID  string
+	Err error
+}
+
 // Sandboxes lists the records of all repositories by creation time. A record
-// that cannot be read is reported in the second result, never dropped silently.
-func (s *Store) Sandboxes() ([]*sandbox.Sandbox, []error) {
+// that cannot be read is reported in the second result, never dropped silently;
+// err is about the directory of all of them.
+func (s *Store) Sandboxes() (records []*sandbox.Sandbox, unreadable []Unreadable, err error) {
 	entries, err := os.ReadDir(filepath.Join(s.Root, "sandboxes"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, []error{unavailable(err, "list sandboxes")}
+		return nil, nil, unavailable(err, "list sandboxes")
 	}
-	var records []*sandbox.Sandbox
-	var problems []error
 	for _, entry := range entries {
 		record, err := s.Sandbox(entry.Name())
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // being created or deleted at this moment
 		}
 		if err != nil {
-			problems = append(problems, err)
+			unreadable = append(unreadable, Unreadable{ID: entry.Name(), Err: err})
 			continue
 		}
 		records = append(records, record)
 	}
 	sort.SliceStable(records, func(i, j int) bool { return records[i].CreatedAt.Before(records[j].CreatedAt) })
-	return records, problems
+	return records, unreadable, nil
 }
 
 // SaveLease writes the lease of its sandbox.
@@ -310,15 +340,22 @@ func (s *Store) read(path string, into any) error {
 	if err != nil {
 		return unavailable(err, "read the record %q", path)
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fault.Wrap(fault.Internal, err, "cannot read the record %q", path)
+	if err := seal.Decode(data, into); err != nil {
+		return damaged(err, path)
 	}
 	return nil
 }
 
+// damaged is the error of a record that is not what was written; it is a
+// [seal.ErrDamaged]. Whoever knows how to mend it says so in its place.
+func damaged(err error, path string) *fault.Error {
+	return fault.Wrap(fault.Internal, err, "cannot read the record %q", path).
+		WithHint("if you changed it by hand, empty the \"checksum\" at its end")
+}
+
 // write replaces path in one step: a reader sees the old record or the new one.
 func (s *Store) write(path string, record any) error {
-	data, err := json.MarshalIndent(record, "", "  ")
+	data, err := seal.Encode(record)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot encode the record %q", path)
 	}
@@ -326,7 +363,7 @@ func (s *Store) write(path string, record any) error {
 	if err != nil {
 		return unavailable(err, "write the record %q", path)
 	}
-	_, err = file.Write(append(data, '\n'))
+	_, err = file.Write(data)
 	if err == nil && s.Strict() {
 		err = file.Sync()
 	}

@@ -70,7 +70,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(want, found); err != nil || diff != "" {
 				t.Errorf("sandbox: %v (- want, + got):\n%s", err, diff)
 			}
-			all, problems := s.Sandboxes()
+			all, problems, _ := s.Sandboxes()
 			if diff := cmp.Diff([]*sandbox.Sandbox{want}, all); problems != nil || diff != "" {
 				t.Errorf("list: %v (- want, + got):\n%s", problems, diff)
 			}
@@ -118,12 +118,12 @@ func TestMissingRecords(t *testing.T) {
 	if _, err := s.Sandbox("fix-00000000"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no such id: %v", err)
 	}
-	if all, problems := s.Sandboxes(); all != nil || problems != nil {
+	if all, problems, _ := s.Sandboxes(); all != nil || problems != nil {
 		t.Errorf("nothing yet: %v, %v", all, problems)
 	}
 	// Claimed, and not saved yet: being created, which is no problem.
 	claim(t, s, "fix")
-	if all, problems := s.Sandboxes(); all != nil || problems != nil {
+	if all, problems, _ := s.Sandboxes(); all != nil || problems != nil {
 		t.Errorf("being created: %v, %v", all, problems)
 	}
 }
@@ -257,7 +257,7 @@ func TestNewerVersionIsRefused(t *testing.T) {
 	for what, read := range map[string]func() error{
 		"Sandbox":   func() error { _, err := s.Sandbox(id); return err },
 		"Find":      func() error { _, err := s.Find(gitDir, "fix"); return err },
-		"Sandboxes": func() error { _, problems := s.Sandboxes(); return errors.Join(problems...) },
+		"Sandboxes": func() error { _, problems, _ := s.Sandboxes(); return joined(problems) },
 	} {
 		if err := read(); err == nil || !strings.Contains(err.Error(), "its record is version 2 and this program knows 1") {
 			t.Errorf("%s: %v", what, err)
@@ -266,6 +266,13 @@ func TestNewerVersionIsRefused(t *testing.T) {
 	if _, err := s.Sandbox(id); fault.KindOf(err) != fault.Unsupported || fault.HintOf(err) == "" {
 		t.Errorf("kind %s, hint %q", fault.KindOf(err), fault.HintOf(err))
 	}
+}
+
+func joined(problems []store.Unreadable) (err error) {
+	for _, one := range problems {
+		err = errors.Join(err, one.Err)
+	}
+	return err
 }
 
 func put(t *testing.T, path, content string) {
@@ -298,7 +305,7 @@ func TestUnreadableRecordsAreReported(t *testing.T) {
 		put(t, path, content)
 		paths = append(paths, path)
 	}
-	all, problems := s.Sandboxes()
+	all, problems, _ := s.Sandboxes()
 	var got []string
 	for _, one := range all {
 		got = append(got, one.ID)
@@ -310,7 +317,7 @@ func TestUnreadableRecordsAreReported(t *testing.T) {
 		t.Errorf("%d problems: %v", len(problems), problems)
 	}
 	for _, path := range paths {
-		if text := errors.Join(problems...).Error(); !strings.Contains(text, path) {
+		if text := joined(problems).Error(); !strings.Contains(text, path) {
 			t.Errorf("nobody names %s: %s", path, text)
 		}
 	}
