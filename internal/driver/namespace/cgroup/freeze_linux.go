@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // CanFreeze tells whether groups in these hierarchies can stand still.
@@ -52,10 +54,11 @@ func (g *Group) Thaw() error {
 	if p == nil {
 		return nil
 	}
-	if err := p.freeze(false); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	err := p.freeze(false)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV) { // ENODEV: it went between open and write
+		return nil
 	}
-	return nil
+	return err
 }
 
 // Frozen tells whether the group was told to stand still.
