@@ -288,7 +288,7 @@ func (e *execution) endInterrupted() {
 func (e *execution) endGroups() {
 	const (
 		pause      = 5 * time.Millisecond
-		kernelTime = 500 * time.Millisecond // to end what has been killed
+		kernelTime = 5 * time.Second // to end what has been killed, on a machine that is busy
 	)
 	select {
 	case <-e.ending:
