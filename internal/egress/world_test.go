@@ -239,7 +239,7 @@ func (w *world) why(verdict string) string {
 		}
 		select {
 		case <-sub:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			w.t.Fatalf("nothing was observed as %s", verdict)
 		}
 	}

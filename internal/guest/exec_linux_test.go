@@ -176,20 +176,21 @@ func TestSignalsEndTheGroup(t *testing.T) {
 		name   string
 		script string
 		signal string
+		grace  time.Duration // long where it must suffice on a loaded machine
 		want   outcome
 	}{
-		{"INT", `trap 'exit 9' INT; sleep 1000 & echo ready; wait`, "INT", outcome{9, "", "ready\n", ""}},
-		{"TERM", `sleep 1000 & echo ready; wait`, "TERM", outcome{143, "TERM", "ready\n", ""}},
-		{"TERM refused", `trap "" TERM; sleep 1000 & echo ready; while :; do sleep 1; done`, "TERM", outcome{137, "KILL", "ready\n", ""}},
-		{"TERM refused by a child", `(trap "" TERM; echo ready; exec sleep 1000) & wait`, "TERM", outcome{143, "TERM", "ready\n", ""}},
-		{"TERM to a stopped one", `echo ready; kill -STOP $$`, "TERM", outcome{143, "TERM", "ready\n", ""}},
-		{"HUP", `echo ready; exec sleep 1000`, "HUP", outcome{129, "HUP", "ready\n", ""}},
-		{"unknown, then KILL", `echo ready; exec sleep 1000`, "KILL", outcome{137, "KILL", "ready\n", ""}},
+		{"INT", `trap 'exit 9' INT; sleep 1000 & echo ready; wait`, "INT", time.Minute, outcome{9, "", "ready\n", ""}},
+		{"TERM", `sleep 1000 & echo ready; wait`, "TERM", time.Minute, outcome{143, "TERM", "ready\n", ""}},
+		{"TERM refused", `trap "" TERM; sleep 1000 & echo ready; while :; do sleep 1; done`, "TERM", 100 * time.Millisecond, outcome{137, "KILL", "ready\n", ""}},
+		{"TERM refused by a child", `(trap "" TERM; echo ready; exec sleep 1000) & wait`, "TERM", 3 * time.Second, outcome{143, "TERM", "ready\n", ""}},
+		{"TERM to a stopped one", `echo ready; kill -STOP $$`, "TERM", time.Minute, outcome{143, "TERM", "ready\n", ""}},
+		{"HUP", `echo ready; exec sleep 1000`, "HUP", time.Minute, outcome{129, "HUP", "ready\n", ""}},
+		{"unknown, then KILL", `echo ready; exec sleep 1000`, "KILL", time.Minute, outcome{137, "KILL", "ready\n", ""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			signals := make(chan string, 2)
 			stdout := &watcher{want: "ready", found: func() { signals <- "NONSENSE"; signals <- c.signal }}
-			command := wire.Exec{Argv: argv("sh", "-c", c.script), Grace: 100 * time.Millisecond}
+			command := wire.Exec{Argv: argv("sh", "-c", c.script), Grace: c.grace}
 			exit, err := wire.Run(limit(t), b.open(), command, wire.Streams{Stdout: stdout, Signals: signals})
 			if err != nil {
 				t.Fatal(err)

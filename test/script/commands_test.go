@@ -114,7 +114,7 @@ func descend(value any, step string) (any, error) {
 }
 
 // patience is how long retry waits for what is sure to come.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // retry CMD... repeats CMD until it succeeds, with ! until it fails.
 func retry(ts *testscript.TestScript, neg bool, args []string) {

@@ -215,7 +215,7 @@ func destroysAfterAnOrderlyEnd(ctx context.Context, env *Env) error {
 			return wrong("cannot shut the guest down: %v", err)
 		}
 		// The guest answers and then ends; what is checked is what follows.
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(settleTime); ; time.Sleep(5 * time.Millisecond) {
 			err := p.driver.Attach(ctx, p.lease)
 			if errors.Is(err, driver.ErrMachineLost) {
 				break
@@ -288,7 +288,7 @@ func keepRunning(ctx context.Context, link *wire.Link) (<-chan struct{}, error) 
 
 // settleTime is how long the kernel, or a hypervisor, may take to clear away
 // what has ended.
-const settleTime = 5 * time.Second
+const settleTime = 30 * time.Second
 
 // sameAs waits until no more runs than before.
 func sameAs(ctx context.Context, env *Env, before []string) error {
