@@ -98,8 +98,11 @@ func TestForeignClients(t *testing.T) {
 func inspector(t *testing.T, n *tools) {
 	h := built.New(t)
 	_, address, token := web(t, h)
+	// The inspector hands on little of its environment (HOME and PATH, not where
+	// the state is), and the end of the test has to find the sandboxes.
+	server := append(append([]string{"env"}, h.Env...), h.Program("litterbox"), "mcp")
 	for name, target := range map[string][]string{
-		"stdio": {h.Program("litterbox"), "mcp"},
+		"stdio": server,
 		"http":  {address, "--transport", "http", "--header", "Authorization: Bearer " + token},
 	} {
 		inspect := func(into any, args ...string) {
