@@ -8,6 +8,7 @@ package script_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -151,7 +152,11 @@ func deleteAll(env *testscript.Env) {
 	}
 	for _, s := range sandboxes {
 		if _, err := litterbox("-C", s.Repository, "delete", "--force", s.Name); err != nil {
-			env.T().Log("cannot delete", s.Name, "after the script:", err)
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				err = fmt.Errorf("%w: %s", err, exit.Stderr)
+			}
+			env.T().Fatal("cannot delete ", s.Name, " after the script: ", err)
 		}
 	}
 }
