@@ -118,7 +118,7 @@ func (h *Host) File(content string) *os.File {
 }
 
 // limit bounds every command: a test that hangs says nothing.
-const limit = time.Minute
+const limit = 3 * time.Minute
 
 // Command runs a program of the host in dir, with the host's environment.
 func (h *Host) Command(dir, name string, args ...string) Result {
