@@ -242,6 +242,9 @@ func Digest(content string) string { return audit.Digest(content) }
 // AuditEntry is an entry of the log, for frontends.
 type AuditEntry = audit.Entry
 
+// AuditWho is who asked, for frontends.
+type AuditWho = audit.Who
+
 // AuditFinding is something that verification found.
 type AuditFinding = audit.Finding
 

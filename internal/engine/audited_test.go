@@ -70,6 +70,7 @@ var silent = map[string]string{
 	"Status":         "reads",
 	"SuggestNetwork": "reads",
 	"VerifyAudit":    "reads",
+	"Watch":          "reads",
 	"Path":           "writes plain copies of what is committed into a directory of ours",
 	"Background":     "joins layers of a cache; no sandbox changes",
 	"Begin":          "is how an entry is opened",

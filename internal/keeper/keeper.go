@@ -82,6 +82,7 @@ type keeper struct {
 	net    *network
 	packs  packs
 	unlock func() // gives Lock back, before the process ends
+	echo   echo
 
 	ports *forward.Listeners // nil without forwarded ports
 	notes []string           // for the report
@@ -349,7 +350,9 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 		break
 	}
 	k.packs.close()
-	return errors.Join(problem, k.net.save(), listener.Close(), k.link.Close())
+	problem = errors.Join(problem, k.net.save(), listener.Close(), k.link.Close())
+	k.echo.finish()
+	return problem
 }
 
 // emit records what happened to the sandbox.
@@ -430,7 +433,9 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 		_, _ = io.Copy(stream, conn)
 		stream.Close()
 	}()
-	_, _ = io.Copy(conn, stream) // either end closing is an ordinary end
+	answer, over := k.echo.tap(request, stream)
+	_, _ = io.Copy(conn, answer) // either end closing is an ordinary end
+	over()
 }
 
 // own answers an operation of the keeper itself.
@@ -468,6 +473,9 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 		err = k.net.save()
 	case OpFollow:
 		k.net.follow(conn)
+		return
+	case OpEcho:
+		k.echo.serve(conn, request.Since)
 		return
 	case OpAsk:
 		k.net.askers.serve(conn)

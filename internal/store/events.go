@@ -285,3 +285,21 @@ func (r *eventReader) deliver(data []byte, each func(sandbox.Event) bool) bool {
 	}
 	return true
 }
+
+// LastEvent is the number of the newest event; 0 when there is none.
+func (s *Store) LastEvent() (uint64, error) {
+	file, err := os.Open(filepath.Join(s.Root, eventsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		full, err := s.fullEvents()
+		if err != nil || len(full) == 0 {
+			return 0, err
+		}
+		return full[len(full)-1].end - 1, nil
+	}
+	if err != nil {
+		return 0, unavailable(err, "open the event log")
+	}
+	defer file.Close()
+	last, _, _, err := s.lastEvent(file)
+	return last, err
+}

@@ -98,7 +98,8 @@ type Request struct {
 	Service   *ServiceOrder `json:"service,omitempty"`
 	Logs      *LogQuery     `json:"logs,omitempty"`
 	Port      uint16        `json:"port,omitempty"`
-	Reason    string        `json:"reason,omitempty"` // of a pause; for the keeper
+	Reason    string        `json:"reason,omitempty"`   // of a pause; for the keeper
+	Since     int64         `json:"since_ns,omitempty"` // Unix time; for the keeper
 }
 
 // Exec describes one command.

@@ -58,6 +58,7 @@ var commandAudit = map[string]string{
 	"status":          "(reads)",
 	"top":             "(reads)",
 	"version":         "(prints)",
+	"watch":           "(reads)",
 }
 
 // TestEveryCommandIsAccountedFor keeps a new command from being forgotten.

@@ -72,6 +72,7 @@ type useCases interface {
 	Path(ctx context.Context, dir, name string) (string, error)
 	Cycles(ctx context.Context, dir, name string) ([]sandbox.Cycle, error)
 	Events(ctx context.Context, request engine.EventsRequest, each func(sandbox.Event) error) error
+	Watch(context.Context, engine.WatchRequest, func(engine.Activity) error) error
 	Merge(context.Context, engine.MergeRequest) (engine.MergeResult, error)
 	Delete(context.Context, engine.DeleteRequest) (engine.DeleteResult, error)
 	Stop(ctx context.Context, dir, name string) error

@@ -94,11 +94,7 @@ func eventLine(event sandbox.Event) string {
 	}
 	parts = append(parts, what)
 	for _, key := range slices.Sorted(maps.Keys(event.Data)) {
-		value := clean(event.Data[key])
-		if strings.ContainsAny(value, " \t") {
-			value = strconv.Quote(value)
-		}
-		parts = append(parts, key+"="+value)
+		parts = append(parts, key+"="+quotedValue(clean(event.Data[key])))
 	}
 	return strings.Join(parts, "  ")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestReference(t *testing.T) {
-	for name, got := range map[string]string{"commands.md": cli.Reference(), "events.md": cli.EventsReference()} {
+	for name, got := range map[string]string{"commands.md": cli.Reference(), "events.md": cli.EventsReference(), "watch.md": cli.WatchReference()} {
 		t.Run(name, func(t *testing.T) { comparePage(t, "../../../docs/reference/"+name, got) })
 	}
 }

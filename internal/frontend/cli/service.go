@@ -162,7 +162,7 @@ func printLogLine(c *console, line engine.LogLine, named bool) error {
 		text = c.style("2", "-- "+text)
 	}
 	if named {
-		text = line.Service + " | " + text
+		text = clean(line.Service) + " | " + text
 	}
 	return c.print("%s\n", text)
 }
