@@ -35,7 +35,8 @@ type Info struct {
 // Status is everything `status NAME` shows.
 type Status struct {
 	Info
-	Lease      *sandbox.Lease  `json:"lease"`  // nil when nothing runs
+	Lease      *sandbox.Lease  `json:"lease"` // nil when nothing runs
+	Revision   int             `json:"policy_revision"`
 	Cycles     []sandbox.Cycle `json:"cycles"` // those not over, and the last one
 	Background []wire.Process  `json:"background"`
 	Mounts     []Mount         `json:"mounts"`

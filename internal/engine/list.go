@@ -170,6 +170,10 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if status.Ports, err = e.ports(p, state == sandbox.Running); err != nil {
 		return status, err
 	}
+	// One that cannot be read shows as a network that is unknown.
+	if policy, err := e.policy(p); err == nil {
+		status.Revision = policy.Revision
+	}
 	cycles, err := e.Store.Cycles(p.record.ID, 16)
 	if err != nil {
 		return status, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -165,7 +166,8 @@ func TestStatus(t *testing.T) {
 			}
 			return engine.Status{
 				Info: info(name), Trusted: true, StateDir: "/state/a",
-				Lease:      &sandbox.Lease{Version: 1, ID: "l", SandboxID: "id-a", Driver: "namespace", Handle: []byte("{}"), State: sandbox.LeaseActive, AcquiredAt: now, ExpiresAt: now, Heartbeat: now},
+				Lease:      &sandbox.Lease{Version: 1, ID: "l", SandboxID: "id-a", Driver: "namespace", Handle: []byte("{}"), State: sandbox.LeaseActive, AcquiredAt: now, ExpiresAt: now.Add(time.Minute), Heartbeat: now.Add(-12 * time.Second), Holder: `{"pid":42}`, Health: "ok"},
+				Revision:   3,
 				Cycles:     []sandbox.Cycle{{Version: 1, ID: 3, Kind: "exec", Command: "make \x1b[2J test", State: sandbox.Completed, ExitCode: 2, RequestedAt: now, StartedAt: now, CompletedAt: now}},
 				Background: processes(),
 				Mounts:     []engine.Mount{{Path: "/usr/lib/go", Why: "toolchain: go"}},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -101,8 +102,9 @@ func statusRows(c *console, s engine.Status) [][]string {
 		[]string{"head", short(s.Head)},
 		[]string{"commits", decimal(s.Iterations)},
 		[]string{"isolation", string(s.Isolation)},
-		[]string{"network", s.Network},
+		[]string{"network", s.Network + ", revision " + decimal(s.Revision)},
 		[]string{"driver", s.Driver},
+		[]string{"lease", leaseLine(c, s.Lease)},
 		[]string{"agent", agentLine(c, s.Agent)},
 		[]string{"repository", s.Repository},
 		[]string{"trusted", yesNo(s.Trusted)},
@@ -175,11 +177,30 @@ func agentLine(c *console, agent *sandbox.Agent) string {
 	if agent == nil {
 		return "-"
 	}
-	return strings.TrimSpace(agent.Client+" "+agent.ClientVersion) + " (process " + strconv.Itoa(agent.Holder.PID) + ", " + ago(c.now(), agent.AcquiredAt) + ")"
+	return strings.TrimSpace(agent.Client+" "+agent.ClientVersion) + " (process " + strconv.Itoa(agent.Holder.PID) + ", " + ago(c.now(), agent.AcquiredAt) +
+		", heartbeat " + took(c.now().Sub(agent.Heartbeat)) + " ago)"
+}
+
+// leaseLine says who keeps what runs, and when it last said so.
+func leaseLine(c *console, lease *sandbox.Lease) string {
+	if lease == nil {
+		return "-"
+	}
+	text := string(lease.State) + ", health " + lease.Health + ", heartbeat " + took(c.now().Sub(lease.Heartbeat)) + " ago"
+	var keeper struct {
+		PID int `json:"pid"`
+	}
+	if json.Unmarshal([]byte(lease.Holder), &keeper) == nil && keeper.PID > 0 {
+		text += ", kept by process " + decimal(keeper.PID)
+	}
+	if c.now().After(lease.ExpiresAt) {
+		text += ", expired"
+	}
+	return text
 }
 
 func cycleLine(c *console, cycle sandbox.Cycle) string {
-	state := string(cycle.State)
+	state := string(cycle.State) + ", begun " + ago(c.now(), cycle.StartedAt)
 	if cycle.State == sandbox.Completed {
 		state = ending(cycle.ExitCode, "", cycle.TimedOut) + " " + ago(c.now(), cycle.CompletedAt)
 	}
