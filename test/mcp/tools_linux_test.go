@@ -78,10 +78,11 @@ func TestTools(t *testing.T) {
 			t.Errorf("%s", none.text)
 		}
 		// What the human adds to the configuration can be started at once.
-		h.Put(filepath.Join(h.Repo, ".litterbox.toml"), "[container.services.web]\ncommand = [\"sleep\", \"600\"]\n")
+		h.Put(filepath.Join(h.Repo, ".litterbox.toml"), "[container.services.web]\ncommand = [\"sh\", \"-c\", \"seq 1 300; printf '  \\\\033[31mred\\\\n'; exec sleep 600\"]\n")
 		if started := c.must("sandbox-service", args{"action": "start", "service": "web"}); started.text != "web: running\n" {
 			t.Errorf("%q", started.text)
 		}
+		c.logsOf("web")
 		if stopped := c.must("sandbox-service", args{"action": "stop", "service": "web"}); stopped.text != "web: stopped\n" {
 			t.Errorf("%q", stopped.text)
 		}
@@ -168,6 +169,9 @@ func TestWrongArguments(t *testing.T) {
 		{"sandbox-search", args{"pattern": "("}, "missing closing"},
 		{"sandbox-search", args{"pattern": ""}, "pattern is empty"},
 		{"sandbox-service", args{"action": "explode"}, "must be start"},
+		{"sandbox-service", args{"action": "logs"}, "name the service"},
+		{"sandbox-service", args{"action": "logs", "service": "web", "lines": 100000}, "must be 1 to 500"},
+		{"sandbox-service", args{"action": "logs", "service": "web", "from": -1}, "must be the next of a page"},
 		{"sandbox-list", args{"all": true}, `no argument "all"`},
 		{"sandbox-list", []int{1}, "no JSON object"},
 		{"sandbox-list", "text", "no JSON object"},

@@ -28,7 +28,7 @@ func origins() []origin {
 		{roadmap, "sandbox-read(path)", "litterbox mcp", tool + "`read`", ""},
 		{roadmap, "sandbox-write(path, content)", "litterbox mcp", tool + "`write`", ""},
 		{roadmap, "sandbox-exec(command, message)", "litterbox mcp", tool + "`exec`", ""},
-		{roadmap, "sandbox-service(action, service)", "litterbox mcp", "as a tool for agents, which answers `unsupported` until there are services", ""},
+		{roadmap, "sandbox-service(action, service)", "litterbox mcp", "as a tool for agents, with logs as one more action", ""},
 		{roadmap, "sandbox-milestone(message)", "litterbox mcp", tool + "`milestone`", ""},
 
 		{llima, "shell [PATH]", "litterbox env shell PATH", "a live environment: the real directory, only by a human", ""},

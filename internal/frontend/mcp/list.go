@@ -18,6 +18,7 @@ type listed struct {
 	Steps   int    `json:"steps" jsonschema:"commits so far"`
 	Agent   string `json:"agent" jsonschema:"who works there; empty when nobody does"`
 	Mine    bool   `json:"mine" jsonschema:"this session works there"`
+	Ports   []port `json:"ports,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -42,6 +43,9 @@ func (r listResult) text() string {
 			fmt.Fprintf(&b, " (%s)", s.Problem)
 		}
 		b.WriteByte('\n')
+		for _, p := range s.Ports {
+			fmt.Fprintf(&b, "  port %s\n", p.line())
+		}
 	}
 	return b.String()
 }
@@ -56,6 +60,8 @@ func runList(ctx context.Context, c *call, _ noArguments) (listResult, error) {
 		one := listed{
 			Name: info.Name, State: string(info.State), Branch: info.Branch, Steps: info.Iterations, Problem: printable(info.Problem),
 		}
+		// One that cannot be told now, or was just deleted, is none to list.
+		one.Ports, _ = c.ports(ctx, info.Name)
 		if agent := info.Agent; agent != nil {
 			one.Mine = agent.Session == c.session.id
 			if one.Agent = strings.TrimSpace(printable(agent.Client + " " + agent.ClientVersion)); one.Agent == "" {

@@ -71,6 +71,8 @@ type UseCases interface {
 	Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error)
 	Diff(context.Context, engine.DiffRequest) (int, error)
 	Service(context.Context, engine.ServiceRequest) (engine.ServiceResult, error)
+	ServiceLogs(context.Context, engine.LogRequest) (engine.LogPage, error)
+	Ports(ctx context.Context, dir, name string) ([]engine.Port, error)
 }
 
 // instructions are what a client may show its model before the tools; of some

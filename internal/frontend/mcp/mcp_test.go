@@ -38,6 +38,8 @@ func (f *fake) List(context.Context, string, bool) ([]engine.Info, error) {
 	return nil, nil
 }
 
+func (f *fake) Ports(context.Context, string, string) ([]engine.Port, error) { return nil, nil }
+
 func (f *fake) Create(_ context.Context, r engine.CreateRequest) (engine.Creation, error) {
 	switch r.Name {
 	case "breaks":

@@ -36,6 +36,7 @@ type openResult struct {
 	Base    string   `json:"base" jsonschema:"commit it started from"`
 	Path    string   `json:"path" jsonschema:"where the project stands inside"`
 	Network string   `json:"network" jsonschema:"none, a number of rules, or open"`
+	Ports   []port   `json:"ports,omitempty" jsonschema:"reachable from outside"`
 	Steps   []step   `json:"steps" jsonschema:"the last steps, newest first"`
 	Notes   []string `json:"notes"`
 	Session string   `json:"session,omitempty" jsonschema:"pass it to every other tool"`
@@ -51,6 +52,9 @@ func (r openResult) text() string {
 	fmt.Fprintf(&b, "%s sandbox %s on branch %s at %s\nproject: %s\nnetwork: %s\n", verb, r.Name, r.Branch, short(r.Base), r.Path, r.Network)
 	if r.Session != "" {
 		fmt.Fprintf(&b, "session: %s\n", r.Session)
+	}
+	for _, p := range r.Ports {
+		fmt.Fprintf(&b, "port: %s\n", p.line())
 	}
 	for _, s := range r.Steps {
 		b.WriteString(s.line())
@@ -75,9 +79,13 @@ func runCreate(ctx context.Context, c *call, in createArguments) (openResult, er
 	if err != nil {
 		return openResult{}, err
 	}
+	ports, err := c.ports(ctx, hold.Name)
+	if err != nil {
+		notes = append(notes, "its ports are not known: "+err.Error())
+	}
 	return openResult{
 		Name: hold.Name, Branch: made.Branch, Base: made.Base, Path: made.Repository, Network: made.Network,
-		Steps: []step{}, Notes: notesOf(made.Notes, notes), Session: c.handle(), created: true,
+		Ports: ports, Steps: []step{}, Notes: notesOf(made.Notes, notes), Session: c.handle(), created: true,
 	}, nil
 }
 
@@ -103,7 +111,7 @@ func runOpen(ctx context.Context, c *call, in openArguments) (openResult, error)
 	}
 	return openResult{
 		Name: hold.Name, Branch: status.Branch, Base: status.Base, Path: status.Repository, Network: status.Network,
-		Steps: steps, Notes: notesOf(notes), Session: c.handle(),
+		Ports: portsOf(status.Ports), Steps: steps, Notes: notesOf(notes), Session: c.handle(),
 	}, nil
 }
 

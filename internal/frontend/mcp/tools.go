@@ -61,6 +61,6 @@ func register(r *registrar) {
 	}, runMilestone)
 	add(r, tool{
 		name: "sandbox-service", title: "Control a service", idempotent: true,
-		description: "Start, stop, restart or ask for the status of a named service of the sandbox.",
+		description: "Start, stop or restart a service of the sandbox, or get its status or logs.",
 	}, runService)
 }
