@@ -94,6 +94,9 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 			return nil, err
 		}
 	}
+	if conn := e.awaitKeeper(ctx, p); conn != nil {
+		return p.unlessPaused(conn)
+	}
 	forgotten, err := p.forgetKeys()
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -48,6 +49,28 @@ func (e *Engine) alone(ctx context.Context, p *place, lease *sandbox.Lease) (unl
 	}
 	return unlock, err
 }
+
+// awaitKeeper waits while some keeper is there that does not answer yet, or not
+// any more: whoever started it may have died on the way. It returns a connection
+// to one that has come up.
+func (e *Engine) awaitKeeper(ctx context.Context, p *place) *net.UnixConn {
+	once, cancel := context.WithCancel(ctx)
+	cancel() // one attempt is always made
+	for deadline := time.Now().Add(keeper.SinglePatience); ctx.Err() == nil && time.Now().Before(deadline); time.Sleep(lockPause) {
+		unlock, err := e.Store.Lock(once, p.record.ID, keeper.Lock)
+		if err == nil {
+			unlock()
+			return nil
+		}
+		if conn, err := p.dial(ctx); err == nil {
+			return conn
+		}
+	}
+	return nil
+}
+
+// lockPause is the time between two attempts.
+const lockPause = 5 * time.Millisecond
 
 // endKeeper ends the keeper that the lease names, if that still lives. The
 // place goes on without it.
