@@ -174,7 +174,7 @@ func (w *world) open(dst netip.AddrPort) *net.TCPConn {
 	}
 	w.handlers.Go(func() { w.proxy.Handle(w.ctx, server, dst, "test") })
 	w.t.Cleanup(func() { _ = client.Close() })
-	if err := client.SetDeadline(time.Now().Add(20 * time.Second)); err != nil { // a hang is a failure
+	if err := client.SetDeadline(time.Now().Add(time.Minute)); err != nil { // a hang is a failure
 		w.t.Fatal(err)
 	}
 	return client

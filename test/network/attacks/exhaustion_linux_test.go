@@ -114,7 +114,7 @@ func (k keeper) peak() int {
 // settle waits until the keeper has given back what the flood took.
 func (k keeper) settle(limit int) {
 	k.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for k.descriptors() > limit {
 		if time.Now().After(deadline) {
 			k.t.Errorf("the flood is over, and the keeper keeps %d descriptors, more than %d", k.descriptors(), limit)

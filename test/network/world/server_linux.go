@@ -91,7 +91,7 @@ func (w *World) command(env, argv []string) *exec.Cmd {
 // Await waits until address accepts connections.
 func (w *World) Await(t testing.TB, address string, p *Process) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for {
 		var dialer net.Dialer
