@@ -10,6 +10,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/app/child"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
@@ -35,12 +36,16 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	// To try on any machine what happens where no overlay can be mounted.
-	embedded := namespace.Driver{Copy: os.Getenv("LITTERBOX_WORKSPACE") == "copy"}
+	// To try on any machine what happens where no overlay can be mounted, or no
+	// user namespace made.
+	embedded := namespace.Driver{Copy: os.Getenv("LITTERBOX_WORKSPACE") == "copy", Degraded: os.Getenv("LITTERBOX_TIER") == "degraded"}
+	degraded := landlock.Driver{}
 	return engine.New(engine.Options{
 		Store:    records,
-		Drivers:  map[string]driver.Driver{embedded.Name(): embedded},
+		Drivers:  map[string]driver.Driver{embedded.Name(): embedded, degraded.Name(): degraded},
 		Default:  embedded.Name(),
+		Degraded: degraded.Name(),
+		Full:     embedded.Try,
 		Program:  func() (*os.File, error) { return payload.Open(records.Root) },
 		Child:    child.Program,
 		Probe:    func(stateDir string) []engine.Check { return checks(embedded.Probe(stateDir)) },

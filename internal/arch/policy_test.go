@@ -55,6 +55,9 @@ forward: egress fault service
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
 driver/namespace: driver driver/namespace/cgroup driver/namespace/stage fault fsmonitor process sandbox
+driver/landlock: driver driver/landlock/confine fault process sandbox
+# The policy of system calls is one text for both; it installs nothing itself.
+driver/landlock/confine: driver driver/namespace/seccomp fault guest
 driver/namespace/stage: driver driver/namespace/seccomp fault fsmonitor guest
 driver/namespace/cgroup: sandbox
 
@@ -76,8 +79,8 @@ frontend/mcp: engine fault sandbox
 
 # The composition roots: the only ones that name concrete drivers. child is
 # the small program; it must stay free of engine, git and frontends.
-app/child: driver driver/namespace driver/namespace/stage fault fsmonitor keeper sandbox
-app: app/child driver driver/namespace engine fault frontend/cli frontend/mcp payload process sandbox store
+app/child: driver driver/landlock driver/landlock/confine driver/namespace driver/namespace/stage fault fsmonitor keeper sandbox
+app: app/child driver driver/landlock driver/namespace engine fault frontend/cli frontend/mcp payload process sandbox store
 
 # Programs.
 cmd/litterbox: app app/child
@@ -114,10 +117,11 @@ test/bench: test/network/world
 // package itself and any other of ours, except what this names: concrete
 // drivers, frontends and the composition roots. Those need a line of their own.
 const testPolicy = `
-not: app app/child driver/namespace driver/namespace/stage frontend/cli cmd/litterbox cmd/litterbox-guest
+not: app app/child driver/landlock driver/namespace driver/namespace/stage frontend/cli cmd/litterbox cmd/litterbox-guest
 
 # The driver starts its stages by executing the program it is in: the test.
 driver/namespace: app/child driver/namespace/stage
+driver/landlock: app/child
 app: app/child
 test/script: app app/child
 test/bench: app app/child

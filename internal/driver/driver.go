@@ -105,7 +105,11 @@ type Capabilities struct {
 	// FSMonitor is a program inside that tells git what changed above the
 	// layers of a workspace (package fsmonitor); empty where there is none.
 	FSMonitor string `json:"fs_monitor,omitempty"`
-	Isolation []Tier `json:"isolation"` // what this machine can do, strongest first
+	// Lacks says, a sentence each, what a place does not isolate or cannot do
+	// that others can. A driver with any has no mounts: a place stands where its
+	// files lie on the host, and a Spec that needs mounts is refused.
+	Lacks     []string `json:"lacks,omitempty"`
+	Isolation []Tier   `json:"isolation"` // what this machine can do, strongest first
 }
 
 // Tier is one level of isolation with what stands in its way here.

@@ -19,7 +19,7 @@ func (p *place) copied() bool { return p.record.Carriage == sandbox.CarriageCopy
 func (e *Engine) carry(ctx context.Context, d driver.Driver, record *sandbox.Sandbox) (notes []string) {
 	how, why := d.Carriage(ctx, e.Store.Root)
 	record.Carriage = how
-	if how == sandbox.CarriageCopy {
+	if how == sandbox.CarriageCopy && record.Isolation == sandbox.IsolationFull {
 		notes = append(notes, "its files are a copy, which is slower and isolated alike: "+why)
 	}
 	return notes

@@ -39,9 +39,9 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 	if err := checkWorkspace(repo.Top); err != nil {
 		return Creation{}, err
 	}
-	d, ok := e.Drivers[e.Default]
-	if !ok {
-		return Creation{}, fault.New(fault.Unsupported, "cannot create a sandbox: this program has no driver %q", e.Default)
+	d, isolation, lacks, err := e.chooseDriver(request.AllowDegraded)
+	if err != nil {
+		return Creation{}, err
 	}
 	found, err := e.settings(repo.Top, repo.CommonDir)
 	if err != nil {
@@ -51,7 +51,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 	record := &sandbox.Sandbox{
 		Name: name, Repository: repo.Top, GitDir: repo.CommonDir, Branch: merged.Git.BranchPrefix + name,
 		Base: repo.Head, BaseTree: repo.HeadTree, BaseRef: strings.TrimPrefix(repo.HeadRef, "refs/heads/"),
-		Driver: d.Name(), Isolation: sandbox.IsolationFull, State: sandbox.Creating, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
+		Driver: d.Name(), Isolation: isolation, State: sandbox.Creating, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	if request.Base != "" {
 		if record.Base, record.BaseTree, err = repo.Resolve(ctx, request.Base); err != nil {
@@ -72,7 +72,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 	if record.Image, err = e.chooseBase(ctx, merged, repo.Top, d.Ownership(""), request.Pull); err != nil {
 		return Creation{}, err
 	}
-	notes := append(found.notes, e.carry(ctx, d, record)...)
+	notes := append(append(lacks, found.notes...), e.carry(ctx, d, record)...)
 	ctx, call, err := e.record(ctx, "create", request.Dir, request.Name, map[string]any{"base": request.Base, "dirty": request.Dirty})
 	if err != nil {
 		return Creation{}, err

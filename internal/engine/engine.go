@@ -29,6 +29,12 @@ type Options struct {
 	Store   *store.Store
 	Drivers map[string]driver.Driver
 	Default string // driver of new sandboxes
+	// Degraded is the driver of new sandboxes where Full fails and less was
+	// allowed; empty is none.
+	Degraded string
+	// Full tries whether the default driver isolates fully here. Its error says
+	// why not, and its hint what mends that.
+	Full func() error
 	// Program finds the small program that becomes keeper and guest. It is
 	// asked only when one must be started.
 	Program func() (*os.File, error)

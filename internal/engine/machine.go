@@ -43,7 +43,7 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 	report.Checks = append(report.Checks, e.Probe(e.Store.Root)...)
 	for _, check := range report.Checks {
 		if check.Needed && !check.OK {
-			report.Isolation = ""
+			report.Isolation = e.less(check, report.Isolation)
 		}
 	}
 	var err error
@@ -51,6 +51,16 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 		report.Leftovers, err = e.leftovers(ctx)
 	}
 	return report, err
+}
+
+// less is what a check that failed leaves of the isolation that was possible:
+// the degraded tier needs no user namespaces.
+func (e *Engine) less(failed Check, isolation sandbox.Isolation) sandbox.Isolation {
+	d := e.Drivers[e.Degraded]
+	if isolation == "" || failed.Name != "user namespaces" || d == nil || !degradedTier(d.Capabilities()).Available {
+		return ""
+	}
+	return sandbox.IsolationDegraded
 }
 
 // TrustResult says what the human has just allowed.

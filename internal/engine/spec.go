@@ -10,6 +10,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // spec describes the place of a sandbox. Layers are made when fresh; a keeper
@@ -51,6 +52,11 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	roots, err := p.writeRoots(hostRoots())
 	if err != nil {
 		return spec, err
+	}
+	if p.record.Isolation == sandbox.IsolationDegraded {
+		e.addSurroundings(p, &spec, nil)
+		p.mountless(&spec)
+		return spec, nil
 	}
 	e.addSurroundings(p, &spec, roots.env)
 	spec.Mounts = append(spec.Mounts, roots.mounts...)

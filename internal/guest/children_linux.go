@@ -123,6 +123,11 @@ func (c *children) signalAll(sig unix.Signal) {
 	for pid := range c.running {
 		_ = unix.Kill(-pid, sig)
 	}
+	// And whoever has left those groups. Nobody is reaped meanwhile, so each
+	// number is still that of a descendant of ours.
+	for _, pid := range descendants(os.Getpid()) {
+		_ = unix.Kill(pid, sig)
+	}
 }
 
 // sessions returns the sessions of the children that run.

@@ -32,6 +32,16 @@ type DatagramSockets struct {
 	Out4, Out6 int
 }
 
+// Shared describes a place on the host's own file system and process table.
+// There Notify watches changes of modes and times instead of renames.
+type Shared struct {
+	Writable []string // directories below which modes and times may change
+	Moved    []Moved
+}
+
+// Moved is a directory that keepers know by another path than it has here.
+type Moved struct{ From, To string }
+
 // Config is what the guest needs to know.
 type Config struct {
 	Listener   net.Listener // inherited; every connection is one keeper
@@ -50,6 +60,9 @@ type Config struct {
 	// SocketDiag is an open socket of NETLINK_SOCK_DIAG in the sandbox's network
 	// namespace, with which the guest finds out fast who connects; 0 is none.
 	SocketDiag int
+
+	// Shared is set where the guest has no namespaces of its own.
+	Shared *Shared
 
 	// Notify, when not nil, is called once on the thread that makes every
 	// child, before the first one. It installs a seccomp filter with

@@ -111,16 +111,12 @@ func variableOf(pid int) string {
 
 // everybody lists the living processes but the guest.
 func everybody() []process {
-	names, err := readNames("/proc")
+	pids, err := insiders()
 	if err != nil {
 		return nil
 	}
 	var all []process
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
+	for _, pid := range pids {
 		if p, ok := readProcess(pid); ok {
 			all = append(all, p)
 		}

@@ -91,15 +91,9 @@ func (o *owners) search(pid int, link string) bool {
 
 // processes are all but this one, the newest first.
 func processes() []int {
-	entries, err := os.ReadDir("/proc")
+	pids, err := insiders()
 	if err != nil {
 		return nil
-	}
-	var pids []int
-	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil && pid != os.Getpid() {
-			pids = append(pids, pid)
-		}
 	}
 	slices.Sort(pids)
 	slices.Reverse(pids)

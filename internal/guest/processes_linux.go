@@ -45,16 +45,12 @@ func (g *guest) leftBy(c *child) ([]wire.Process, error) {
 
 // list reads /proc, without the guest itself and what has already ended.
 func list(wanted func(process) bool) ([]wire.Process, error) {
-	names, err := readNames("/proc")
+	pids, err := insiders()
 	if err != nil {
 		return nil, wrap(err, "cannot list the processes")
 	}
 	var found []wire.Process
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
+	for _, pid := range pids {
 		if p, ok := readProcess(pid); ok && wanted(p) {
 			p.Command = commandOf(pid, p.Command)
 			found = append(found, p.Process)

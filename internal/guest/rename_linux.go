@@ -3,7 +3,6 @@ package guest
 import (
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -22,7 +21,7 @@ import (
 // One call is looked at after the other. A process that stands inside of such
 // a directory while another renames it finds itself in a deleted one.
 type renamer struct {
-	listener  int
+	watched
 	workspace string
 	device    uint64 // of the workspace's overlay
 	overlay   bool   // false: another file system, where there is nothing to do
@@ -31,7 +30,7 @@ type renamer struct {
 }
 
 func newRenamer(listener int, workspace string) (*renamer, error) {
-	r := &renamer{listener: listener, workspace: workspace}
+	r := &renamer{watched: watched{listener}, workspace: workspace}
 	var st unix.Stat_t
 	if err := unix.Stat(workspace, &st); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "cannot find the workspace %q", workspace)
@@ -48,54 +47,12 @@ func newRenamer(listener int, workspace string) (*renamer, error) {
 	return r, nil
 }
 
-// notification is struct seccomp_notif, answer struct seccomp_notif_resp
-// (linux/seccomp.h).
-type notification struct {
-	id    uint64
-	pid   uint32 // a thread, in the guest's pid namespace
-	flags uint32
-	nr    int32
-	arch  uint32
-	ip    uint64
-	args  [6]uint64
-}
-
-type answer struct {
-	id    uint64
-	value int64
-	errno int32
-	flags uint32
-}
-
 // serve answers every notification, for as long as the guest lives.
 func (r *renamer) serve() {
-	// Closed, the kernel answers ENOSYS to whoever renames; open and unserved,
-	// they would hang.
-	defer unix.Close(r.listener)
-	for {
-		var n notification
-		switch errno := r.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
-		case 0:
-		case unix.EINTR, unix.ENOENT: // ENOENT: the caller was killed meanwhile
-			continue
-		default:
-			return
-		}
-		r.help(&n)
-		reply := answer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		_ = r.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&reply)) // ENOENT: gone
-	}
-}
-
-func (r *renamer) ioctl(request uintptr, arg unsafe.Pointer) unix.Errno {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(r.listener), request, uintptr(arg))
-	return errno
-}
-
-// valid tells whether the caller still waits, so that its pid is still its own.
-func (r *renamer) valid(n *notification) bool {
-	id := n.id
-	return r.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == 0
+	r.each(func(n *notification) answer {
+		r.help(n)
+		return answer{flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	})
 }
 
 // renameCall is one call's arguments, still as the caller gave them.

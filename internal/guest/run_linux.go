@@ -80,7 +80,9 @@ func (g *guest) setUp(scores victims) error {
 	// Before the first command can see what a crash left half done.
 	recoverRenames(config.Workspace)
 	dropPartialWrites(config.Workspace)
-	if config.Notify != nil {
+	if config.Notify != nil && config.Shared != nil {
+		go (&attributes{watched{listener}, config.Shared.Writable}).serve()
+	} else if config.Notify != nil {
 		r, err := newRenamer(listener, config.Workspace)
 		if err != nil {
 			return err

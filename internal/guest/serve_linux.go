@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -179,7 +180,20 @@ func (g *guest) path(requested []byte) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(g.Workspace, path)
 	}
-	return filepath.Clean(path), nil
+	return g.here(filepath.Clean(path)), nil
+}
+
+// here is where a path that keepers know stands in a place without mounts.
+func (g *guest) here(path string) string {
+	if g.Shared == nil {
+		return path
+	}
+	for _, moved := range g.Shared.Moved {
+		if rest, ok := strings.CutPrefix(path, moved.From); ok && (rest == "" || rest[0] == '/') {
+			return moved.To + rest
+		}
+	}
+	return path
 }
 
 // wrap words a failed system call on a path, with a kind for what users do

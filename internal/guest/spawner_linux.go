@@ -88,6 +88,15 @@ func fork(c command) (int, error) {
 		Dir:   c.dir,
 		Env:   c.env,
 		Files: c.files,
-		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: c.tty},
+		// As PID 1 the guest takes everybody along when it ends; elsewhere this
+		// thread, which lives as long, takes at least its own children.
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: c.tty, Pdeathsig: deathSignal()},
 	})
+}
+
+func deathSignal() syscall.Signal {
+	if isInit() {
+		return 0
+	}
+	return syscall.SIGKILL
 }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
 	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
@@ -77,6 +78,6 @@ func keep() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
-	drivers := map[string]driver.Driver{namespace.Name: namespace.Driver{}}
+	drivers := map[string]driver.Driver{namespace.Name: namespace.Driver{}, landlock.Name: landlock.Driver{}}
 	return keeper.Run(ctx, drivers, order, os.Stdout)
 }

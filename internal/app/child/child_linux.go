@@ -1,8 +1,18 @@
 package child
 
-import "github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
+import (
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock/confine"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
+)
 
 func stageMain(verb string) int {
+	if strings.HasPrefix(verb, landlock.Name+"-") {
+		confine.Main(verb)
+		return 0
+	}
 	stage.Main(verb)
 	return 0
 }

@@ -58,6 +58,10 @@ func (p *place) acquire(ctx context.Context) error {
 	return nil
 }
 
+// mountless tells whether the driver's places stand where their files lie on
+// the host (driver.Capabilities.Lacks).
+func (p *place) mountless() bool { return len(p.driver.Capabilities().Lacks) > 0 }
+
 // end destroys what is still held, so that a check which does not look at
 // Destroy does not depend on its finer points.
 func (p *place) end(ctx context.Context) error {
@@ -105,6 +109,9 @@ func plan(env *Env, d driver.Driver, id string) (*place, error) {
 		GuestKey: keys.GuestPrivate, HostKey: keys.HostPublic,
 	}
 	p := &place{driver: d, spec: spec, keys: keys}
+	if p.mountless() {
+		p.spec.Mounts = nil
+	}
 	how, _ := d.Carriage(context.Background(), env.Dir)
 	_, err = os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

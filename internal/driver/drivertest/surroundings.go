@@ -2,11 +2,15 @@ package drivertest
 
 import (
 	"context"
+	"maps"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 )
 
 // surroundings: everything that a Spec says about the inside.
@@ -47,6 +51,9 @@ func surroundings() []Check {
 
 func standsAtTheWorkspace(ctx context.Context, env *Env) error {
 	return with(ctx, env, "stands", func(p *place) error {
+		if p.mountless() {
+			return p.printing(ctx, p.spec.Workspace.Upper, "pwd")
+		}
 		return p.printing(ctx, workspacePath, "pwd")
 	})
 }
@@ -76,7 +83,12 @@ func hasItsEnvironment(ctx context.Context, env *Env) error {
 		}
 		// The guest says where a command runs, as a shell would.
 		delete(got, "PWD")
-		if diff := cmp.Diff(p.spec.Env, got); diff != "" {
+		want := p.spec.Env
+		if p.mountless() {
+			want = maps.Clone(want)
+			want["HOME"], want["TMPDIR"] = filepath.Join(p.spec.StateDir, "home"), filepath.Join(p.spec.StateDir, "tmp")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
 			return wrong("the environment inside differs (-want +got):\n%s", diff)
 		}
 		return nil
@@ -100,9 +112,13 @@ func keepsItsHome(ctx context.Context, env *Env) error {
 
 func runsAsItsUser(ctx context.Context, env *Env) error {
 	return with(ctx, env, "user", func(p *place) error {
-		for flag, want := range map[string]string{
+		names := map[string]string{
 			"-u": strconv.Itoa(p.spec.User.UID), "-g": strconv.Itoa(p.spec.User.GID), "-un": p.spec.User.Name,
-		} {
+		}
+		if p.mountless() {
+			delete(names, "-un") // the host says what ids are called
+		}
+		for flag, want := range names {
 			if err := p.printing(ctx, want, "id", flag); err != nil {
 				return err
 			}
@@ -113,12 +129,22 @@ func runsAsItsUser(ctx context.Context, env *Env) error {
 
 func isCalledByItsName(ctx context.Context, env *Env) error {
 	return with(ctx, env, "name", func(p *place) error {
+		if p.mountless() {
+			name, err := os.Hostname()
+			if err != nil {
+				return err
+			}
+			return p.printing(ctx, name, "uname", "-n")
+		}
 		return p.printing(ctx, p.spec.Name, "uname", "-n")
 	})
 }
 
 func mountsReadOnly(ctx context.Context, env *Env) error {
 	return with(ctx, env, "mounts", func(p *place) error {
+		if p.mountless() {
+			return p.refusesMounts(ctx, env)
+		}
 		for _, mount := range []struct{ target, source, content string }{
 			{mountedDir + "/tool", p.spec.Mounts[0].Source + "/tool", "a tool\n"},
 			{mountedFile, p.spec.Mounts[1].Source, "a setting\n"},
@@ -138,4 +164,18 @@ func mountsReadOnly(ctx context.Context, env *Env) error {
 		}
 		return nil
 	})
+}
+
+// refusesMounts asks a driver without mounts for one.
+func (p *place) refusesMounts(ctx context.Context, env *Env) error {
+	other, err := plan(env, p.driver, "mounted")
+	if err != nil {
+		return err
+	}
+	other.spec.Mounts = []driver.Mount{{Source: filepath.Join(env.Dir, "mounted", "tools"), Target: mountedDir}}
+	lease, err := p.driver.Acquire(ctx, other.spec)
+	if err == nil {
+		err = p.driver.Destroy(ctx, lease, true)
+	}
+	return refused("a mount", err)
 }

@@ -70,7 +70,7 @@ func (p *place) alter(ctx context.Context) error {
 			return wrong("cannot write %s inside: %v", name, err)
 		}
 	}
-	_, err := p.prints(ctx, "rm", inside("gone.txt"))
+	_, err := p.prints(ctx, "rm", "gone.txt")
 	return err
 }
 
@@ -168,7 +168,7 @@ func (p *place) holdsCopy(ctx context.Context) error {
 
 func keepsDeletions(ctx context.Context, env *Env) error {
 	return with(ctx, env, "deletion", func(p *place) error {
-		if _, err := p.prints(ctx, "rm", inside("gone.txt")); err != nil {
+		if _, err := p.prints(ctx, "rm", "gone.txt"); err != nil {
 			return err
 		}
 		if err := p.destroy(ctx, true); err != nil {

@@ -3,6 +3,7 @@ package fake
 import (
 	"errors"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +84,11 @@ func (p *place) builtin(argv []string, stdin io.Reader, stdout io.Writer) (int, 
 	case argv[0] == "echo":
 		return line(strings.Join(argv[1:], " "))
 	case argv[0] == "rm" && len(argv) == 2:
-		err := p.remove(argv[1])
+		name := argv[1]
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(p.spec.Workspace.Path, name)
+		}
+		err := p.remove(name)
 		return codeOf(err), err
 	}
 	return 127, errors.New("not found")

@@ -37,10 +37,6 @@ const socketName = "guest.sock"
 func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, error) {
 	lease := driver.Lease{ID: spec.SandboxID, SandboxID: spec.SandboxID, StateDir: spec.StateDir}
 	if err := requireFull(); err != nil {
-		if spec.Degraded {
-			return lease, fault.Wrap("", joined(driver.ErrUnsupported, err), "cannot start sandbox %q: there is no degraded tier yet", spec.Name).
-				WithHint("litterbox doctor")
-		}
 		return lease, err
 	}
 	config := stageConfig(spec)
@@ -196,6 +192,10 @@ func start(ctx context.Context, config stage.Config, listener *os.File, group *c
 		}
 		if ctx.Err() != nil {
 			return 0, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the sandbox")
+		}
+		// Whether it was this start or the machine that is to be mended.
+		if why := (Driver{}).Try(); why != nil {
+			return 0, why
 		}
 		return 0, fault.Wrap("", joined(driver.ErrLeaseUnavailable, err), "cannot start the sandbox").
 			WithHint("litterbox doctor")

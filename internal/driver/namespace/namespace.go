@@ -22,6 +22,9 @@ type Driver struct {
 	// Copy makes Carriage answer as if no overlay could be mounted, to try what
 	// happens then.
 	Copy bool
+	// Degraded makes Try answer as if the full tier could not be had, to try
+	// the other one.
+	Degraded bool
 }
 
 // Name implements driver.Driver.

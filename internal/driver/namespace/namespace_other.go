@@ -22,6 +22,9 @@ func (Driver) Acquire(context.Context, driver.Spec) (driver.Lease, error) {
 	return driver.Lease{}, errLinux
 }
 
+// Try says that Linux is missing.
+func (Driver) Try() error { return errLinux }
+
 // Attach implements driver.Driver.
 func (Driver) Attach(context.Context, driver.Lease) error { return errLinux }
 

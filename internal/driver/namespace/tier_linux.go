@@ -103,8 +103,7 @@ func requireFull() error {
 	if len(found) == 0 {
 		return nil
 	}
-	return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot isolate a sandbox here: %s", found[0].missing).
-		WithHint("%s", found[0].mend)
+	return refused(found[0].missing, found[0].mend)
 }
 
 // Probe tries what a sandbox needs, without leaving anything behind.
@@ -120,9 +119,8 @@ func (d Driver) Probe(stateDir string) []Finding {
 	}
 	if found := obstacles(); len(found) > 0 {
 		namespaces.OK, namespaces.Found, namespaces.Mend = false, found[0].missing, found[0].mend
-	} else if err := try(stage.VerbNothing); err != nil {
-		namespaces.OK, namespaces.Found = false, err.Error()
-		namespaces.Mend = "run litterbox outside of the container, or start that with --security-opt seccomp=unconfined"
+	} else if err := d.Try(); err != nil {
+		namespaces.OK, namespaces.Found, namespaces.Mend = false, err.Error(), fault.HintOf(err)
 	}
 	findings = append(findings, namespaces)
 

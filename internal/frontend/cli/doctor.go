@@ -84,6 +84,9 @@ func printReport(c *console, report engine.Report) error {
 	if isolation == "" {
 		isolation = "none; no sandbox can be made here"
 	}
+	if report.Isolation == sandbox.IsolationDegraded {
+		isolation += "; litterbox create NAME --allow-degraded makes such sandboxes"
+	}
 	return c.print("\nisolation: %s\n", isolation)
 }
 

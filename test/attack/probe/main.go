@@ -34,6 +34,7 @@ func main() {
 		"descriptors": descriptors, // what is open here
 		"attributes":  attributes,  // FILE NAME...: set extended attributes
 		"types":       types,       // TEXT: into the input of every terminal
+		"shared":      shared,      // JSON: what a place without namespaces may not touch
 		"tree":        tree,        // MODE NAME OBJECT...: a raw git tree object
 	}
 	verb, ok := verbs[os.Args[1]]

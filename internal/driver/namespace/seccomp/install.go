@@ -46,12 +46,19 @@ func Install(opts Options) error {
 // about: the kernel takes the strictest verdict of all filters. It fails with
 // fault.Conflict where an outer sandbox already listens on this thread: the
 // kernel allows one listener in a chain of filters.
-func InstallNotify() (fd int, err error) {
+func InstallNotify() (fd int, err error) { return installNotify(Renames(), "renames") }
+
+// InstallAttributes is InstallNotify for changes of modes and times.
+func InstallAttributes() (fd int, err error) {
+	return installNotify(Attributes(), "changes of modes and times")
+}
+
+func installNotify(policy Policy, what string) (fd int, err error) {
 	arch, err := Native()
 	if err != nil {
 		return -1, err
 	}
-	program, err := Compile(arch, Renames())
+	program, err := Compile(arch, policy)
 	if err != nil {
 		return -1, err
 	}
@@ -64,9 +71,9 @@ func InstallNotify() (fd int, err error) {
 	}
 	switch {
 	case errors.Is(err, unix.EBUSY):
-		return -1, fault.Wrap(fault.Conflict, err, "cannot watch renames: another filter of this process already has a listener")
+		return -1, fault.Wrap(fault.Conflict, err, "cannot watch %s: another filter of this process already has a listener", what)
 	case err != nil:
-		return -1, fault.Wrap(fault.Unavailable, err, "cannot watch renames")
+		return -1, fault.Wrap(fault.Unavailable, err, "cannot watch %s", what)
 	}
 	return fd, nil
 }

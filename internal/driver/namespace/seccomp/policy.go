@@ -77,6 +77,9 @@ type Test struct {
 type Options struct {
 	// Nested allows inner user namespaces (security.nested).
 	Nested bool
+	// Shared is for places without namespaces of their own: what those would
+	// keep apart is refused.
+	Shared bool
 }
 
 // Policy is what happens to every call. The first rule whose tests hold
@@ -91,6 +94,9 @@ type Policy struct {
 // Sandbox is the policy that [Install] installs.
 func Sandbox(opts Options) Policy {
 	policy := Policy{Unknown: Fail(unix.ENOSYS)}
+	if opts.Shared {
+		policy.Rules = shared() // before the others: the first that holds decides
+	}
 	for _, rule := range table() {
 		if !rule.Nested || !opts.Nested {
 			policy.Rules = append(policy.Rules, rule)

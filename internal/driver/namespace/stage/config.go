@@ -38,6 +38,7 @@ const (
 	VerbEnter    = "enter"
 	VerbGuest    = "guest"
 	VerbNothing  = "nothing" // ends at once: the namespaces could be made
+	VerbProc     = "proc"    // mounts a /proc of its own and ends: a container's masks are not in the way
 	VerbNetwork  = "network" // sets up a network and ends: nftables is there
 	VerbOverlay  = "overlay" // mounts and uses an overlay in its working directory, and ends
 	VerbHold     = "hold"    // holds a user namespace until its standard input ends

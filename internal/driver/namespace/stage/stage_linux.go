@@ -30,6 +30,8 @@ func run(verb string, status *os.File) error {
 	switch verb {
 	case VerbNothing:
 		return nil
+	case VerbProc:
+		return tryProc()
 	case VerbNetwork:
 		return network()
 	case VerbOverlay:

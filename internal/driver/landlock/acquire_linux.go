@@ -1,0 +1,257 @@
+package landlock
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sort"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock/confine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// handle is what a lease keeps of a place. The warden lives a little longer
+// than the guest: until nobody is left.
+type handle struct {
+	Warden sandbox.Process `json:"warden"`
+}
+
+const socketName = "guest.sock"
+
+func ownership() driver.Ownership {
+	return driver.Ownership{UID: os.Geteuid(), GID: os.Getegid(), UpperUID: -1, UpperGID: -1}
+}
+
+// Acquire implements driver.Driver.
+func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, error) {
+	lease := driver.Lease{ID: spec.SandboxID, SandboxID: spec.SandboxID, StateDir: spec.StateDir}
+	if err := d.require(spec); err != nil {
+		return lease, err
+	}
+	if err := prepare(spec); err != nil {
+		return lease, seal(err, "cannot prepare the sandbox's directories")
+	}
+	if answers(ctx, spec.StateDir) {
+		return lease, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot start sandbox %q: it runs already", spec.Name)
+	}
+	listener, err := listen(spec.StateDir)
+	if err != nil {
+		return lease, seal(err, "cannot open the guest's socket")
+	}
+	defer listener.Close()
+	warden, err := start(ctx, configOf(spec), listener)
+	if err != nil {
+		return lease, err
+	}
+	lease.InForce = inForce(spec.Limits)
+	lease.Handle, err = json.Marshal(handle{Warden: warden})
+	return lease, err
+}
+
+// require refuses what the tier cannot do.
+func (d Driver) require(spec driver.Spec) error {
+	if found := obstacles(); len(found) > 0 {
+		return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot isolate a sandbox here, not even in the degraded tier: %s", found[0].missing).
+			WithHint("%s", found[0].mend)
+	}
+	refuse := func(what string) error {
+		return fault.Wrap("", driver.ErrUnsupported, "cannot start sandbox %q in the degraded tier: %s", spec.Name, what).
+			WithHint("litterbox doctor")
+	}
+	switch {
+	case spec.Base != nil:
+		return refuse("container.base-image needs mounts")
+	case spec.Nested:
+		return refuse("security.nested needs user namespaces")
+	case len(spec.Workspace.Layers) > 0:
+		return refuse("it was created with an overlay, and the tier mounts nothing")
+	case len(spec.Caches) > 0:
+		return refuse("package caches need mounts")
+	}
+	for _, mount := range spec.Mounts {
+		if mount.Source != mount.Target {
+			return refuse(fmt.Sprintf("%q cannot stand at %q without a mount", mount.Source, mount.Target))
+		}
+	}
+	return nil
+}
+
+// prepare makes the directories that persist. The workspace holds everything
+// already, and must exist.
+func prepare(spec driver.Spec) error {
+	if _, err := os.Stat(spec.Workspace.Upper); err != nil {
+		return err
+	}
+	for _, name := range []string{"home", "tmp"} {
+		if err := os.Mkdir(filepath.Join(spec.StateDir, name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func configOf(spec driver.Spec) confine.Config {
+	config := confine.Config{
+		StateDir: spec.StateDir, Workspace: spec.Workspace, Home: spec.Home, OpenFiles: spec.Limits.OpenFiles,
+		GuestKey: spec.GuestKey, HostKey: spec.HostKey,
+	}
+	for _, mount := range spec.Mounts {
+		config.Mounts = append(config.Mounts, mount.Source)
+	}
+	// The repository, everything of litterbox's, and the sockets of the user's
+	// session.
+	secret := []string{spec.Workspace.Path, filepath.Dir(filepath.Dir(spec.StateDir)), spec.StateDir}
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(runtime) {
+		secret = append(secret, runtime)
+	}
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) && home != "/" {
+		config.Home = home // spec has it as it would be seen inside
+	}
+	for _, path := range secret {
+		config.Protected = append(config.Protected, path)
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+			config.Protected = append(config.Protected, real)
+		}
+	}
+	if real, err := filepath.EvalSymlinks(config.Home); err == nil {
+		config.Home = real
+	}
+	config.Moved = []confine.Moved{{From: spec.Workspace.Path, To: spec.Workspace.Upper}, {From: spec.Home, To: filepath.Join(spec.StateDir, "home")}}
+	env := map[string]string{}
+	for key, value := range spec.Env {
+		env[key] = value
+	}
+	env["HOME"] = filepath.Join(spec.StateDir, "home")
+	env["TMPDIR"] = filepath.Join(spec.StateDir, "tmp")
+	for key, value := range env {
+		config.Env = append(config.Env, key+"="+value)
+	}
+	sort.Strings(config.Env)
+	return config
+}
+
+// start makes the warden and returns once the guest below it serves.
+func start(ctx context.Context, config confine.Config, listener *os.File) (sandbox.Process, error) {
+	data, err := json.Marshal(config)
+	if err != nil {
+		return sandbox.Process{}, err
+	}
+	input, inputWriter, err := os.Pipe()
+	if err != nil {
+		return sandbox.Process{}, seal(err, "cannot start the sandbox")
+	}
+	defer input.Close()
+	defer inputWriter.Close()
+	status, statusWriter, err := os.Pipe()
+	if err != nil {
+		return sandbox.Process{}, seal(err, "cannot start the sandbox")
+	}
+	defer status.Close()
+	defer statusWriter.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return sandbox.Process{}, seal(err, "cannot start the sandbox")
+	}
+	defer null.Close()
+	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", confine.VerbWarden}, &os.ProcAttr{
+		Dir: "/", Env: []string{"GOMAXPROCS=1"}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Files: []*os.File{null, null, null, input, listener, statusWriter},
+	})
+	statusWriter.Close() // the child has its own; ours would hide its end
+	if err != nil {
+		return sandbox.Process{}, seal(err, "cannot start the sandbox")
+	}
+	go func() {
+		// A child that died early shows on the status pipe, not here.
+		_, _ = inputWriter.Write(data)
+		inputWriter.Close()
+	}()
+	warden, err := process.Identify(child.Pid)
+	if err == nil {
+		stop := context.AfterFunc(ctx, func() { status.Close() })
+		err = awaitReady(bufio.NewReader(status))
+		if !stop() && err == nil {
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		_ = endWarden(context.WithoutCancel(ctx), warden) // it may be gone already
+		_, _ = child.Wait()
+		if ctx.Err() != nil {
+			return warden, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the sandbox")
+		}
+		return warden, fault.Wrap("", joined(driver.ErrLeaseUnavailable, err), "cannot start the sandbox").WithHint("litterbox doctor")
+	}
+	return warden, child.Release()
+}
+
+func awaitReady(status *bufio.Reader) error {
+	kind, err := status.ReadByte()
+	if err != nil {
+		return errors.New("its first process ended without a word")
+	}
+	switch kind {
+	case confine.StatusReady:
+		return nil
+	case confine.StatusError:
+		text, err := io.ReadAll(status)
+		return errors.Join(errors.New(string(text)), err)
+	}
+	return fmt.Errorf("it said %q, which nobody understands", kind)
+}
+
+// listen opens the guest's socket on the host's side. Inside nobody can open a
+// socket, let alone connect to this one.
+func listen(stateDir string) (*os.File, error) {
+	path := filepath.Join(stateDir, socketName)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var file *os.File
+	err := process.ShortPath(stateDir, func(dir string) error {
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})
+		if err != nil {
+			return err
+		}
+		listener.SetUnlinkOnClose(false)
+		file, err = listener.File()
+		return errors.Join(err, listener.Close())
+	})
+	return file, err
+}
+
+// joined keeps the driver's error as the type and the foreign one as text.
+func joined(sentinel *fault.Error, foreign error) error {
+	return fault.Wrap("", sentinel, "%v", foreign)
+}
+
+// seal turns an error of the system into one of the driver's, with its text.
+func seal(foreign error, text string) error {
+	sentinel := driver.ErrLeaseUnavailable
+	if errors.Is(foreign, unix.ENOSPC) || errors.Is(foreign, unix.EDQUOT) {
+		sentinel = driver.ErrDiskFull
+	}
+	return fault.Wrap("", joined(sentinel, foreign), "%s", text)
+}
+
+// inForce are the limits that the tier keeps: those of a single process.
+func inForce(limits sandbox.Limits) driver.InForce {
+	kept := driver.InForce{}
+	if limits.OpenFiles > 0 {
+		kept[sandbox.LimitOpenFiles] = "rlimit"
+	}
+	return kept
+}

@@ -1,0 +1,51 @@
+// Package landlock is the driver of the degraded tier: a place for machines on
+// which no user namespace can be had. Its processes run on the host's own file
+// system and process table, under a Landlock domain and a filter of system
+// calls; nothing is mounted, and there is no network at all.
+//
+// It is weaker than package namespace in ways that docs/security.md lists, and
+// is used only when asked for (--allow-degraded). What it cannot do it refuses.
+//
+// Start reading at [Driver.Acquire]; the walls are in package confine.
+package landlock
+
+import (
+	"context"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Name of the driver in records and listings.
+const Name = "landlock"
+
+// Driver implements driver.Driver. The zero value is ready.
+type Driver struct{}
+
+// Name implements driver.Driver.
+func (Driver) Name() string { return Name }
+
+// Ownership implements driver.Driver: everything belongs to whoever runs this.
+func (Driver) Ownership(string) driver.Ownership { return ownership() }
+
+// Carriage implements driver.Driver.
+func (Driver) Carriage(context.Context, string) (sandbox.Carriage, string) {
+	return sandbox.CarriageCopy, "the degraded tier mounts nothing"
+}
+
+// Pause is not declared: without namespaces a process that is just being made
+// could be missed.
+func (Driver) Pause(context.Context, driver.Lease, string) error { return driver.ErrUnsupported }
+
+// Resume is not declared.
+func (Driver) Resume(context.Context, driver.Lease) error { return driver.ErrUnsupported }
+
+// Snapshot is not declared.
+func (Driver) Snapshot(context.Context, driver.Lease, string) (driver.Snapshot, error) {
+	return driver.Snapshot{}, driver.ErrUnsupported
+}
+
+// Revert is not declared.
+func (Driver) Revert(context.Context, driver.Lease, driver.Snapshot) error {
+	return driver.ErrUnsupported
+}

@@ -1,0 +1,47 @@
+//go:build !linux
+
+package landlock
+
+import (
+	"context"
+	"net"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+var errLinux = fault.Wrap("", driver.ErrUnsupported, "the degraded tier needs Linux").
+	WithHint("run litterbox inside a Linux machine or VM")
+
+func ownership() driver.Ownership { return driver.Ownership{UpperUID: -1, UpperGID: -1} }
+
+// Capabilities implements driver.Driver: nothing on this system.
+func (Driver) Capabilities() driver.Capabilities { return driver.Capabilities{} }
+
+// Acquire implements driver.Driver.
+func (Driver) Acquire(context.Context, driver.Spec) (driver.Lease, error) {
+	return driver.Lease{}, errLinux
+}
+
+// Attach implements driver.Driver.
+func (Driver) Attach(context.Context, driver.Lease) error { return errLinux }
+
+// Dial implements driver.Driver.
+func (Driver) Dial(context.Context, driver.Lease) (net.Conn, error) { return nil, errLinux }
+
+// Recover implements driver.Driver.
+func (Driver) Recover(context.Context, driver.Lease) ([]string, error) { return nil, errLinux }
+
+// Limit implements driver.Driver.
+func (Driver) Limit(context.Context, driver.Lease, sandbox.Limits) (driver.InForce, error) {
+	return nil, errLinux
+}
+
+// CollectMetrics implements driver.Driver.
+func (Driver) CollectMetrics(context.Context, driver.Lease) (driver.Metrics, error) {
+	return driver.Unmeasured(), errLinux
+}
+
+// Destroy implements driver.Driver.
+func (Driver) Destroy(context.Context, driver.Lease, bool) error { return errLinux }

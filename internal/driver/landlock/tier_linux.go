@@ -1,0 +1,164 @@
+package landlock
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock/confine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Capabilities implements driver.Driver.
+func (Driver) Capabilities() driver.Capabilities {
+	tier := driver.Tier{Isolation: sandbox.IsolationDegraded, Available: true}
+	for _, one := range obstacles() {
+		tier.Available = false
+		tier.Missing, tier.Mend = append(tier.Missing, one.missing), append(tier.Mend, one.mend)
+	}
+	return driver.Capabilities{
+		Metrics: true, Limits: []string{sandbox.LimitOpenFiles}, SharedKernel: true,
+		Lacks: Lacks(), Isolation: []driver.Tier{tier},
+	}
+}
+
+// Lacks says what the tier does not isolate or cannot do on this machine.
+func Lacks() []string {
+	lacks := []string{
+		"it shares the host's process table, users and IPC: names and command lines of the host's processes can be read inside",
+		"names, sizes and times of the host's files can be asked for inside; what they hold cannot",
+		"it has no network at all, not even its own loopback: no rule, port or service that listens works",
+		"the workspace stands below litterbox's state directory, /tmp does not exist (TMPDIR does), and neither package caches nor base images can be had",
+		"memory and pids are kept by the keeper alone, and it cannot be paused",
+	}
+	if confine.ABI() < confine.SignalABI {
+		lacks = append(lacks, "this kernel is older than 6.12: processes inside can signal every process of the same user")
+	}
+	return lacks
+}
+
+type obstacle struct{ missing, mend string }
+
+// obstacles only asks the kernel, and is cheap.
+func obstacles() []obstacle {
+	switch abi := confine.ABI(); {
+	case abi == 0:
+		return []obstacle{{"Landlock is not there (not in this kernel, not in its list of modules, or kept away by a container)",
+			"boot with lsm=landlock,… or run litterbox outside of the container"}}
+	case abi < confine.MinABI:
+		return []obstacle{{fmt.Sprintf("Landlock has version %d, and %d is needed (kernel 6.2)", abi, confine.MinABI), "install a kernel of 6.2 or newer"}}
+	}
+	return nil
+}
+
+// Try gives up what a sandbox of this tier would, in a child that then ends.
+func (Driver) Try() error {
+	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", confine.VerbTry}, &os.ProcAttr{Env: []string{}})
+	if err != nil {
+		return err
+	}
+	state, err := child.Wait()
+	if err == nil && !state.Success() {
+		err = fmt.Errorf("%s", state)
+	}
+	return err
+}
+
+// Limit implements driver.Driver.
+func (Driver) Limit(_ context.Context, lease driver.Lease, limits sandbox.Limits) (driver.InForce, error) {
+	place, err := decode(lease)
+	if err != nil {
+		return nil, err
+	}
+	if !process.Alive(place.Warden) {
+		return nil, fault.Wrap("", driver.ErrMachineLost, "cannot limit the sandbox")
+	}
+	if limits.OpenFiles > 0 {
+		var now unix.Rlimit
+		for _, pid := range children(place.Warden.PID) {
+			if unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &now) == nil && now.Max > uint64(limits.OpenFiles) {
+				return nil, fault.Wrap("", driver.ErrUnsupported, "cannot change open-files while the sandbox runs").
+					WithHint("stop the sandbox; the limit counts from its next start")
+			}
+		}
+	}
+	return inForce(limits), nil
+}
+
+// CollectMetrics implements driver.Driver: what /proc says of everybody below
+// the warden.
+func (Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Metrics, error) {
+	m := driver.Unmeasured()
+	place, err := decode(lease)
+	if err != nil {
+		return m, err
+	}
+	if !process.Alive(place.Warden) {
+		return m, fault.Wrap("", driver.ErrMachineLost, "cannot measure the sandbox")
+	}
+	m.CPU, m.Memory, m.Processes, m.Threads = 0, 0, 0, 0
+	var count func(pid int)
+	count = func(pid int) {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			return // it has just ended
+		}
+		// The command's name may hold anything: fields count from the last
+		// parenthesis (proc_pid_stat(5)).
+		fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+		if len(fields) < 22 {
+			return
+		}
+		at := func(field int) int64 {
+			n, _ := strconv.ParseInt(fields[field-3], 10, 64)
+			return n
+		}
+		m.CPU += time.Duration(at(14)+at(15)+at(16)+at(17)) * (10 * time.Millisecond) // USER_HZ is 100
+		if fields[0] != "Z" && fields[0] != "X" {
+			m.Processes++
+			m.Threads += int(at(20))
+			m.Memory += at(24) * int64(os.Getpagesize())
+		}
+		for _, child := range children(pid) {
+			count(child)
+		}
+	}
+	for _, guest := range children(place.Warden.PID) {
+		count(guest)
+	}
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) == nil {
+		m.Uptime = time.Duration(now.Nano()) - time.Duration(place.Warden.StartTime)*(10*time.Millisecond)
+	}
+	return m, nil
+}
+
+// children reads proc_tid_children(5); every thread has children of its own.
+func children(pid int) []int {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for _, thread := range threads {
+		data, err := os.ReadFile(dir + "/" + thread.Name() + "/children")
+		if err != nil {
+			continue
+		}
+		for _, field := range strings.Fields(string(data)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				found = append(found, child)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,78 @@
+package namespace
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// containerFlags are what Docker and Podman must be told to let a sandbox's
+// namespaces be made inside: their default filter refuses them, their AppArmor
+// profile mounts, and their masks over /proc a /proc of the sandbox's own
+// (mount_too_revealing).
+const containerFlags = "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"
+
+// Try makes what a sandbox of the full tier is made of, in a child that ends at
+// once. Its error says what stands in the way, and its hint what mends it.
+func (d Driver) Try() error {
+	if d.Degraded {
+		return refused("it was asked to do without", "unset LITTERBOX_TIER")
+	}
+	if err := requireFull(); err != nil {
+		return err
+	}
+	if err := try(stage.VerbNothing); err != nil {
+		return explained(err)
+	}
+	if err := try(stage.VerbProc); err != nil {
+		return explained(err)
+	}
+	return nil
+}
+
+// refused words why there is no full tier.
+func refused(why, mend string) error {
+	return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot isolate a sandbox in the full tier here: %s (--allow-degraded starts it in the degraded one)", why).
+		WithHint("%s", mend)
+}
+
+// explained words the failure of a child with namespaces of its own.
+func explained(err error) error {
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
+		return refused("no more user namespaces may be made (user.max_user_namespaces)", "sudo sysctl -w user.max_user_namespaces=15000")
+	case container() != "":
+		return refused("this "+container()+" container refuses the namespaces or mounts of a sandbox: "+err.Error(), container()+" run "+containerFlags+" …")
+	case errors.Is(err, unix.EPERM) && filtered():
+		return refused("a filter of system calls refuses user namespaces, as a container's or a service's does",
+			"start litterbox outside of what filters it (systemd: RestrictNamespaces=no; a container: "+containerFlags+")")
+	case sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return refused("AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns = 1)",
+			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")
+	}
+	return refused("user namespaces cannot be made: "+err.Error(), "litterbox doctor")
+}
+
+// container names the engine of the container that this process runs in, if it
+// says so.
+func container() string {
+	for path, name := range map[string]string{"/.dockerenv": "docker", "/run/.containerenv": "podman"} {
+		if fileExists(path) {
+			return name
+		}
+	}
+	return ""
+}
+
+// filtered tells whether system calls of this process are filtered
+// (proc_pid_status(5), Seccomp).
+func filtered() bool {
+	data, err := os.ReadFile("/proc/self/status")
+	return err == nil && strings.Contains(string(data), "\nSeccomp:\t2\n")
+}
