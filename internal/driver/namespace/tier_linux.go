@@ -2,7 +2,9 @@ package namespace
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,7 +140,11 @@ func (d Driver) Probe(stateDir string) []Finding {
 			filter.OK, filter.Found, filter.Mend = false, "sandboxes have no network at all: "+err.Error(), "sudo modprobe nf_tables nft_redir nf_nat"
 		}
 		findings = append(findings, filter)
+		if filter.OK {
+			findings = append(findings, probeUDP())
+		}
 	}
+	findings = append(findings, probeFilters())
 
 	findings = append(findings, limits(), freezing())
 
@@ -147,6 +153,9 @@ func (d Driver) Probe(stateDir string) []Finding {
 		state.OK, state.Found, state.Mend = false, err.Error(), "export XDG_STATE_HOME=/a/writable/directory"
 	}
 	findings = append(findings, state)
+	if state.OK {
+		findings = append(findings, probeExec(stateDir))
+	}
 	if namespaces.OK && state.OK {
 		findings = append(findings, d.probeCarriage(stateDir))
 	}
@@ -206,6 +215,9 @@ func freezing() Finding {
 	return Finding{Name: "pause", OK: true, Found: "by signals"}
 }
 
+// tryPlain starts a child without namespaces of its own.
+func tryPlain(verb string) error { return tryWith(verb, nil) }
+
 // try starts a child with the namespaces of a sandbox; it does what verb says
 // and ends.
 func try(verb string) error {
@@ -215,13 +227,36 @@ func try(verb string) error {
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
-	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", verb}, &os.ProcAttr{Env: []string{}, Sys: attr})
+	return tryWith(verb, attr)
+}
+
+// tryWith returns what the child says of its failure. Its status pipe has the
+// number that stages expect, so there is something in between.
+func tryWith(verb string, attr *syscall.SysProcAttr) error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
+	defer null.Close()
+	status, statusWriter, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer status.Close()
+	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", verb}, &os.ProcAttr{
+		Env: []string{}, Sys: attr, Files: []*os.File{null, null, null, null, null, statusWriter},
+	})
+	statusWriter.Close() // the child has its own
+	if err != nil {
+		return err
+	}
+	said, readErr := io.ReadAll(status)
 	state, err := child.Wait()
 	if err == nil && !state.Success() {
-		err = fmt.Errorf("%s", state)
+		err = errors.New(strings.TrimPrefix(string(said), string(stage.StatusError)))
+		if len(said) == 0 {
+			err = fmt.Errorf("%s", state)
+		}
 	}
-	return err
+	return errors.Join(err, readErr)
 }

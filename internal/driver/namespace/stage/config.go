@@ -40,6 +40,8 @@ const (
 	VerbNothing  = "nothing" // ends at once: the namespaces could be made
 	VerbProc     = "proc"    // mounts a /proc of its own and ends: a container's masks are not in the way
 	VerbNetwork  = "network" // sets up a network and ends: nftables is there
+	VerbUDP      = "udp"     // the same, and leads datagrams away, and ends: TPROXY is there
+	VerbFilter   = "filter"  // installs the filters of system calls and ends
 	VerbOverlay  = "overlay" // mounts and uses an overlay in its working directory, and ends
 	VerbHold     = "hold"    // holds a user namespace until its standard input ends
 )

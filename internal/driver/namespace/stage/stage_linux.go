@@ -34,6 +34,10 @@ func run(verb string, status *os.File) error {
 		return tryProc()
 	case VerbNetwork:
 		return network()
+	case VerbUDP:
+		return tryDatagrams()
+	case VerbFilter:
+		return tryFilters()
 	case VerbOverlay:
 		return tryOverlay()
 	case VerbHold:

@@ -1,0 +1,59 @@
+package namespace
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
+)
+
+// probeUDP tries what carries datagrams: without it the kernel answers inside
+// that nobody listens, whatever is allowed.
+func probeUDP() Finding {
+	found := Finding{Name: "UDP", OK: true, Found: "rules for UDP can be enforced (TPROXY)"}
+	if err := try(stage.VerbUDP); err != nil {
+		found.OK, found.Found = false, "no UDP leaves a sandbox, whatever is allowed, for want of TPROXY: "+err.Error()
+		found.Mend = "sudo modprobe -a nft_tproxy nf_tproxy_ipv4 nf_tproxy_ipv6"
+	}
+	return found
+}
+
+// probeFilters tries the filters of system calls. Only one filter of a process
+// may ask a listener, so one of a container that does stands in the way.
+func probeFilters() Finding {
+	found := Finding{Name: "seccomp", Needed: true, OK: true, Found: "system calls are filtered, and renames watched"}
+	if err := tryPlain(stage.VerbFilter); err != nil {
+		found.OK, found.Found = false, "system calls cannot be filtered: "+err.Error()
+		found.Mend = "boot a kernel with CONFIG_SECCOMP_FILTER, or start litterbox outside of what filters its own system calls with a listener"
+	}
+	return found
+}
+
+// probeExec runs a program that lies below the state directory: a workspace
+// that is a copy lies there.
+func probeExec(stateDir string) Finding {
+	found := Finding{Name: "programs", OK: true, Found: "programs of a workspace can be run from the state directory"}
+	file, err := os.CreateTemp(stateDir, ".program-trial-*")
+	if err != nil {
+		found.OK, found.Found, found.Mend = false, err.Error(), "export XDG_STATE_HOME=/a/writable/directory"
+		return found
+	}
+	name := file.Name()
+	defer os.Remove(name)
+	_, err = file.WriteString("#!/bin/sh\nexit 0\n")
+	if err == nil {
+		err = file.Chmod(0o700)
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = exec.Command(filepath.Clean(name)).Run()
+	}
+	if err != nil {
+		found.OK, found.Found = false, "programs of a workspace that is a copy cannot be run (mounted noexec?): "+err.Error()
+		found.Mend = "export XDG_STATE_HOME=/a/directory/where/programs/run"
+	}
+	return found
+}

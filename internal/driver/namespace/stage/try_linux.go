@@ -1,0 +1,23 @@
+package stage
+
+import (
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/seccomp"
+)
+
+// tryDatagrams sets up the network of a sandbox with what carries UDP.
+func tryDatagrams() error {
+	if err := network(); err != nil {
+		return err
+	}
+	_, err := datagrams()
+	return err
+}
+
+// tryFilters installs what watches renames, as the guest does, and then what
+// every sandbox is under.
+func tryFilters() error {
+	if _, err := seccomp.InstallNotify(); err != nil {
+		return err
+	}
+	return seccomp.Install(seccomp.Options{})
+}
