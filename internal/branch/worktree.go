@@ -37,51 +37,81 @@ func (r *Repository) UpdateWorktree(ctx context.Context, w Worktree, commit stri
 	if !isOid(commit) {
 		return "", fault.New(fault.Invalid, "cannot show %q as files: not an object id", commit)
 	}
-	dir, err := r.makeWorktree(w.Name)
+	job, err := r.prepareWorktree(ctx, w)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(w.State, 0o700); err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "cannot make %q", w.State)
-	}
-	lock, err := lockFile(ctx, filepath.Join(w.State, "lock"))
-	if err != nil {
-		return "", err
-	}
-	defer lock.Close()
-	v, err := r.conversion()
-	if err != nil {
-		return "", err
-	}
-	view, index := filepath.Join(w.State, "view.git"), filepath.Join(w.State, "index")
-	if err := r.makeView(view, v); err != nil {
-		return "", err
-	}
-	// The lock above is ours alone: one of git's is what a kill left.
-	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fault.Wrap(fault.Unavailable, err, "cannot clear the index of %q", dir)
-	}
-	c := call{
-		gitDir: view, dir: dir, private: true, files: []*os.File{lock}, idle: idle,
-		env:    []string{"GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + index, "GIT_PROGRESS_DELAY=0"},
-		config: []string{"checkout.workers=0", "checkout.thresholdForParallelism=100"},
-		args:   []string{"read-tree", "-u", "--reset"},
-	}
+	defer job.lock.Close()
+	c := job.git("read-tree", "-u", "--reset")
+	c.idle = idle
 	if p != nil {
 		c.args = append(c.args, "-v")
 	}
 	c.args = append(c.args, commit)
 	if err := runWithProgress(ctx, c, p); err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "cannot write the files of %s to %q", w.Name, dir)
+		return "", fault.Wrap(fault.Unavailable, err, "cannot write the files of %s to %q", w.Name, job.dir)
 	}
-	return dir, nil
+	return job.dir, w.show(commit)
+}
+
+// worktreeJob is a worktree that is being written.
+type worktreeJob struct {
+	dir, view, index string
+	lock             *os.File
+}
+
+// prepareWorktree makes what git works with; the caller closes the lock.
+func (r *Repository) prepareWorktree(ctx context.Context, w Worktree) (*worktreeJob, error) {
+	dir, err := r.makeWorktree(w.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(w.State, 0o700); err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot make %q", w.State)
+	}
+	j := &worktreeJob{dir: dir, view: filepath.Join(w.State, "view.git"), index: filepath.Join(w.State, "index")}
+	if j.lock, err = lockFile(ctx, filepath.Join(w.State, "lock")); err != nil {
+		return nil, err
+	}
+	v, err := r.conversion()
+	if err == nil {
+		err = r.makeView(j.view, v)
+	}
+	// The lock above is ours alone: one of git's is what a kill left.
+	if removed := os.Remove(j.index + ".lock"); err == nil && removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+		err = fault.Wrap(fault.Unavailable, removed, "cannot clear the index of %q", dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.lock.Close())
+	}
+	return j, nil
+}
+
+func (j *worktreeJob) git(args ...string) call {
+	return call{
+		gitDir: j.view, dir: j.dir, private: true, files: []*os.File{j.lock}, idle: true,
+		env:    []string{"GIT_WORK_TREE=" + j.dir, "GIT_INDEX_FILE=" + j.index, "GIT_PROGRESS_DELAY=0"},
+		config: []string{"checkout.workers=0", "checkout.thresholdForParallelism=100"},
+		args:   args,
+	}
 }
 
 // RemoveWorktree deletes the worktree of a sandbox. One that is not there is
 // no error.
-func (r *Repository) RemoveWorktree(name string) error {
+func (r *Repository) RemoveWorktree(ctx context.Context, w Worktree) error {
+	name := w.Name
 	if r.Top == "" {
 		return nil
+	}
+	// A git that lost its keeper to a kill may still be writing.
+	if lock := filepath.Join(w.State, "lock"); w.State != "" {
+		if _, err := os.Stat(lock); err == nil {
+			held, err := lockFile(ctx, lock)
+			if err != nil {
+				return err
+			}
+			defer held.Close()
+		}
 	}
 	root, err := os.OpenRoot(r.Top)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -71,6 +71,9 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	agent, notes := e.agentCommits(ctx, p)
 	modules, moduleNotes := e.moduleCommits(ctx, p)
 	notes = append(notes, moduleNotes...)
+	if behind := p.worktree().Behind(); behind != "" {
+		notes = append(notes, behind)
+	}
 	request := e.importRequest(p)
 	request.Agent = agent
 	request.Modules = modules.stand

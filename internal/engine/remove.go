@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
@@ -23,10 +24,16 @@ func (e *Engine) markDeleting(ctx context.Context, p *place) error {
 // recordFile is the record of a sandbox in its directory.
 const recordFile = "sandbox.json"
 
+// worktreePatience is how long a git that still writes the sandbox's worktree is
+// waited for.
+const worktreePatience = 30 * time.Second
+
 // remove deletes the sandbox's directory and gives its name up, in this order:
 // a name that is free has no files left.
 func (e *Engine) remove(p *place) error {
-	if err := p.repo.RemoveWorktree(p.record.Name); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), worktreePatience)
+	defer cancel()
+	if err := p.repo.RemoveWorktree(ctx, p.worktree()); err != nil {
 		return err
 	}
 	// The record goes last: as long as anything is left, it says that this is

@@ -5,6 +5,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 )
 
 // Path gives the directory in the user's checkout that holds the committed
@@ -23,5 +24,5 @@ func (e *Engine) Path(ctx context.Context, dir, name string) (string, error) {
 }
 
 func (p *place) worktree() branch.Worktree {
-	return branch.Worktree{Name: p.record.Name, State: p.path("worktree")}
+	return branch.Worktree{Name: p.record.Name, State: p.path(keeper.WorktreeDir)}
 }

@@ -84,6 +84,8 @@ type keeper struct {
 	unlock func() // gives Lock back, before the process ends
 	echo   echo
 
+	worktree worktree
+
 	ports *forward.Listeners // nil without forwarded ports
 	notes []string           // for the report
 	watch sync.Once          // begins watching the services, when there are some
@@ -349,6 +351,7 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 		}
 		break
 	}
+	k.worktree.close()
 	k.packs.close()
 	problem = errors.Join(problem, k.net.save(), listener.Close(), k.link.Close())
 	k.echo.finish()
@@ -412,6 +415,9 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	if strings.HasPrefix(string(request.Op), "keeper.") {
 		k.own(ctx, conn, request)
 		return
+	}
+	if request.Op == wire.OpHead { // what every commit begins with
+		k.committing()
 	}
 	if err := k.begin(ctx); err != nil {
 		_ = wire.Fail(conn, err) // who asked may have gone
@@ -494,6 +500,7 @@ func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 	k.mu.Lock()
 	k.lease.State = sandbox.LeaseReleased // so that the guest's end is no surprise
 	k.mu.Unlock()
+	k.worktree.close()
 	k.packs.close()
 	// What stands still cannot end in order.
 	if err := k.resume(ctx); err != nil {
