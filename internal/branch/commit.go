@@ -68,6 +68,24 @@ func (r *Repository) Import(ctx context.Context, q ImportRequest) (ImportResult,
 	if err := errors.Join(checkRef(q.Branch), checkOids(q.Base, q.Last)); err != nil {
 		return ImportResult{}, err
 	}
+	var result ImportResult
+	defer q.Agent.release()
+	err := despiteCollection(ctx, func(again bool) error {
+		if again {
+			r.dropKeeps()
+			// The agent's own commits may have gone with the rest.
+			if err := q.Agent.restore(ctx); err != nil {
+				return err
+			}
+		}
+		var err error
+		result, err = r.importOnce(ctx, q)
+		return err
+	})
+	return result, err
+}
+
+func (r *Repository) importOnce(ctx context.Context, q ImportRequest) (ImportResult, error) {
 	for attempt := 0; ; attempt++ {
 		i := &importer{r: r, q: q, ref: heads + q.Branch}
 		if q.Preview {

@@ -34,7 +34,15 @@ type MilestoneResult struct {
 // Milestone makes everything between Onto and the tip one commit. The tip it
 // replaces is kept under refs/litterbox/history/ in the same transaction. The
 // caller holds the sandbox's lock.
-func (r *Repository) Milestone(ctx context.Context, q MilestoneRequest) (MilestoneResult, error) {
+func (r *Repository) Milestone(ctx context.Context, q MilestoneRequest) (result MilestoneResult, err error) {
+	err = despiteCollection(ctx, func(bool) error {
+		result, err = r.milestone(ctx, q)
+		return err
+	})
+	return result, err
+}
+
+func (r *Repository) milestone(ctx context.Context, q MilestoneRequest) (MilestoneResult, error) {
 	if err := errors.Join(checkRef(q.Branch), checkRef(q.ID), checkOids(q.Onto)); err != nil {
 		return MilestoneResult{}, err
 	}

@@ -45,6 +45,7 @@ func (r *Repository) ReceiveModule(ctx context.Context, q Quarantine, m sandbox.
 	if err := in.prepare(); err != nil {
 		return err
 	}
+	in.unkeep() // what a kill has left
 	taken, err := in.remember(have)
 	if err != nil {
 		return err
@@ -52,9 +53,13 @@ func (r *Repository) ReceiveModule(ctx context.Context, q Quarantine, m sandbox.
 	if err := in.index(ctx, pack); err != nil {
 		return fault.Wrap(fault.Denied, err, "cannot take the commits of the submodule %q", m.Path)
 	}
-	if err = in.take(ctx, want, taken); err == nil {
-		err = sub.keepReceived(ctx, want)
-	}
+	err = despiteCollection(ctx, func(bool) error {
+		if err := in.take(ctx, want, taken); err != nil {
+			return err
+		}
+		return sub.keepReceived(ctx, want)
+	})
+	in.unkeep()
 	if err != nil {
 		return fault.Wrap("", err, "cannot take the commits of the submodule %q", m.Path)
 	}

@@ -20,6 +20,24 @@ type Received struct {
 	Head    string // where the agent's history stands
 	Commits []AgentCommit
 	Notes   []string
+
+	again func(context.Context) error // copies the objects to the host once more
+	free  func()                      // lets a collection have them
+}
+
+// release ends what keeps the objects while no ref names them.
+func (r *Received) release() {
+	if r != nil && r.free != nil {
+		r.free()
+	}
+}
+
+// restore brings back objects that a collection on the host has taken away.
+func (r *Received) restore(ctx context.Context) error {
+	if r == nil || r.again == nil {
+		return nil
+	}
+	return r.again(ctx)
 }
 
 func (r *Received) commits() []AgentCommit {
@@ -69,6 +87,7 @@ func (r *Repository) Receive(ctx context.Context, q Quarantine, pack io.Reader, 
 	if err := in.prepare(); err != nil {
 		return nil, err
 	}
+	in.unkeep() // what a kill has left
 	taken, err := in.remember(have)
 	if err != nil {
 		return nil, err
@@ -77,11 +96,15 @@ func (r *Repository) Receive(ctx context.Context, q Quarantine, pack io.Reader, 
 		return nil, fault.Wrap(fault.Denied, err, "cannot take the agent's own commits")
 	}
 	received := &Received{Head: want}
+	received.free = in.unkeep
+	received.again = func(ctx context.Context) error { return in.copy(ctx, received.Commits) }
 	for _, step := range []func() error{
 		func() error { return in.list(ctx, received, want, taken) },
 		func() error { return in.parents(ctx, received.Commits) },
 		func() error { return in.verify(ctx, received.Commits) },
-		func() error { return in.copy(ctx, received.Commits) },
+		func() error {
+			return despiteCollection(ctx, func(bool) error { return in.copy(ctx, received.Commits) })
+		},
 	} {
 		if err := step(); err != nil {
 			return nil, fault.Wrap("", err, "cannot take the agent's own commits")
@@ -286,7 +309,9 @@ func (in intake) send(ctx context.Context, revs string, config []string) error {
 		_, err := c.output(ctx)
 		sent <- err
 	}()
-	c := in.r.git("index-pack", "--stdin")
+	// Nothing names these objects before the branch does: without a .keep a
+	// repack of the user's drops them, and the branch would name what is gone.
+	c := in.r.git("index-pack", "--stdin", "--keep=litterbox")
 	c.config, c.stdin = config, read
 	out, err := c.output(ctx)
 	if err != nil {
@@ -298,19 +323,45 @@ func (in intake) send(ctx context.Context, revs string, config []string) error {
 	return in.note(string(out))
 }
 
-// note tells Consolidate about the pack that index-pack left: "pack\t<hash>".
-func (in intake) note(out string) error {
-	_, name, ok := strings.Cut(strings.TrimSpace(out), "\t")
-	if !ok || !isOid(name) || in.q.State == "" {
-		return nil
+// keptFile lists, in the quarantine, the packs on the host that have a .keep.
+const keptFile = "kept"
+
+// unkeep removes the .keep of every pack that was copied.
+func (in intake) unkeep() {
+	path := filepath.Join(in.q.Dir, keptFile)
+	list, err := os.ReadFile(path)
+	if err != nil {
+		return
 	}
-	f, err := os.OpenFile(in.q.State+packsSuffix, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	for name := range strings.FieldsSeq(string(list)) {
+		if isOid(name) {
+			_ = os.Remove(in.r.packPath("pack-"+name, ".keep")) // gone already, or it costs a collection some space
+		}
+	}
+	_ = os.Remove(path)
+}
+
+func appendLine(path, line string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err == nil {
-		_, err = fmt.Fprintf(f, "%s: \n", in.r.packPath("pack-"+name, ".pack"))
+		_, err = f.WriteString(line + "\n")
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot write %q", in.q.State+packsSuffix)
+		return fault.Wrap(fault.Unavailable, err, "cannot write %q", path)
 	}
 	return nil
+}
+
+// note remembers the pack that index-pack left, "keep\t<hash>", or "pack\t<hash>"
+// where it was there before, and tells Consolidate about it.
+func (in intake) note(out string) error {
+	_, name, ok := strings.Cut(strings.TrimSpace(out), "\t")
+	if !ok || !isOid(name) {
+		return nil
+	}
+	if err := appendLine(filepath.Join(in.q.Dir, keptFile), name); err != nil || in.q.State == "" {
+		return err
+	}
+	return appendLine(in.q.State+packsSuffix, in.r.packPath("pack-"+name, ".pack")+": ")
 }

@@ -31,7 +31,7 @@ const pageTail = `
 
 - A file that its owner may not read (mode 000) stops ` + "`git add`" + ` altogether; litterbox commits the rest, keeps the file as it was last committed and says so. Run by root both read it.
 - Filters other than Git LFS (` + "`filter.<name>.clean`" + `) are never run: content goes in as it is.
-- ` + "`git gc`" + `, ` + "`git repack`" + ` and ` + "`git pack-refs`" + ` may run on the host at any time, while sandboxes run and commit.
+- ` + "`git gc`" + `, ` + "`git repack`" + ` and ` + "`git pack-refs`" + ` may run on the host at any time, while sandboxes run and commit: a commit whose objects are taken away before the branch names them is made again. Only ` + "`litterbox milestone`" + ` should not meet a ` + "`--prune=now`" + `.
 - A repository whose directories carry the set-group-id bit (` + "`core.sharedRepository`" + `): inside, that bit is refused to everything. git on the host goes on as configured.
 `
 
