@@ -54,8 +54,11 @@ func (s *Store) mendClaim(gitDir, name string) (id string, err error) {
 		if record.Name == name && record.GitDir == gitDir {
 			temp := filepath.Join(filepath.Dir(path), "."+record.ID+"-mended")
 			err := os.WriteFile(temp, []byte(record.ID), 0o600)
-			if err = errors.Join(err, os.Rename(temp, path)); err != nil {
-				return "", unavailable(err, "claim the name %q", name)
+			if err == nil {
+				err = os.Rename(temp, path)
+			}
+			if err != nil {
+				return "", errors.Join(unavailable(err, "claim the name %q", name), ignoreMissing(os.Remove(temp)))
 			}
 			return record.ID, nil
 		}
