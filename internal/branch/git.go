@@ -2,6 +2,7 @@ package branch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -47,7 +48,11 @@ type gitFailure struct {
 	Verb   string
 	Code   int
 	Stderr string
+	Disk   error // what the disk had against it; nil when that was not it
 }
+
+// Unwrap gives what the disk had against it.
+func (f *gitFailure) Unwrap() error { return f.Disk }
 
 func (f *gitFailure) Error() string {
 	text := strings.TrimSpace(f.Stderr)
@@ -181,7 +186,7 @@ func (c call) failure(ctx context.Context, err error, stderr string) error {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return &gitFailure{Verb: c.verb(), Code: exit.ExitCode(), Stderr: stderr}
+		return &gitFailure{Verb: c.verb(), Code: exit.ExitCode(), Stderr: stderr, Disk: diskTrouble(stderr, cmp.Or(c.gitDir, c.dir))}
 	}
 	return fault.Wrap(fault.Internal, err, "cannot run git %s", c.verb())
 }

@@ -85,17 +85,18 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// HintOf finds the first hint in err's chain.
+// HintOf finds the first hint in err's chain. A disk that cannot be written has
+// one without anybody's saying so.
 func HintOf(err error) string {
-	for err != nil {
+	for rest := err; rest != nil; {
 		var e *Error
-		if !errors.As(err, &e) {
-			return ""
+		if !errors.As(rest, &e) {
+			break
 		}
 		if e.Hint != "" {
 			return e.Hint
 		}
-		err = e.Cause
+		rest = e.Cause
 	}
-	return ""
+	return diskHint(err)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,7 +47,14 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		err  error
 		want seen
 	}{
-		"nothing":           {nil, seen{}},
+		"nothing": {nil, seen{}},
+		"a full disk": {fault.Wrap(fault.Unavailable, &fs.PathError{Op: "write", Path: "/proc/no/file", Err: syscall.ENOSPC}, "cannot save"),
+			seen{"cannot save: write /proc/no/file: no space left on device", fault.Unavailable,
+				"df -h /proc/no; df -i /proc/no; make room there, and type the same again"}},
+		"a full disk, in words": {fault.DiskTrouble("fatal: sha1 file write error: No space left on device", "/proc"),
+			seen{"write /proc: no space left on device", fault.Internal, "df -h /proc; df -i /proc; make room there, and type the same again"}},
+		"a disk with a strange name": {&fs.PathError{Op: "write", Path: "/$(reboot)/x", Err: syscall.ENOSPC},
+			seen{"write /$(reboot)/x: no space left on device", fault.Internal, "df -h .; df -i .; make room there, and type the same again"}},
 		"foreign":           {fs.ErrNotExist, seen{"file does not exist", fault.Internal, ""}},
 		"new":               {fault.New(fault.Denied, "cannot read %q", "x\n"), seen{`cannot read "x\n"`, fault.Denied, ""}},
 		"with a hint":       {fault.New(fault.Denied, "no").WithHint("type %s", "this"), seen{"no", fault.Denied, "type this"}},

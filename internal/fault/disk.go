@@ -1,0 +1,67 @@
+package fault
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// diskTroubles are what a disk that cannot be written answers, and what to
+// type then; %s is a directory on it. Programs tell it in words, which libc
+// gives them.
+var diskTroubles = []struct {
+	cause syscall.Errno
+	words string
+	hint  string
+}{
+	{syscall.ENOSPC, "no space left on device", "df -h DIR; df -i DIR; make room there, and type the same again"},
+	{syscall.ENOSPC, "out of diskspace", "df -h DIR; df -i DIR; make room there, and type the same again"}, // git's own word
+	{syscall.EDQUOT, "disk quota exceeded", "quota -s; make room in DIR, and type the same again"},
+	{syscall.EROFS, "read-only file system", "findmnt --target DIR tells why nothing can be written there; export XDG_STATE_HOME=/a/writable/directory keeps litterbox's state elsewhere"},
+}
+
+// DiskTrouble finds in what a program has said that the disk with dir cannot be
+// written; nil when it says nothing of the kind.
+func DiskTrouble(said, dir string) error {
+	said = strings.ToLower(said)
+	for _, one := range diskTroubles {
+		if strings.Contains(said, one.words) {
+			return &fs.PathError{Op: "write", Path: filepath.Join(dir, "."), Err: one.cause}
+		}
+	}
+	return nil
+}
+
+// diskHint names the disk that could not be written and what to type; empty for
+// every other error.
+func diskHint(err error) string {
+	if err == nil {
+		return ""
+	}
+	for _, one := range diskTroubles {
+		if !errors.Is(err, one.cause) && !strings.Contains(strings.ToLower(err.Error()), one.words) {
+			continue
+		}
+		dir := ""
+		var file *fs.PathError
+		var link *os.LinkError
+		switch {
+		case errors.As(err, &file):
+			dir = file.Path
+		case errors.As(err, &link):
+			dir = link.New
+		}
+		// The file may not be there; its directory is.
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			dir = filepath.Dir(dir)
+		}
+		if !filepath.IsAbs(dir) || strings.ContainsFunc(dir, func(r rune) bool { return r <= ' ' || strings.ContainsRune("'\"\\$`&;|<>()*?[]#~!{}", r) || r == 0x7f }) {
+			dir = "." // nothing that a shell would take for something else
+		}
+		return strings.ReplaceAll(one.hint, "DIR", dir)
+	}
+	return ""
+}
