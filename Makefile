@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents check bench payload full clean crash
+.PHONY: build demo test test-agents check bench payload full clean crash fuzz
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -40,6 +40,16 @@ check: ## formatting, vet, static analysis, architecture, both systems
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./cmd/... ./internal/...
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+
+FUZZTIME ?= 20s
+
+fuzz: ## every parser of foreign bytes, FUZZTIME each; findings stay in testdata/fuzz
+	@for file in $$(grep -rlE '^func Fuzz' --include=*_test.go internal); do \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' $$file); do \
+			echo "== $$(dirname $$file) $$target"; \
+			$(GO) test ./$$(dirname $$file) -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
 
 bench: build ## speed, memory and network beside what others use, as ratios of one run
 	$(GO) run ./test/bench -litterbox bin/litterbox

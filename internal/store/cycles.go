@@ -105,7 +105,7 @@ func (s *Store) LiveCycles(id string) ([]sandbox.Cycle, error) {
 		if err != nil {
 			return nil, unavailable(err, "read cycle %d", number)
 		}
-		cycle, ok := lastCycle(data)
+		cycle, ok := lastCycle(data, number)
 		if !ok {
 			if cycle, ok, err = s.tornCycle(id, number); err != nil {
 				return nil, err
@@ -118,10 +118,10 @@ func (s *Store) LiveCycles(id string) ([]sandbox.Cycle, error) {
 	return cycles, nil
 }
 
-// lastCycle reads the last line that no crash has torn.
-func lastCycle(data []byte) (cycle sandbox.Cycle, ok bool) {
+// lastCycle reads the last line of the cycle that no crash has torn.
+func lastCycle(data []byte, number int) (cycle sandbox.Cycle, ok bool) {
 	for _, line := range slices.Backward(bytes.Split(data, []byte{'\n'})) {
-		if seal.Decode(line, &cycle) == nil && cycle.ID > 0 {
+		if seal.Decode(line, &cycle) == nil && cycle.ID == number {
 			return cycle, true
 		}
 		cycle = sandbox.Cycle{}
@@ -146,7 +146,7 @@ func (s *Store) tornCycle(id string, number int) (cycle sandbox.Cycle, ok bool, 
 	if err != nil {
 		return cycle, false, unavailable(err, "read cycle %d", number)
 	}
-	if cycle, ok = lastCycle(data); !ok {
+	if cycle, ok = lastCycle(data, number); !ok {
 		cycle = sandbox.Cycle{Version: sandbox.RecordVersion, ID: number, Kind: "command", State: sandbox.Pending}
 	}
 	return cycle, true, nil
