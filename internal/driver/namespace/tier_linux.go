@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -147,6 +148,9 @@ func (d Driver) Probe(stateDir string) []Finding {
 	findings = append(findings, probeFilters())
 
 	findings = append(findings, limits(), freezing())
+	if who, err := user.Current(); err == nil {
+		findings = append(findings, logout("/", who.Username)...)
+	}
 
 	state := Finding{Name: "state directory", Needed: true, OK: true, Found: stateDir}
 	if err := unix.Access(stateDir, unix.W_OK|unix.X_OK); err != nil {
