@@ -7,11 +7,17 @@
 package agents_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
@@ -131,9 +137,26 @@ func TestInstalledEntryStarts(t *testing.T) {
 	decode(t, string(content), &config)
 	entry := config.MCPServers["litterbox"]
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
-	got := h.Shell("PATH=" + filepath.Dir(h.Program("litterbox")) + ":$PATH; echo '" + hello + "' | " + entry.Command + " " + strings.Join(entry.Args, " "))
-	if got.Code != 0 || !strings.Contains(got.Stdout, `"serverInfo"`) {
-		t.Errorf("%+v", got)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	server := exec.CommandContext(ctx, h.Program(entry.Command), entry.Args...)
+	server.Dir, server.Env, server.Stderr = h.Repo, h.Env, os.Stderr
+	in, inErr := server.StdinPipe()
+	out, outErr := server.StdoutPipe()
+	if err := errors.Join(inErr, outErr, server.Start()); err != nil {
+		t.Fatal(err)
+	}
+	// The input stays open until the answer is there: a client that goes away
+	// gets none.
+	if _, err := io.WriteString(in, hello+"\n"); err != nil {
+		t.Error(err)
+	}
+	answer, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.Contains(answer, `"serverInfo"`) {
+		t.Errorf("it answers %q, %v", answer, err)
+	}
+	if err := errors.Join(in.Close(), server.Wait()); err != nil {
+		t.Error(err)
 	}
 	if got := h.Must("audit"); !strings.Contains(got, "agent-install") {
 		t.Errorf("the audit log: %s", got)
