@@ -29,6 +29,12 @@ const patience = 2 * time.Minute
 // means that the command made fewer steps.
 func killed(h *program.Host, n int, stdin string, args ...string) (who, output string) {
 	h.Helper()
+	return killedAt(h, target{step: n}, stdin, args...)
+}
+
+// killedAt is killed for a target of its own.
+func killedAt(h *program.Host, at target, stdin string, args ...string) (who, output string) {
+	h.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.Program("litterbox"), args...)
@@ -36,10 +42,10 @@ func killed(h *program.Host, n int, stdin string, args ...string) (who, output s
 	input, out := h.File(stdin), h.File("")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
-	result := trace(cmd, n)
+	result := trace(cmd, at)
 	printed, err := os.ReadFile(out.Name())
 	if err = errors.Join(result.err, err, input.Close(), out.Close()); err != nil {
-		h.Fatalf("litterbox %q, step %d: %v\n%s", args, n, err, printed)
+		h.Fatalf("litterbox %q, step %d: %v\n%s", args, at.step, err, printed)
 	}
 	return result.program, string(printed)
 }

@@ -1,12 +1,17 @@
 package crash_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +27,14 @@ func steps() []uint64 {
 	}, olderSteps()...)
 }
 
+// target says when to kill, and whom.
+type target struct {
+	step  int           // counted from 1
+	pid   int           // who is killed; 0 for the one that makes the step
+	delay time.Duration // from the step to the kill of pid; the step is made meanwhile
+	asks  bool          // count from the first connection on, with what is said and heard: the keeper does the work
+}
+
 // kill is what the tracer did.
 type kill struct {
 	program string // of the process that it killed; empty when there were too few steps
@@ -30,21 +43,36 @@ type kill struct {
 }
 
 // trace runs cmd to its end, follows everything that it starts, and kills the
-// process that makes the nth step, at its beginning. What cmd leaves running
+// process that makes the step that at counts, at its beginning. What cmd leaves running
 // goes on untraced.
-func trace(cmd *exec.Cmd, n int) kill {
+func trace(cmd *exec.Cmd, at target) kill {
 	done := make(chan kill)
-	go func() {
-		// ptrace(2) is a matter of threads: only the one that started cmd may
-		// ask. It is never unlocked, so it ends with the goroutine, and the
-		// kernel lets go of whatever it still traces.
-		runtime.LockOSThread()
-		done <- follow(cmd, n)
-	}()
+	go onOwnThread(func() { done <- follow(cmd, at) })
 	return <-done
 }
 
-func follow(cmd *exec.Cmd, n int) kill {
+// onOwnThread runs do on a thread that has no children of others: waiting there
+// would take their ends away. ptrace(2) is a matter of threads: only the one
+// that started a process may ask about it. That thread is never unlocked, so it
+// ends with the goroutine, and the kernel lets go of whatever it still traces.
+func onOwnThread(do func()) {
+	runtime.LockOSThread()
+	// The first thread inherits the children of those that end.
+	children, err := os.ReadFile("/proc/thread-self/children")
+	if unix.Gettid() != unix.Getpid() && (err != nil || len(children) == 0) {
+		do()
+		return
+	}
+	defer runtime.UnlockOSThread()
+	done := make(chan struct{})
+	go func() { // on another thread: this one stays locked meanwhile
+		defer close(done)
+		onOwnThread(do)
+	}()
+	<-done
+}
+
+func follow(cmd *exec.Cmd, at target) kill {
 	if err := cmd.Start(); err != nil { // SysProcAttr.Ptrace stops it at its execve
 		return kill{err: err}
 	}
@@ -52,6 +80,10 @@ func follow(cmd *exec.Cmd, n int) kill {
 	var result kill
 	known := map[int]bool{}
 	wanted := steps()
+	if at.asks {
+		wanted = append(wanted, unix.SYS_READ, unix.SYS_WRITE)
+	}
+	n, counting := at.step, !at.asks
 	for {
 		var status unix.WaitStatus
 		// __WNOTHREAD: the children of other tests belong to other threads.
@@ -65,6 +97,7 @@ func follow(cmd *exec.Cmd, n int) kill {
 		}
 		if status.Exited() || status.Signaled() {
 			if pid == cmd.Process.Pid {
+				release(known)
 				return result
 			}
 			continue
@@ -80,10 +113,11 @@ func follow(cmd *exec.Cmd, n int) kill {
 		switch signal := status.StopSignal(); {
 		case signal == unix.SIGTRAP|0x80: // a system call, by PTRACE_O_TRACESYSGOOD
 			call, entering := systemCall(pid)
-			if entering && result.program == "" && slices.Contains(wanted, call) {
+			counting = counting || entering && call == unix.SYS_CONNECT
+			if counting && entering && result.program == "" && slices.Contains(wanted, call) {
 				if n--; n == 0 {
 					result.program, result.call = programOf(pid), call
-					_ = unix.Kill(pid, unix.SIGKILL) // it is stopped, so it is there
+					at.strike(pid)
 				}
 			}
 		case signal == unix.SIGTRAP, signal == unix.SIGSTOP && status.TrapCause() <= 0:
@@ -93,6 +127,47 @@ func follow(cmd *exec.Cmd, n int) kill {
 		}
 		_ = unix.PtraceSyscall(pid, deliver) // ESRCH: it was killed meanwhile
 	}
+}
+
+// release lets everybody go on who is still traced and has not stopped yet since
+// he was made: the kernel begins each of them with a SIGSTOP, which without a
+// tracer would stop him for good, before his execve and with all the locks of
+// whoever made him.
+func release(known map[int]bool) {
+	tracer := fmt.Sprintf("\nTracerPid:\t%d\n", unix.Gettid())
+	tasks, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/status") // fails for bad patterns only
+	for _, path := range tasks {
+		status, _ := os.ReadFile(path) // it may be over
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil || known[pid] || !bytes.Contains(status, []byte(tracer)) {
+			continue
+		}
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			stopped, err := unix.Wait4(pid, nil, unix.WALL|unix.WNOTHREAD|unix.WNOHANG, nil)
+			if stopped > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		_ = unix.PtraceDetach(pid) // ESRCH: it was over
+	}
+}
+
+// strike kills whom it shall, while pid stands before its step.
+func (at target) strike(pid int) {
+	if at.pid == 0 {
+		_ = unix.Kill(pid, unix.SIGKILL) // it is stopped, so it is there
+		return
+	}
+	victim, err := unix.PidfdOpen(at.pid, 0)
+	if err != nil {
+		return // it has ended by itself
+	}
+	end := func() { _ = errors.Join(unix.PidfdSendSignal(victim, unix.SIGKILL, nil, 0), unix.Close(victim)) }
+	if at.delay == 0 {
+		end()
+		return
+	}
+	time.AfterFunc(at.delay, end)
 }
 
 // systemCall reads where a stopped thread is; ptrace_get_syscall_info(2) says
