@@ -100,6 +100,7 @@ test/faults: test/program
 test/posture: test/program
 test/posture/probe:
 test/image: test/program
+test/machines: test/program
 test/packagecache: test/program
 test/repos: test/program
 test/network: test/program
