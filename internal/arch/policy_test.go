@@ -96,6 +96,7 @@ test/attack: test/program
 test/attack/probe:
 test/crash: test/program
 test/lifecycle: test/program
+test/soak: test/program
 test/faults: test/program
 test/posture: test/program
 test/posture/probe:

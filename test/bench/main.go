@@ -27,9 +27,10 @@ func main() {
 	program := flag.String("litterbox", "bin/litterbox", "the program to measure")
 	rounds := flag.Int("rounds", 20, "repetitions of each measurement; the median counts")
 	sizes := flag.String("files", "100,15000,100000", "sizes of the repositories, in files")
+	many := flag.Int("sandboxes", 200, "how many sandboxes run while list and metrics are measured")
 	network := flag.Bool("network", false, "measure the network alone")
 	flag.Parse()
-	code, err := run(*program, *rounds, strings.Split(*sizes, ","), *network)
+	code, err := run(*program, *rounds, strings.Split(*sizes, ","), *many, *network)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		code = 1
@@ -45,7 +46,7 @@ type bench struct {
 	smallest  map[string]timing // what was measured in the first repository
 }
 
-func run(program string, rounds int, sizes []string, network bool) (code int, err error) {
+func run(program string, rounds int, sizes []string, many int, network bool) (code int, err error) {
 	dir, err := os.MkdirTemp("", "litterbox-bench-")
 	if err != nil {
 		return 1, err
@@ -77,6 +78,9 @@ func run(program string, rounds int, sizes []string, network bool) (code int, er
 		if err := b.repository(count); err != nil {
 			return 1, err
 		}
+	}
+	if err := b.lifecycle(many); err != nil {
+		return 1, err
 	}
 	if err := b.ports(); err != nil {
 		return 1, err

@@ -1,0 +1,323 @@
+package soak_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/test/program"
+)
+
+// box is a sandbox that may be there, and what its branch has to hold. Its
+// operations follow each other; those of others go on at the same time.
+type box struct {
+	*program.Host
+	name string
+
+	mu     sync.Mutex
+	exists bool
+	paused bool
+	serial int
+	// holds are the contents that the file may have on the branch: one, or two
+	// after a command whose client was killed.
+	holds []string
+}
+
+// operations with how often each is chosen.
+var operations = []struct {
+	name   string
+	weight int
+	do     func(*box, *rand.Rand)
+}{
+	{"exec", 30, (*box).exec},
+	{"write", 10, (*box).write},
+	{"read", 10, (*box).read},
+	{"milestone", 4, (*box).milestone},
+	{"diff and log", 4, (*box).look},
+	{"apply", 3, (*box).apply},
+	{"merge", 2, (*box).merge},
+	{"stop", 4, (*box).stop},
+	{"start", 3, (*box).start},
+	{"pause", 4, (*box).pause},
+	{"limits", 3, (*box).limits},
+	{"service", 5, (*box).service},
+	{"delete", 4, (*box).remove},
+	{"kill client", 6, (*box).killClient},
+	{"kill keeper", 5, (*box).killKeeper},
+	{"kill guest", 5, (*box).killGuest},
+}
+
+// step carries out one operation and tells which.
+func (b *box) step(random *rand.Rand) string {
+	if !b.exists {
+		b.create()
+		return "create"
+	}
+	total := 0
+	for _, o := range operations {
+		total += o.weight
+	}
+	at := random.IntN(total)
+	for _, o := range operations {
+		if at -= o.weight; at < 0 {
+			if o.name != "delete" {
+				b.settle()
+			}
+			o.do(b, random)
+			return o.name
+		}
+	}
+	panic("the weights do not add up")
+}
+
+// ok runs litterbox, which has to succeed, and tells whether it did.
+func (b *box) ok(args ...string) bool {
+	got := b.Litterbox(args...)
+	if got.Code != 0 {
+		b.Errorf("litterbox %q exited %d:\n%s%s", args, got.Code, got.Stdout, got.Stderr)
+	}
+	return got.Code == 0
+}
+
+// settle lets a paused sandbox go on.
+func (b *box) settle() {
+	if b.paused {
+		b.paused = false
+		b.ok("resume", b.name)
+	}
+}
+
+// verify compares what the branch holds with what was acknowledged.
+func (b *box) verify() {
+	if b.holds == nil || !b.exists {
+		return
+	}
+	got := b.Command(b.Repo, "git", "show", b.name+":"+b.file())
+	if !slices.Contains(b.holds, strings.TrimSpace(got.Stdout)) {
+		b.Errorf("%s holds %q (%s), want one of %q", b.name, got.Stdout, strings.TrimSpace(got.Stderr), b.holds)
+	}
+}
+
+// file is of this sandbox only, so that merges do not conflict.
+func (b *box) file() string { return "soak/" + b.name }
+
+// next is what the next change writes.
+func (b *box) next() string {
+	b.serial++
+	return fmt.Sprintf("%s %d", b.name, b.serial)
+}
+
+func (b *box) create() {
+	if b.ok("create", b.name) {
+		b.exists, b.paused, b.holds = true, false, nil
+	}
+}
+
+func (b *box) script(content string) string {
+	return fmt.Sprintf("mkdir -p soak && echo %s >%s", content, b.file())
+}
+
+func (b *box) exec(random *rand.Rand) {
+	content := b.next()
+	script := b.script(content)
+	if random.IntN(3) == 0 { // something that outlives the command
+		script += "; sleep 1000 >/dev/null 2>&1 &"
+	}
+	if b.ok("exec", b.name, "--", "/bin/sh", "-c", script) {
+		b.holds = []string{content}
+	}
+	b.verify()
+}
+
+func (b *box) write(*rand.Rand) {
+	content := b.next()
+	cmd := exec.Command(b.Program("litterbox"), "write", b.name, b.file())
+	cmd.Dir, cmd.Env, cmd.Stdin = b.Repo, b.Env, strings.NewReader(content+"\n")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		b.Errorf("write: %v\n%s", err, output)
+		return
+	}
+	b.holds = []string{content}
+	b.verify()
+}
+
+func (b *box) read(*rand.Rand) {
+	if len(b.holds) != 1 {
+		return
+	}
+	got := b.Litterbox("read", b.name, b.file())
+	if got.Code != 0 || strings.TrimSpace(got.Stdout) != b.holds[0] {
+		b.Errorf("read %s: %+v, want %q", b.name, got, b.holds[0])
+	}
+}
+
+func (b *box) milestone(*rand.Rand) {
+	if b.holds != nil {
+		b.exec(rand.New(rand.NewPCG(1, 1))) // a milestone needs something since the last
+		b.ok("milestone", b.name, "-m", "Milestone of "+b.name)
+		b.verify()
+	}
+}
+
+func (b *box) look(*rand.Rand) {
+	for _, verb := range []string{"diff", "log", "status"} {
+		b.ok(verb, b.name)
+	}
+}
+
+// merging serializes merges into the one checkout.
+var merging sync.Mutex
+
+func (b *box) apply(*rand.Rand) { b.home("apply") }
+
+func (b *box) merge(*rand.Rand) {
+	if b.home("merge") {
+		b.exists, b.paused, b.holds = false, false, nil
+	}
+}
+
+// home takes the work into the checkout.
+func (b *box) home(verb string) bool {
+	if b.holds == nil {
+		return false
+	}
+	merging.Lock()
+	defer merging.Unlock()
+	if !b.ok(verb, b.name) {
+		return false
+	}
+	if got := b.Command(b.Repo, "git", "show", "HEAD:"+b.file()); !slices.Contains(b.holds, strings.TrimSpace(got.Stdout)) {
+		b.Errorf("%s %s: %+v, want one of %q", verb, b.name, got, b.holds)
+	}
+	return true
+}
+
+func (b *box) stop(*rand.Rand)  { b.ok("stop", b.name) }
+func (b *box) start(*rand.Rand) { b.ok("start", b.name) }
+
+func (b *box) pause(*rand.Rand) {
+	b.ok("start", b.name)
+	if b.ok("pause", b.name) {
+		b.paused = true
+		// Code 5 is a conflict: it says that the sandbox is paused.
+		if got := b.Inside(b.name, "true"); got.Code != 5 || !strings.Contains(got.Stderr, "litterbox resume") {
+			b.Errorf("exec in paused %s: %+v", b.name, got)
+		}
+	}
+}
+
+func (b *box) limits(random *rand.Rand) {
+	b.ok("limits", b.name, fmt.Sprintf("memory=%dMiB", 512+random.IntN(512)))
+}
+
+func (b *box) service(*rand.Rand) {
+	if !b.ok("service", b.name, "restart") {
+		return
+	}
+	var ports []struct {
+		Host int `json:"host"`
+	}
+	listed := b.Litterbox("ports", b.name, "--json")
+	if err := json.Unmarshal([]byte(listed.Stdout), &ports); err != nil || len(ports) != 1 {
+		b.Errorf("ports of %s: %+v", b.name, listed)
+		return
+	}
+	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d/", ports[0].Host))
+	if err != nil {
+		b.Errorf("the service of %s: %v", b.name, err)
+		return
+	}
+	defer answer.Body.Close()
+	if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "it works" {
+		b.Errorf("the service of %s answers %q, %v", b.name, body, err)
+	}
+}
+
+func (b *box) remove(*rand.Rand) {
+	b.verify()
+	if b.ok("delete", "--force", b.name) {
+		b.exists, b.paused, b.holds = false, false, nil
+	}
+}
+
+// killClient ends a command at a random moment. What it was to commit is there
+// or not; the next one finds out.
+func (b *box) killClient(random *rand.Rand) {
+	content := b.next()
+	cmd := exec.Command(b.Program("litterbox"), "exec", b.name, "--", "/bin/sh", "-c", b.script(content))
+	var output bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = b.Repo, b.Env, &output, &output, 5*time.Second
+	if err := cmd.Start(); err != nil {
+		b.Errorf("%v", err)
+		return
+	}
+	time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
+	ended(cmd.Process.Pid, syscall.SIGKILL)
+	switch err := cmd.Wait(); {
+	case cmd.ProcessState.Success():
+		b.holds = []string{content}
+	case cmd.ProcessState.ExitCode() >= 0:
+		b.Errorf("exec: %v\n%s", err, &output)
+	case b.holds == nil: // what the first command writes may be missing, too
+		b.exec(random)
+		return
+	default:
+		b.holds = append(slices.Clone(b.holds), content)
+	}
+	b.verify()
+	b.exec(random) // the next command makes it certain
+}
+
+func (b *box) killKeeper(random *rand.Rand) {
+	if keeper, _ := b.pids(); keeper > 0 {
+		ended(keeper, syscall.SIGKILL)
+	}
+	b.exec(random)
+}
+
+func (b *box) killGuest(random *rand.Rand) {
+	if _, guest := b.pids(); guest > 0 {
+		ended(guest, syscall.SIGKILL)
+	}
+	b.exec(random)
+}
+
+// pids are the processes that the lease names; zeros without one.
+func (b *box) pids() (keeper, guest int) {
+	found, err := filepath.Glob(filepath.Join(b.State, "litterbox/sandboxes", b.name+"-????????", "lease.json"))
+	if err != nil || len(found) != 1 {
+		return 0, 0
+	}
+	data, err := os.ReadFile(found[0])
+	if err != nil {
+		return 0, 0
+	}
+	type process struct {
+		PID int `json:"pid"`
+	}
+	var lease struct {
+		Handle []byte `json:"handle"`
+		Holder string `json:"holder"`
+	}
+	var holder process
+	var place struct {
+		Guest process `json:"guest"`
+	}
+	if json.Unmarshal(data, &lease) != nil || json.Unmarshal([]byte(lease.Holder), &holder) != nil || json.Unmarshal(lease.Handle, &place) != nil {
+		b.Errorf("the lease of %s: %s", b.name, data)
+		return 0, 0
+	}
+	return holder.PID, place.Guest.PID
+}

@@ -1,0 +1,148 @@
+package soak_test
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/test/program"
+)
+
+// tolerance is for what comes and goes by itself.
+const (
+	moreDescriptors = 8
+	moreMemory      = 24 << 20 // bytes of resident memory
+	leftDisk        = 64 << 20 // bytes: caches and the audit log may stay
+)
+
+// weight is what the keeper and the guest of a sandbox hold.
+type weight struct{ descriptors, memory map[string]int }
+
+func weigh(h *program.Host, name string) weight {
+	h.Helper()
+	b := box{Host: h, name: name}
+	keeper, guest := b.pids()
+	w := weight{map[string]int{}, map[string]int{}}
+	for who, pid := range map[string]int{"keeper": keeper, "guest": guest} {
+		if entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)); err == nil { // the guest of another user's id has none for us
+			w.descriptors[who] = len(entries)
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			h.Errorf("the %s of %s: %v", who, name, err)
+			continue
+		}
+		for line := range strings.Lines(string(status)) {
+			if kib, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+				n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kib), "kB")))
+				if err != nil {
+					h.Error(err)
+				}
+				w.memory[who] = n << 10
+			}
+		}
+	}
+	if len(w.memory) != 2 {
+		h.Errorf("weighed only %v", w)
+	}
+	return w
+}
+
+// compare fails the test when the sandbox holds more than it did before.
+func (w weight) compare(t *testing.T, before weight) {
+	t.Helper()
+	t.Logf("held at the beginning %v, at the end %v", before, w)
+	for who, n := range w.descriptors {
+		if n > before.descriptors[who]+moreDescriptors {
+			t.Errorf("the %s has %d descriptors, had %d", who, n, before.descriptors[who])
+		}
+	}
+	for who, n := range w.memory {
+		if n > before.memory[who]+moreMemory {
+			t.Errorf("the %s takes %d MiB, took %d MiB", who, n>>20, before.memory[who]>>20)
+		}
+	}
+}
+
+// census is what of the sandboxes of this host is on the machine, by kind.
+func census(h *program.Host) map[string][]string {
+	h.Helper()
+	found := map[string][]string{"process": {}, "mount": {}, "cgroup": {}, "sandbox": {}}
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, dir := range processes {
+		environ, _ := os.ReadFile(filepath.Join(dir, "environ")) // it may be over
+		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		cwd, _ := os.Readlink(filepath.Join(dir, "cwd"))
+		descriptors, _ := filepath.Glob(filepath.Join(dir, "fd", "*"))
+		of := strings.Contains(string(environ), h.State) || strings.HasPrefix(cwd, h.State)
+		for _, descriptor := range descriptors {
+			target, _ := os.Readlink(descriptor)
+			of = of || strings.HasPrefix(target, h.State)
+		}
+		if of {
+			found["process"] = append(found["process"], filepath.Base(dir)+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		h.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, h.Dir) {
+			found["mount"] = append(found["mount"], line)
+		}
+	}
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && strings.Contains(entry.Name(), "box-") {
+			found["cgroup"] = append(found["cgroup"], path)
+		}
+		return nil // groups of others come and go
+	})
+	if sandboxes, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes/*")); err == nil {
+		found["sandbox"] = append(found["sandbox"], sandboxes...)
+	}
+	return found
+}
+
+// awaitCensus fails the test unless everything is as before in a while: a
+// process that was killed takes its time to end.
+func awaitCensus(t *testing.T, h *program.Host, before map[string][]string) {
+	t.Helper()
+	var left map[string][]string
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		left = census(h)
+		for kind, all := range left {
+			left[kind] = slices.DeleteFunc(all, func(one string) bool { return slices.Contains(before[kind], one) })
+		}
+		maps.DeleteFunc(left, func(_ string, all []string) bool { return len(all) == 0 })
+		if len(left) == 0 {
+			break
+		}
+	}
+	for kind, all := range left {
+		t.Errorf("left behind, %s: %q", kind, all)
+	}
+	size := int64(0)
+	_ = filepath.WalkDir(h.State, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			if info, err := entry.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil
+	})
+	t.Logf("the state takes %d KiB at the end", size>>10)
+	if size > leftDisk {
+		t.Errorf("the state takes %d MiB though no sandbox is left", size>>20)
+	}
+}

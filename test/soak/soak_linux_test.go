@@ -1,0 +1,165 @@
+// Package soak_test carries out random operations on many sandboxes for as long
+// as it is told, with kills of client, keeper and guest among them, and looks
+// for what was lost and what was left behind.
+package soak_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/test/program"
+)
+
+var built *program.Built
+
+func TestMain(m *testing.M) {
+	os.Exit(program.Main(m, func(b *program.Built) { built = b }))
+}
+
+// setting reads a number or a duration of the run, which make soak passes on.
+func setting[T any](t *testing.T, name string, fallback T, parse func(string) (T, error)) T {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return fallback
+	}
+	value, err := parse(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return value
+}
+
+// workers is how many operations go on at once.
+const workers = 4
+
+// TestSoak is skipped unless LITTERBOX_SOAK says how long it takes.
+// LITTERBOX_SOAK_SANDBOXES is how many sandboxes there are at most, and
+// LITTERBOX_SOAK_SEED repeats the choices of an earlier run (not its timing).
+func TestSoak(t *testing.T) {
+	if os.Getenv("LITTERBOX_SOAK") == "" {
+		t.Skip("only by make soak, or with LITTERBOX_SOAK=10m")
+	}
+	program.Need(t, "python3")
+	length := setting(t, "LITTERBOX_SOAK", 10*time.Minute, time.ParseDuration)
+	count := setting(t, "LITTERBOX_SOAK_SANDBOXES", 50, strconv.Atoi)
+	seed := setting(t, "LITTERBOX_SOAK_SEED", time.Now().UnixNano(), func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
+	t.Logf("seed %d: %d sandboxes for %v", seed, count, length)
+
+	h := built.New(t)
+	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), configuration)
+	h.Git("add", ".litterbox.toml")
+	h.Git("commit", "--quiet", "-m", "Configure litterbox")
+	h.Must("trust")
+	before := census(h)
+
+	// Nobody kills or deletes this one: what grows in it is a leak.
+	h.Must("create", "steady")
+	work(h, "steady", 20)
+	early := weigh(h, "steady")
+
+	boxes := make([]*box, count)
+	for i := range boxes {
+		boxes[i] = &box{Host: h, name: fmt.Sprintf("box-%d", i)}
+	}
+	deadline := time.Now().Add(length)
+	var done sync.Map
+	var running sync.WaitGroup
+	for worker := range workers {
+		random := rand.New(rand.NewPCG(uint64(seed), uint64(worker)))
+		running.Go(func() {
+			for n := 0; time.Now().Before(deadline) && !t.Failed(); n++ {
+				b := boxes[random.IntN(len(boxes))]
+				if !b.mu.TryLock() {
+					continue
+				}
+				name := b.step(random)
+				b.mu.Unlock()
+				counter, _ := done.LoadOrStore(name, new(int64Counter))
+				counter.(*int64Counter).add()
+				if worker == 0 && n%10 == 0 {
+					work(h, "steady", 1)
+				}
+			}
+		})
+	}
+	running.Wait()
+	done.Range(func(name, counter any) bool {
+		t.Logf("%-16s %d", name, counter.(*int64Counter).n)
+		return true
+	})
+	if t.Failed() {
+		return
+	}
+	late := weigh(h, "steady")
+	late.compare(t, early)
+	for _, b := range boxes {
+		if b.exists {
+			b.settle()
+			b.verify()
+		}
+	}
+	h.Git("fsck", "--connectivity-only", "--no-dangling")
+	for _, b := range boxes {
+		if b.exists {
+			h.Must("delete", "--force", b.name)
+		}
+	}
+	h.Must("delete", "--force", "steady")
+	h.Must("doctor", "--fix")
+	if left := h.Must("doctor"); strings.Contains(left, "left behind") {
+		t.Errorf("doctor --fix leaves something behind:\n%s", left)
+	}
+	awaitCensus(t, h, before)
+}
+
+type int64Counter struct {
+	mu sync.Mutex
+	n  int64
+}
+
+func (c *int64Counter) add() {
+	c.mu.Lock()
+	c.n++
+	c.mu.Unlock()
+}
+
+// configuration gives every sandbox a service behind a forwarded port.
+const configuration = `
+[container]
+ports = ["web"]
+
+[container.services.web]
+command = ["python3", "-c", """
+import http.server, os
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b'it works')
+    def log_message(self, *args): pass
+http.server.ThreadingHTTPServer(('127.0.0.1', int(os.environ['PORT_WEB'])), Answer).serve_forever()
+"""]
+ready = {port = "web"}
+`
+
+// work commits a few times.
+func work(h *program.Host, name string, times int) {
+	for range times {
+		if got := h.InsideShell(name, "date +%s%N >now; cat now >>all"); got.Code != 0 {
+			h.Errorf("exec %s: %+v", name, got)
+			return
+		}
+	}
+}
+
+// ended sends a signal to a process that may have ended meanwhile.
+func ended(pid int, signal syscall.Signal) {
+	_ = syscall.Kill(pid, signal)
+}
