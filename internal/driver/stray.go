@@ -4,6 +4,8 @@ package driver
 // any more.
 type Stray struct {
 	SandboxID string
+	Kind      string // "a process" when it is empty
+	Shared    bool   // it may as well be of another state directory: nothing but the id tells
 	What      string // for people: "guest, process 4711"
 	End       func() error
 }

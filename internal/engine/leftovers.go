@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -38,7 +39,12 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 	for _, record := range records {
 		known[record.ID] = record
 	}
-	found := e.halfMade(records)
+	found := append(e.halfMade(records), e.halfWritten()...)
+	mounts, err := e.strayMounts(func(id string) bool { return known[id] != nil })
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, mounts...) // before the directories in which they are
 	directories, err := e.unknownDirectories(known)
 	if err != nil {
 		return nil, err
@@ -65,11 +71,24 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 			return nil, err
 		}
 		for _, stray := range strays {
-			found = append(found, Leftover{What: "a process of a sandbox that is gone", Where: stray.SandboxID + " (" + stray.What + ")",
+			if stray.Shared && !e.everHad(stray.SandboxID) {
+				continue // perhaps that of another state directory
+			}
+			found = append(found, Leftover{What: cmp.Or(stray.Kind, "a process") + " of a sandbox that is gone", Where: stray.SandboxID + " (" + stray.What + ")",
 				fix: func(context.Context) error { return stray.End() }})
 		}
 	}
 	return found, nil
+}
+
+// everHad tells whether this state directory had a sandbox with that id, by its
+// events.
+func (e *Engine) everHad(id string) (had bool) {
+	err := e.Store.Events(0, func(event sandbox.Event) bool {
+		had = event.SandboxID == id
+		return !had
+	})
+	return had && err == nil
 }
 
 // halfMade are creations and deletions whose command died.
@@ -109,7 +128,7 @@ func (e *Engine) unknownDirectories(known map[string]*sandbox.Sandbox) ([]Leftov
 		}
 		dir := e.Store.SandboxDir(entry.Name())
 		found = append(found, Leftover{What: "the directory of a sandbox that has no record", Where: dir,
-			fix: func(context.Context) error { return removeTree(dir) }})
+			fix: func(context.Context) error { return removeUnmounted(dir) }})
 	}
 	return found, nil
 }
@@ -155,6 +174,7 @@ func (e *Engine) repositoryLeftovers(ctx context.Context, gitDir string, known m
 		return found, nil
 	}
 	repo := branch.At(gitDir, "", "")
+	found = append(found, e.deadPacks(repo)...)
 	pins, err := repo.Pins(ctx)
 	if err != nil {
 		return nil, err

@@ -31,6 +31,9 @@ const worktreePatience = 30 * time.Second
 // remove deletes the sandbox's directory and gives its name up, in this order:
 // a name that is free has no files left.
 func (e *Engine) remove(p *place) error {
+	if err := unmounted(p.dir); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), worktreePatience)
 	defer cancel()
 	if err := p.repo.RemoveWorktree(ctx, p.worktree()); err != nil {
@@ -52,6 +55,24 @@ func (e *Engine) remove(p *place) error {
 			WithHint("litterbox delete --force %s", p.record.Name)
 	}
 	return e.Store.Release(p.record.GitDir, p.record.Name, p.record.ID)
+}
+
+// unmounted refuses where something is mounted: removing a directory would
+// remove what is in the mount, wherever that comes from.
+func unmounted(dir string) error {
+	points, err := mountsBelow(dir)
+	if err != nil || len(points) == 0 {
+		return err
+	}
+	return fault.New(fault.Conflict, "cannot remove %q: something is mounted at %q", dir, points[0]).
+		WithHint("umount %s", points[0])
+}
+
+func removeUnmounted(dir string) error {
+	if err := unmounted(dir); err != nil {
+		return err
+	}
+	return removeTree(dir)
 }
 
 // removeTree removes a directory whose content is hostile: directories

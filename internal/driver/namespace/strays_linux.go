@@ -48,7 +48,7 @@ func (d Driver) Strays(root string, known func(sandboxID string) bool) ([]driver
 			End: func() error { return endStray(identity, id) },
 		})
 	}
-	return strays, nil
+	return append(strays, strayGroups(known)...), nil
 }
 
 // endUnrecorded ends whatever runs for a sandbox of which no lease is known.

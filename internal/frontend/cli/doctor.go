@@ -25,9 +25,10 @@ func newDoctor(s *session) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check what this machine can isolate",
 		Long: `Check what this machine can isolate, and name the command that mends what is
-missing. It also finds what crashes have left behind: processes, names, refs and
-layers that belong to no sandbox; --fix clears them away. Nobody's work is among
-them. It ends with 8 when the full isolation is not available.`,
+missing. It also finds what crashes have left behind: processes, control groups,
+mounts, names, refs and layers that belong to no sandbox, and files that were
+never finished; --fix clears them away. Nobody's work is among them. It ends with
+8 when the full isolation is not available.`,
 		Example: `  litterbox doctor
   litterbox doctor --fix`,
 		Args:              wantArgs(0, 0),

@@ -1,0 +1,29 @@
+package namespace
+
+import (
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
+)
+
+// groupAge is how old a control group without a process must be to count as
+// left behind: a sandbox that starts makes one, and its guest enters it within
+// moments.
+const groupAge = 10 * time.Minute
+
+// strayGroups lists control groups, called as a sandbox's are, in which nothing
+// runs.
+func strayGroups(known func(sandboxID string) bool) []driver.Stray {
+	prefix := groupName("")
+	var strays []driver.Stray
+	for _, group := range cgroup.Empty(cgroup.Find(), prefix, groupAge) {
+		id := strings.TrimPrefix(group.Name(), prefix)
+		if known(id) {
+			continue
+		}
+		strays = append(strays, driver.Stray{SandboxID: id, Kind: "a control group", Shared: true, What: group.Dir, End: group.Remove})
+	}
+	return strays
+}
