@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents check bench payload full clean crash fuzz soak
+.PHONY: build demo test test-agents check bench payload full clean crash fuzz full-disks soak
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -56,6 +56,9 @@ bench: build ## speed, memory and network beside what others use, as ratios of o
 
 crash: ## a kill at every step of every operation, not only at a sample of them
 	LITTERBOX_TEST_CRASH=all $(GO) test -count=1 -timeout 60m ./test/crash
+
+full-disks: ## every command while disks and inodes run out
+	LITTERBOX_TEST_LONG=1 $(GO) test -v -count=1 -timeout 20m -run TestScripts/full ./test/script
 
 soak: ## random operations and kills on fifty sandboxes for ten minutes, then a search for what is left
 	LITTERBOX_SOAK=$${LITTERBOX_SOAK:-10m} $(GO) test -v -count=1 -timeout 60m ./test/soak

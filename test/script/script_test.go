@@ -83,6 +83,8 @@ func run(t *testing.T, p testscript.Params) {
 			return os.Geteuid() == 0, nil
 		case "disk-io":
 			return keepsDiskIO(), nil
+		case "long":
+			return os.Getenv("LITTERBOX_TEST_LONG") != "", nil
 		}
 		return false, fmt.Errorf("unknown condition %q", name)
 	}

@@ -28,6 +28,7 @@ type box struct {
 	mu     sync.Mutex
 	exists bool
 	paused bool
+	landed bool // some of its work is in the checkout, so squashing it again would conflict
 	serial int
 	// holds are the contents that the file may have on the branch: one, or two
 	// after a command whose client was killed.
@@ -120,7 +121,7 @@ func (b *box) next() string {
 
 func (b *box) create() {
 	if b.ok("create", b.name) {
-		b.exists, b.paused, b.holds = true, false, nil
+		b.exists, b.paused, b.landed, b.holds = true, false, false, nil
 	}
 }
 
@@ -163,7 +164,7 @@ func (b *box) read(*rand.Rand) {
 }
 
 func (b *box) milestone(*rand.Rand) {
-	if b.holds != nil {
+	if b.holds != nil && !b.landed {
 		b.exec(rand.New(rand.NewPCG(1, 1))) // a milestone needs something since the last
 		b.ok("milestone", b.name, "-m", "Milestone of "+b.name)
 		b.verify()
@@ -197,6 +198,7 @@ func (b *box) home(verb string) bool {
 	if !b.ok(verb, b.name) {
 		return false
 	}
+	b.landed = true
 	if got := b.Command(b.Repo, "git", "show", "HEAD:"+b.file()); !slices.Contains(b.holds, strings.TrimSpace(got.Stdout)) {
 		b.Errorf("%s %s: %+v, want one of %q", verb, b.name, got, b.holds)
 	}
@@ -210,8 +212,8 @@ func (b *box) pause(*rand.Rand) {
 	b.ok("start", b.name)
 	if b.ok("pause", b.name) {
 		b.paused = true
-		// Code 5 is a conflict: it says that the sandbox is paused.
-		if got := b.Inside(b.name, "true"); got.Code != 5 || !strings.Contains(got.Stderr, "litterbox resume") {
+		// It says so, with what to type.
+		if got := b.Inside(b.name, "true"); got.Code != 125 || !strings.Contains(got.Stderr, "litterbox resume") {
 			b.Errorf("exec in paused %s: %+v", b.name, got)
 		}
 	}

@@ -51,7 +51,16 @@ type asking struct {
 
 	mu     sync.Mutex // held while a question stands
 	screen screen
+	wrote  time.Time // when the command last printed something
 }
+
+// A question and what the command printed before it come by different ways: a
+// question waits until nothing has been printed for quiet, or for unquiet where
+// a command prints on and on.
+const (
+	quiet   = 100 * time.Millisecond
+	unquiet = time.Second
+)
 
 func catchInterrupts() (<-chan os.Signal, func()) {
 	caught := make(chan os.Signal, 1)
@@ -69,11 +78,34 @@ func (h held) Write(p []byte) (int, error) {
 	h.a.mu.Lock()
 	defer h.a.mu.Unlock()
 	h.a.screen.watch(p)
+	defer func() { h.a.wrote = time.Now() }()
 	return h.Writer.Write(p)
+}
+
+// awaitQuiet lets what was printed before a question be seen before it.
+func (a *asking) awaitQuiet(ctx context.Context) {
+	began := time.Now()
+	for last := began; ; {
+		wait := min(quiet-time.Since(last), unquiet-time.Since(began))
+		if wait <= 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		a.mu.Lock()
+		if a.wrote.After(last) {
+			last = a.wrote
+		}
+		a.mu.Unlock()
+	}
 }
 
 // ask is the Ask of an engine.ExecRequest.
 func (a *asking) ask(ctx context.Context, q engine.Question) engine.Decision {
+	a.awaitQuiet(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.console.progress.clear()
