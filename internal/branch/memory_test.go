@@ -1,6 +1,7 @@
 package branch_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,11 +119,30 @@ func TestMemoryAgreesWithGit(t *testing.T) {
 	check(dir, "through a symbolic branch", asked)
 	git(t, dir, "checkout", "-q", "main")
 
-	git(t, dir, "config", "user.name", "Grace")
-	started()
-	check(dir, "with a configuration changed just now", asked)
-	check(dir, "and still too new to be remembered", asked)
-	age(t, filepath.Join(dir, ".git/config"))
+	// What has just changed is asked for each time. On a busy machine it may be
+	// old before both times are over; then it changes again.
+	config := filepath.Join(dir, ".git/config")
+	for try := 0; ; try++ {
+		git(t, dir, "config", "user.name", fmt.Sprint("Grace ", try))
+		started()
+		counts := [2]int{}
+		for i := range counts {
+			if _, err := memory.Open(t.Context(), dir); err != nil {
+				t.Fatal(err)
+			}
+			counts[i] = started()
+		}
+		if settled, err := branch.HasSettled(config); err != nil {
+			t.Fatal(err)
+		} else if settled && try < 100 {
+			continue
+		}
+		if counts != [2]int{asked, asked} {
+			t.Errorf("with a configuration changed just now: %d processes, want %d each time", counts, asked)
+		}
+		break
+	}
+	age(t, config)
 	check(dir, "when it has settled", asked)
 	check(dir, "and was asked", known)
 	write(t, filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "git"), "config", "[core]\n\tautocrlf = input\n")
