@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -24,10 +25,12 @@ const vanishPatience = 30 * time.Second
 
 // vanishing matches what git says when objects or its own temporary files are
 // taken away (builtin/fast-import.c, index-pack.c, object-file.c, 2.31 to 2.50).
-var vanishing = regexp.MustCompile(`cannot store (pack|index) file|cannot create keep file|unable to create temporary file: No such file|could not open '[^']*tmp_|[Uu]nable to (open|rename|create)[^\n]*(tmp_|objects/)|` +
-	`bad (tree )?object [0-9a-f]{40}|[Bb]ad object|[Nn]ot a valid object|nonexistent object|missing object|could not (read|parse) [0-9a-f]{40}|` +
-	`unable to (read|find) [0-9a-f]{40}|[Nn]ot a (commit|tree): [0-9a-f]{40}|does not point to a valid object|failed to (read|stat)[^\n]*tmp_|` +
-	`object [0-9a-f]{40} not found|cannot (open|read) pack`)
+var vanishing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`cannot store (pack|index) file|cannot create keep file|unable to create temporary file: No such file|could not open '[^']*tmp_|[Uu]nable to (open|rename|create)[^\n]*(tmp_|objects/)|` +
+		`bad (tree )?object [0-9a-f]{40}|[Bb]ad object|[Nn]ot a valid object|nonexistent object|missing object|could not (read|parse) [0-9a-f]{40}|` +
+		`unable to (read|find) [0-9a-f]{40}|[Nn]ot a (commit|tree): [0-9a-f]{40}|does not point to a valid object|failed to (read|stat)[^\n]*tmp_|` +
+		`object [0-9a-f]{40} not found|cannot (open|read) pack`)
+})
 
 // vanished tells whether an error may come from a collection under way.
 func vanished(err error) bool {
@@ -35,10 +38,10 @@ func vanished(err error) bool {
 		return false
 	}
 	var git *gitFailure
-	if errors.As(err, &git) && vanishing.MatchString(git.Stderr) {
+	if errors.As(err, &git) && vanishing().MatchString(git.Stderr) {
 		return true
 	}
-	return vanishing.MatchString(err.Error())
+	return vanishing().MatchString(err.Error())
 }
 
 // despiteCollection does something again for as long as the user's git takes

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,8 +22,12 @@ const tempAge = 10 * time.Minute
 // beside the record, or a fixed name that one writer at a time uses. Claims of
 // names are called after the id.
 var (
-	tempName  = regexp.MustCompile(`^\.(sandbox|origin|lease|agent|services|ports|policy|limits|keys|names|repo|trust|git-[0-9a-f]{16})\.json(-[0-9]+)?$|^stopped\.json\.new$`)
-	tempClaim = regexp.MustCompile(`^\.[a-z0-9][a-z0-9-]*-[0-9a-f]{8}(-released|-mended)?$`)
+	tempName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\.(sandbox|origin|lease|agent|services|ports|policy|limits|keys|names|repo|trust|git-[0-9a-f]{16})\.json(-[0-9]+)?$|^stopped\.json\.new$`)
+	})
+	tempClaim = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\.[a-z0-9][a-z0-9-]*-[0-9a-f]{8}(-released|-mended)?$`)
+	})
 )
 
 // halfWritten finds records that were never put in place. What a sandbox or
@@ -42,13 +47,13 @@ func (e *Engine) halfWritten() []Leftover {
 			}
 		}
 	}
-	look(e.Store.Root, tempName)
+	look(e.Store.Root, tempName())
 	for _, dir := range directories(filepath.Join(e.Store.Root, "sandboxes")) {
-		look(dir, tempName)
+		look(dir, tempName())
 	}
 	for _, dir := range directories(filepath.Join(e.Store.Root, "repos")) {
-		look(dir, tempName)
-		look(filepath.Join(dir, "names"), tempClaim)
+		look(dir, tempName())
+		look(filepath.Join(dir, "names"), tempClaim())
 	}
 	return found
 }

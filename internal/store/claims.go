@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
@@ -23,7 +24,7 @@ func readClaim(content []byte, name string) (id string, by sandbox.Process, err 
 		return "", by, err
 	}
 	id, line, known := strings.Cut(string(content), "\n")
-	if random, ok := strings.CutPrefix(id, name+"-"); !ok || !idEnd.MatchString(random) {
+	if random, ok := strings.CutPrefix(id, name+"-"); !ok || !idEnd().MatchString(random) {
 		return "", by, fmt.Errorf("%w: it holds no id", seal.ErrDamaged)
 	}
 	if known && json.Unmarshal([]byte(line), &by) != nil {
@@ -33,7 +34,9 @@ func readClaim(content []byte, name string) (id string, by sandbox.Process, err 
 }
 
 // idEnd is what an id has after the name and a hyphen.
-var idEnd = regexp.MustCompile(`^[0-9a-f]{8}$`)
+var idEnd = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{8}$`)
+})
 
 // anothers tells whether a claim is surely of another sandbox than id.
 func anothers(claim []byte, id string) bool {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
@@ -29,7 +30,9 @@ type yamlKey struct {
 	children []yamlKey // where it holds a block mapping
 }
 
-var yamlName = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#&*!|>%@` + "`" + `\[\]{},?:-][^#:]*?|[^\s"'#][\w./-]*)[ \t]*:(?:[ \t]|$)`)
+var yamlName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'#&*!|>%@` + "`" + `\[\]{},?:-][^#:]*?|[^\s"'#][\w./-]*)[ \t]*:(?:[ \t]|$)`)
+})
 
 func openYAML(content []byte) (Document, error) {
 	f := &yamlFile{content: content, eol: lineEnd(content)}
@@ -76,7 +79,7 @@ func (f *yamlFile) mapping(from, to int, indent string) ([]yamlKey, error) {
 		case (text == "-" || strings.HasPrefix(text, "- ")) && len(keys) > 0:
 			keys[len(keys)-1].end = at + len(line) // a list may stand as far left as its key
 		default:
-			match := yamlName.FindStringSubmatchIndex(text)
+			match := yamlName().FindStringSubmatchIndex(text)
 			if match == nil {
 				return nil, wrong(f.content, at+len(indent), "a key and a colon must stand here")
 			}
@@ -298,11 +301,13 @@ func (f *yamlFile) block(name string, value any, indent string) string {
 	return indent + name + ": " + (&jsonFile{}).render(value, "", false)
 }
 
-var plainYAML = regexp.MustCompile(`^[A-Za-z/][\w /.,()-]*$`)
+var plainYAML = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z/][\w /.,()-]*$`)
+})
 
 // yamlText writes a string: a JSON string is one of YAML, too.
 func yamlText(text string) string {
-	if _, isText := scalar(text).(string); isText && plainYAML.MatchString(text) && strings.TrimSpace(text) == text {
+	if _, isText := scalar(text).(string); isText && plainYAML().MatchString(text) && strings.TrimSpace(text) == text {
 		switch strings.ToLower(text) {
 		case "yes", "no", "on", "off", "true", "false", "null", "y", "n":
 		default:

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,7 +19,9 @@ type EmptyGroup struct {
 }
 
 // sandboxID is what the names of our groups end with.
-var sandboxID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*-[0-9a-f]{8}$`)
+var sandboxID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9][a-z0-9-]*-[0-9a-f]{8}$`)
+})
 
 // Empty lists the groups whose names are prefix and the id of a sandbox, that
 // are older than age and belong to us, and in which, or below which, nothing is.
@@ -32,7 +35,7 @@ func Empty(where []Hierarchy, prefix string, age time.Duration) []EmptyGroup {
 		for _, entry := range dirs {
 			id, ours := strings.CutPrefix(entry.Name(), prefix)
 			info, err := entry.Info()
-			if !ours || !sandboxID.MatchString(id) || err != nil || time.Since(info.ModTime()) < age {
+			if !ours || !sandboxID().MatchString(id) || err != nil || time.Since(info.ModTime()) < age {
 				continue
 			}
 			if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Geteuid() {
