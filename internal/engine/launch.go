@@ -128,7 +128,7 @@ func (l *launch) command(ctx context.Context, order keeper.Order) (*sandbox.Leas
 			WithHint("cat %s", l.p.path("keeper.log"))
 	}
 	if report.Busy {
-		return nil, errors.Join(&fault.Error{Kind: fault.Kind(report.Failure.Kind), Text: report.Failure.Text, Hint: report.Failure.Hint}, driver.ErrLeaseUnavailable)
+		return nil, busy{&fault.Error{Kind: fault.Kind(report.Failure.Kind), Text: report.Failure.Text, Hint: report.Failure.Hint}}
 	}
 	if report.Failure != nil {
 		return nil, &fault.Error{Kind: fault.Kind(report.Failure.Kind), Text: report.Failure.Text, Hint: report.Failure.Hint}
@@ -136,3 +136,11 @@ func (l *launch) command(ctx context.Context, order keeper.Order) (*sandbox.Leas
 	l.p.note(report.Notes...)
 	return report.Lease, nil
 }
+
+// busy is what a keeper reported that got driver.ErrLeaseUnavailable. Its text
+// says that already.
+type busy struct{ error }
+
+func (b busy) Unwrap() error { return b.error }
+
+func (busy) Is(target error) bool { return target == driver.ErrLeaseUnavailable }
