@@ -102,6 +102,7 @@ test/posture: test/program
 test/posture/probe:
 test/image: test/program
 test/machines: test/program
+test/machines/without:
 test/packagecache: test/program
 test/repos: test/program
 test/network: test/program

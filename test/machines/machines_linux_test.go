@@ -25,14 +25,14 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(program.Main(m, func(b *program.Built) { built = b }))
+	os.Exit(program.Main(m, func(b *program.Built) { built = b }, "test/machines/without"))
 }
 
 // machine is one that lacks something.
 type machine struct {
 	Name string
 	// Enter is a command that runs `sh -c SCRIPT` there, given the script as
-	// its last argument.
+	// its last argument. The program "without" is this test's own.
 	Enter []string
 	Full  bool   // the full tier can be had
 	Mend  string // what the refusal says otherwise
@@ -49,16 +49,29 @@ func machines() []machine {
 			Enter: []string{"unshare", "--user", "--map-root-user", "sh", "-c", noNamespaces},
 			Mend:  "sudo sysctl -w user.max_user_namespaces=15000",
 		},
+		{
+			Name:  "a filter refuses the system calls that make user namespaces, as those of containers and services do",
+			Enter: []string{"without", "userns", "sh", "-c"},
+			Mend:  "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined",
+		},
+		{Name: "the kernel has no Landlock", Enter: []string{"without", "landlock", "sh", "-c"}, Full: true},
+		{Name: "a user id without a name", Enter: []string{"unshare", "--user", "--map-user=4242", "--map-group=4242", "sh", "-c"}, Full: true},
+		{Name: "a user id over 2^31", Enter: []string{"unshare", "--user", "--map-user=3000000000", "--map-group=3000000000", "sh", "-c"}, Full: true},
 	}
 }
 
 func TestMachines(t *testing.T) {
 	for _, m := range machines() {
 		t.Run(m.Name, func(t *testing.T) {
-			program.Need(t, m.Enter[0])
 			h := built.New(t)
+			enter := m.Enter[0]
+			if enter == "without" {
+				enter = h.Program(enter)
+			} else {
+				program.Need(t, enter)
+			}
 			run := func(script string) program.Result {
-				return h.Command(h.Repo, m.Enter[0], append(m.Enter[1:len(m.Enter):len(m.Enter)], script)...)
+				return h.Command(h.Repo, enter, append(m.Enter[1:len(m.Enter):len(m.Enter)], script)...)
 			}
 			litterbox := h.Program("litterbox") + " "
 			got := run(litterbox + "create box")

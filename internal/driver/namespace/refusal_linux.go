@@ -30,6 +30,11 @@ func (d Driver) Try() error {
 	if err := try(stage.VerbNothing); err != nil {
 		return explained(err)
 	}
+	if realRoot() { // makes its mounts outside, and the user namespace for the rest
+		if err := tryWith(stage.VerbNothing, shiftedNamespaces(stage.Config{Shift: os.Geteuid()})); err != nil {
+			return explained(err)
+		}
+	}
 	if err := try(stage.VerbProc); err != nil {
 		return explained(err)
 	}
