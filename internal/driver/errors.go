@@ -1,6 +1,11 @@
 package driver
 
-import "github.com/litterbox-sandbox/litterbox/internal/fault"
+import (
+	"errors"
+	"syscall"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
 
 // The errors that a driver may return, besides context errors. Foreign errors
 // (errno, libvirt's, docker's) are mapped to one of these at the driver's edge
@@ -14,3 +19,18 @@ var (
 	ErrMountFailed      = fault.New(fault.Unavailable, "a file system could not be mounted")
 	ErrUnreachable      = fault.New(fault.Unavailable, "the sandbox does not answer")
 )
+
+// Joined keeps one of the errors above as the type and a foreign one as text.
+func Joined(sentinel *fault.Error, foreign error) error {
+	return fault.Wrap("", sentinel, "%v", foreign)
+}
+
+// Seal turns an error of the system into one of the errors above, with its
+// text: [ErrDiskFull] where that is what it is, [ErrLeaseUnavailable] elsewhere.
+func Seal(foreign error, text string) error {
+	sentinel := ErrLeaseUnavailable
+	if errors.Is(foreign, syscall.ENOSPC) || errors.Is(foreign, syscall.EDQUOT) {
+		sentinel = ErrDiskFull
+	}
+	return fault.Wrap("", Joined(sentinel, foreign), "%s", text)
+}

@@ -14,8 +14,6 @@ import (
 	"sort"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock/confine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -42,14 +40,14 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 		return lease, err
 	}
 	if err := prepare(spec); err != nil {
-		return lease, seal(err, "cannot prepare the sandbox's directories")
+		return lease, driver.Seal(err, "cannot prepare the sandbox's directories")
 	}
 	if answers(ctx, spec.StateDir) {
 		return lease, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot start sandbox %q: it runs already", spec.Name)
 	}
 	listener, err := listen(spec.StateDir)
 	if err != nil {
-		return lease, seal(err, "cannot open the guest's socket")
+		return lease, driver.Seal(err, "cannot open the guest's socket")
 	}
 	defer listener.Close()
 	warden, err := start(ctx, configOf(spec), listener)
@@ -151,19 +149,19 @@ func start(ctx context.Context, config confine.Config, listener *os.File) (sandb
 	}
 	input, inputWriter, err := os.Pipe()
 	if err != nil {
-		return sandbox.Process{}, seal(err, "cannot start the sandbox")
+		return sandbox.Process{}, driver.Seal(err, "cannot start the sandbox")
 	}
 	defer input.Close()
 	defer inputWriter.Close()
 	status, statusWriter, err := os.Pipe()
 	if err != nil {
-		return sandbox.Process{}, seal(err, "cannot start the sandbox")
+		return sandbox.Process{}, driver.Seal(err, "cannot start the sandbox")
 	}
 	defer status.Close()
 	defer statusWriter.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return sandbox.Process{}, seal(err, "cannot start the sandbox")
+		return sandbox.Process{}, driver.Seal(err, "cannot start the sandbox")
 	}
 	defer null.Close()
 	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", confine.VerbWarden}, &os.ProcAttr{
@@ -172,7 +170,7 @@ func start(ctx context.Context, config confine.Config, listener *os.File) (sandb
 	})
 	statusWriter.Close() // the child has its own; ours would hide its end
 	if err != nil {
-		return sandbox.Process{}, seal(err, "cannot start the sandbox")
+		return sandbox.Process{}, driver.Seal(err, "cannot start the sandbox")
 	}
 	go func() {
 		// A child that died early shows on the status pipe, not here.
@@ -193,7 +191,7 @@ func start(ctx context.Context, config confine.Config, listener *os.File) (sandb
 		if ctx.Err() != nil {
 			return warden, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the sandbox")
 		}
-		return warden, fault.Wrap("", joined(driver.ErrLeaseUnavailable, err), "cannot start the sandbox").WithHint("litterbox doctor")
+		return warden, fault.Wrap("", driver.Joined(driver.ErrLeaseUnavailable, err), "cannot start the sandbox").WithHint("litterbox doctor")
 	}
 	return warden, child.Release()
 }
@@ -231,20 +229,6 @@ func listen(stateDir string) (*os.File, error) {
 		return errors.Join(err, listener.Close())
 	})
 	return file, err
-}
-
-// joined keeps the driver's error as the type and the foreign one as text.
-func joined(sentinel *fault.Error, foreign error) error {
-	return fault.Wrap("", sentinel, "%v", foreign)
-}
-
-// seal turns an error of the system into one of the driver's, with its text.
-func seal(foreign error, text string) error {
-	sentinel := driver.ErrLeaseUnavailable
-	if errors.Is(foreign, unix.ENOSPC) || errors.Is(foreign, unix.EDQUOT) {
-		sentinel = driver.ErrDiskFull
-	}
-	return fault.Wrap("", joined(sentinel, foreign), "%s", text)
 }
 
 // inForce are the limits that the tier keeps: those of a single process.

@@ -44,7 +44,7 @@ func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) 
 		return nil, lost // the guest has ended, and the warden is about to
 	}
 	if err != nil {
-		return nil, fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot reach the sandbox")
+		return nil, fault.Wrap("", driver.Joined(driver.ErrUnreachable, err), "cannot reach the sandbox")
 	}
 	return conn, nil
 }
@@ -100,7 +100,7 @@ func endWarden(ctx context.Context, warden sandbox.Process) error {
 			return nil
 		}
 		if err != nil {
-			return fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot end the sandbox")
+			return fault.Wrap("", driver.Joined(driver.ErrUnreachable, err), "cannot end the sandbox")
 		}
 		if process.Alive(warden) { // the number may have been reused between the two looks
 			_ = unix.PidfdSendSignal(pidfd, signal, nil, 0) // gone meanwhile
@@ -143,7 +143,7 @@ func (d Driver) clear(ctx context.Context, lease driver.Lease) error {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if err := os.Remove(filepath.Join(lease.StateDir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return seal(err, "cannot remove a stale socket")
+		return driver.Seal(err, "cannot remove a stale socket")
 	}
 	return nil
 }

@@ -41,14 +41,14 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	}
 	config := stageConfig(spec)
 	if err := prepare(spec, config); err != nil {
-		return lease, seal(err, "cannot prepare the sandbox's directories")
+		return lease, driver.Seal(err, "cannot prepare the sandbox's directories")
 	}
 	if answers(ctx, spec.StateDir) {
 		return lease, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot start sandbox %q: it runs already", spec.Name)
 	}
 	listener, err := listen(spec.StateDir)
 	if err != nil {
-		return lease, seal(err, "cannot open the guest's socket")
+		return lease, driver.Seal(err, "cannot open the guest's socket")
 	}
 	defer listener.Close()
 	group, kept, err := limited(spec)
@@ -69,7 +69,7 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 func limited(spec driver.Spec) (*cgroup.Group, driver.InForce, error) {
 	group, err := cgroup.Make(cgroup.Find(), groupName(spec.SandboxID), spec.Limits)
 	if err != nil {
-		return nil, nil, seal(err, "cannot limit the sandbox")
+		return nil, nil, driver.Seal(err, "cannot limit the sandbox")
 	}
 	kept, err := group.Set(spec.Limits, spec.StateDir)
 	if err != nil && spec.Degraded {
@@ -77,7 +77,7 @@ func limited(spec driver.Spec) (*cgroup.Group, driver.InForce, error) {
 		kept, err = group.Set(spec.Limits.With(sandbox.LimitDiskIO, sandbox.Limits{}), spec.StateDir)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(seal(err, "cannot limit the sandbox"), group.Remove())
+		return nil, nil, errors.Join(driver.Seal(err, "cannot limit the sandbox"), group.Remove())
 	}
 	return group, kept, nil
 }
@@ -131,19 +131,19 @@ func start(ctx context.Context, config stage.Config, listener *os.File, group *c
 	}
 	input, inputWriter, err := os.Pipe()
 	if err != nil {
-		return 0, seal(err, "cannot start the sandbox")
+		return 0, driver.Seal(err, "cannot start the sandbox")
 	}
 	defer input.Close()
 	defer inputWriter.Close()
 	status, statusWriter, err := os.Pipe()
 	if err != nil {
-		return 0, seal(err, "cannot start the sandbox")
+		return 0, driver.Seal(err, "cannot start the sandbox")
 	}
 	defer status.Close()
 	defer statusWriter.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return 0, seal(err, "cannot start the sandbox")
+		return 0, driver.Seal(err, "cannot start the sandbox")
 	}
 	defer null.Close()
 
@@ -197,7 +197,7 @@ func start(ctx context.Context, config stage.Config, listener *os.File, group *c
 		if why := (Driver{}).Try(); why != nil {
 			return 0, why
 		}
-		return 0, fault.Wrap("", joined(driver.ErrLeaseUnavailable, err), "cannot start the sandbox").
+		return 0, fault.Wrap("", driver.Joined(driver.ErrLeaseUnavailable, err), "cannot start the sandbox").
 			WithHint("litterbox doctor")
 	}
 	pid := child.Pid
@@ -276,18 +276,4 @@ func answers(ctx context.Context, stateDir string) bool {
 	}
 	conn.Close()
 	return true
-}
-
-// joined keeps the driver's error as the type and the foreign one as text.
-func joined(sentinel *fault.Error, foreign error) error {
-	return fault.Wrap("", sentinel, "%v", foreign)
-}
-
-// seal turns an error of the system into one of the driver's, with its text.
-func seal(foreign error, text string) error {
-	sentinel := driver.ErrLeaseUnavailable
-	if errors.Is(foreign, unix.ENOSPC) || errors.Is(foreign, unix.EDQUOT) {
-		sentinel = driver.ErrDiskFull
-	}
-	return fault.Wrap("", joined(sentinel, foreign), "%s", text)
 }

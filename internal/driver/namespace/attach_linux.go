@@ -42,7 +42,7 @@ func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) 
 	}
 	conn, err := dialGuest(ctx, lease.StateDir)
 	if err != nil {
-		return nil, fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot reach the sandbox")
+		return nil, fault.Wrap("", driver.Joined(driver.ErrUnreachable, err), "cannot reach the sandbox")
 	}
 	return conn, nil
 }
@@ -81,7 +81,7 @@ func (d Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) err
 // guest has ended: it does when nobody waits for it any more.
 func (Driver) sweep(lease driver.Lease) error {
 	if err := cgroup.Sweep(cgroup.Find(), groupName(lease.SandboxID)); err != nil {
-		return seal(err, "cannot clear away a start that was cut off")
+		return driver.Seal(err, "cannot clear away a start that was cut off")
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (Driver) sweep(lease driver.Lease) error {
 // clear removes what outlives a guest.
 func (h handle) clear(stateDir string) error {
 	if err := errors.Join(h.Group.Remove(), forgetStop(stateDir)); err != nil {
-		return seal(err, "cannot clear away what the sandbox has left")
+		return driver.Seal(err, "cannot clear away what the sandbox has left")
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (h handle) end(ctx context.Context, stateDir string, force bool) error {
 		return nil
 	}
 	if err != nil {
-		return fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot end the sandbox")
+		return fault.Wrap("", driver.Joined(driver.ErrUnreachable, err), "cannot end the sandbox")
 	}
 	defer unix.Close(pidfd)
 	if !process.Alive(h.Guest) {
@@ -114,20 +114,20 @@ func (h handle) end(ctx context.Context, stateDir string, force bool) error {
 	if !force {
 		// What stands still cannot obey.
 		if err := h.goOn(stateDir); err != nil {
-			return seal(err, "cannot end the sandbox")
+			return driver.Seal(err, "cannot end the sandbox")
 		}
 		if waitPidfd(ctx, pidfd, destroyGrace) {
 			return nil
 		}
 	}
 	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fault.Wrap("", joined(driver.ErrUnreachable, err), "cannot end the sandbox")
+		return fault.Wrap("", driver.Joined(driver.ErrUnreachable, err), "cannot end the sandbox")
 	}
 	// What is frozen in a group of version 1 dies only when it goes on; by now
 	// everybody dies before anything else.
 	if h.freezes() {
 		if err := h.Group.Thaw(); err != nil {
-			return seal(err, "cannot end the sandbox")
+			return driver.Seal(err, "cannot end the sandbox")
 		}
 	}
 	if !waitPidfd(context.WithoutCancel(ctx), pidfd, destroyGrace) {
@@ -176,7 +176,7 @@ func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, erro
 		return []string{"ended a guest that did not answer"}, nil
 	}
 	if err := os.Remove(filepath.Join(lease.StateDir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, seal(err, "cannot remove a stale socket")
+		return nil, driver.Seal(err, "cannot remove a stale socket")
 	}
 	return nil, place.clear(lease.StateDir)
 }

@@ -64,7 +64,7 @@ func (h handle) inGroup(limits sandbox.Limits, stateDir string) (driver.InForce,
 		return nil, fault.New(fault.Conflict, "cannot limit the sandbox: it uses more at this moment: %v", err)
 	}
 	if err != nil {
-		return nil, seal(err, "cannot limit the sandbox")
+		return nil, driver.Seal(err, "cannot limit the sandbox")
 	}
 	return kept, nil
 }
@@ -76,7 +76,7 @@ func (h handle) openFiles(limits sandbox.Limits) (driver.InForce, error) {
 	}
 	var now unix.Rlimit
 	if err := unix.Prlimit(h.Guest.PID, unix.RLIMIT_NOFILE, nil, &now); err != nil {
-		return nil, seal(err, "cannot read the sandbox's limit of open files")
+		return nil, driver.Seal(err, "cannot read the sandbox's limit of open files")
 	}
 	if now.Max > uint64(limits.OpenFiles) {
 		return nil, fault.Wrap("", driver.ErrUnsupported, "cannot change open-files while the sandbox runs").
@@ -108,7 +108,7 @@ func (h handle) limitPIDs(most int64) error {
 			return fault.Wrap("", driver.ErrUnsupported, "cannot raise pids while the sandbox runs").
 				WithHint("stop the sandbox; the limit counts from its next start")
 		case err != nil && t.pid == h.Guest.PID:
-			return seal(err, "cannot limit the sandbox's processes")
+			return driver.Seal(err, "cannot limit the sandbox's processes")
 		}
 	}
 	return nil

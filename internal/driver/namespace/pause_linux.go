@@ -44,10 +44,10 @@ func (d Driver) Pause(ctx context.Context, lease driver.Lease, _ string) error {
 	case !lives:
 		return fault.Wrap("", driver.ErrMachineLost, "cannot pause the sandbox")
 	case ctx.Err() != nil:
-		return fault.Wrap("", joined(driver.ErrPauseTimeout, err), "cannot pause the sandbox").
+		return fault.Wrap("", driver.Joined(driver.ErrPauseTimeout, err), "cannot pause the sandbox").
 			WithHint("some process waits in the kernel, for a device or a remote file system; try again")
 	}
-	return seal(err, "cannot pause the sandbox")
+	return driver.Seal(err, "cannot pause the sandbox")
 }
 
 // Resume implements driver.Driver.
@@ -61,7 +61,7 @@ func (d Driver) Resume(_ context.Context, lease driver.Lease) error {
 	}
 	lives := place.lives()
 	if err := place.goOn(lease.StateDir); err != nil {
-		return seal(err, "cannot resume the sandbox")
+		return driver.Seal(err, "cannot resume the sandbox")
 	}
 	if !lives {
 		return fault.Wrap("", driver.ErrMachineLost, "cannot resume the sandbox")

@@ -1,0 +1,141 @@
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// Welcome is the byte that a keeper sends to a client before anything else:
+// the guest has just answered. A client that is cut off before it knows that
+// nothing of its request was carried out, and may start the sandbox again.
+const Welcome = '+'
+
+// client serves one connection: one request.
+func (k *keeper) client(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	if k.released() {
+		return // the sandbox is ending
+	}
+	// What stands still cannot be asked for a stream; who comes may want
+	// something of the keeper only.
+	var stream wire.Stream
+	welcome := byte(Welcome)
+	why := k.idle.why()
+	if why != "" && errors.Is(k.driver.Attach(ctx, k.driverLease()), driver.ErrMachineLost) {
+		_ = k.resume(ctx) // it was killed while it stood still, and dies when it goes on
+		return
+	}
+	switch why {
+	case "":
+		var err error
+		if stream, err = k.link.Open(); err != nil {
+			return
+		}
+		defer stream.Close()
+	case sandbox.PausedByUser:
+		welcome = PausedWelcome
+	}
+	if _, err := conn.Write([]byte{welcome}); err != nil {
+		return
+	}
+	reader := wire.NewReader(conn)
+	kind, payload, err := reader.Next()
+	if err != nil || kind != wire.KindRequest {
+		return // a client that died, or no client of ours
+	}
+	var request wire.Request
+	if err := json.Unmarshal(payload, &request); err != nil {
+		return
+	}
+	if strings.HasPrefix(string(request.Op), "keeper.") {
+		k.own(ctx, conn, request)
+		return
+	}
+	if request.Op == wire.OpHead { // what every commit begins with
+		k.committing()
+	}
+	if err := k.begin(ctx); err != nil {
+		_ = wire.Fail(conn, err) // who asked may have gone
+		return
+	}
+	defer k.end()
+	if stream == nil {
+		if stream, err = k.link.Open(); err != nil {
+			return
+		}
+		defer stream.Close()
+	}
+	if wire.WriteFrame(stream, kind, k.bounded(request, payload)) != nil {
+		return
+	}
+	go func() {
+		// The client's end, in order or by kill -9, ends the stream; the
+		// guest then ends what the request had started.
+		_, _ = io.Copy(stream, conn)
+		stream.Close()
+	}()
+	answer, over := k.echo.tap(request, stream)
+	_, _ = io.Copy(conn, answer) // either end closing is an ordinary end
+	over()
+}
+
+// own answers an operation of the keeper itself.
+func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
+	var err error
+	switch request.Op {
+	case OpStop:
+		defer k.once.Do(func() { close(k.ended) })
+		err = k.stop(context.WithoutCancel(ctx), request.Grace)
+	case OpRenew:
+		k.mu.Lock()
+		state := k.lease.State
+		k.mu.Unlock()
+		err = k.renew(state)
+	case OpServices:
+		err = k.tellGuest(ctx)
+	case OpPause:
+		err = k.pause(ctx, sandbox.PauseReason(request.Reason))
+	case OpResume:
+		err = k.resume(ctx)
+	case OpLimits:
+		err = k.changeLimits(ctx)
+	case OpCheck:
+		k.supervisor.check(ctx)
+		_ = wire.WriteJSON(conn, wire.KindResult, reachedList{k.supervisor.recent()})
+		return
+	case OpDeploy:
+		err = k.deploy(ctx)
+	case OpPolicy:
+		err = k.net.reload()
+	case OpPack:
+		k.pack(context.WithoutCancel(ctx))
+		return
+	case OpNetwork:
+		err = k.net.save()
+	case OpFollow:
+		k.net.follow(conn)
+		return
+	case OpEcho:
+		k.echo.serve(conn, request.Since)
+		return
+	case OpAsk:
+		k.net.askers.serve(conn)
+		return
+	default:
+		err = fault.New(fault.Unsupported, "this keeper does not know %q", request.Op)
+	}
+	if err != nil {
+		_ = wire.Fail(conn, err)
+		return
+	}
+	_ = wire.WriteJSON(conn, wire.KindResult, wire.Empty{})
+}
