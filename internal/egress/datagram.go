@@ -191,8 +191,9 @@ func (x *exchange) send(ctx context.Context, conn *net.UDPConn) {
 		case <-ctx.Done():
 			return
 		case payload := <-x.queue:
+			x.out.Add(int64(len(payload))) // before an answer to it can be counted
 			n, err := conn.Write(payload)
-			x.out.Add(int64(n))
+			x.out.Add(int64(n - len(payload)))
 			x.last.Store(time.Now().UnixNano())
 			if errors.Is(err, syscall.ECONNREFUSED) {
 				x.back.Refuse(x.ends.source, x.ends.destination)

@@ -196,13 +196,15 @@ func replaceIn(dir *os.File, name string, content []byte) error {
 	if err := unix.Unlinkat(at, name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("cannot replace %q of the image: %w", name, err)
 	}
-	fd, err := unix.Openat(at, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return fmt.Errorf("cannot write %q: %w", name, err)
-	}
-	f := os.NewFile(uintptr(fd), name)
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
+	return unforked(func() error {
+		fd, err := unix.Openat(at, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+		if err != nil {
+			return fmt.Errorf("cannot write %q: %w", name, err)
+		}
+		f := os.NewFile(uintptr(fd), name)
+		_, err = f.Write(content)
+		return errors.Join(err, f.Close())
+	})
 }
 
 // bundles is where systems keep the certificates they trust, as one file

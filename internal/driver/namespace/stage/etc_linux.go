@@ -19,7 +19,8 @@ func (a assembly) plainEtc() error {
 	}
 	inside := filepath.Join(a.config.Root, "etc")
 	for name, content := range a.config.Etc {
-		if err := os.WriteFile(filepath.Join(inside, name), []byte(content), 0o644); err != nil {
+		err := unforked(func() error { return os.WriteFile(filepath.Join(inside, name), []byte(content), 0o644) })
+		if err != nil {
 			return err
 		}
 	}

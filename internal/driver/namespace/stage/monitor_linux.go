@@ -31,7 +31,9 @@ func (a assembly) monitor() error {
 		return a.bindReadOnly(program, fsmonitor.Program, false, 0)
 	}
 	// A hook that fails makes git look at everything, as it would without one.
-	return os.WriteFile(filepath.Join(a.config.Root, fsmonitor.Program), []byte("#!/bin/sh\nexit 1\n"), 0o755)
+	return unforked(func() error {
+		return os.WriteFile(filepath.Join(a.config.Root, fsmonitor.Program), []byte("#!/bin/sh\nexit 1\n"), 0o755)
+	})
 }
 
 func (a assembly) bindReadOnly(source, name string, dir bool, attributes uint64) error {

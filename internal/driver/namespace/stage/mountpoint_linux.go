@@ -70,11 +70,14 @@ func create(parent int, name string, dir bool, uid, gid int) error {
 			return err
 		}
 	} else {
-		fd, err := unix.Openat(parent, name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_WRONLY, 0o644)
+		err := unforked(func() error {
+			fd, err := unix.Openat(parent, name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_WRONLY, 0o644)
+			if err != nil {
+				return err
+			}
+			return unix.Close(fd)
+		})
 		if err != nil {
-			return err
-		}
-		if err := unix.Close(fd); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,13 @@
+package stage
+
+import "syscall"
+
+// unforked runs do, which opens a file of the sandbox's root for writing and
+// closes it, while this process forks no child: until it executes something, a
+// child has copies of all descriptors, and the kernel makes no mount read-only
+// in which a file is open for writing (EBUSY, mount_setattr(2)).
+func unforked(do func() error) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return do()
+}
