@@ -47,7 +47,7 @@ const (
 
 func main() {
 	if len(os.Args) < 3 || filters[os.Args[1]] == nil {
-		fail(fmt.Errorf("usage: without userns|landlock COMMAND..."))
+		fail(fmt.Errorf("usage: without userns|landlock COMMAND"))
 	}
 	path, err := exec.LookPath(os.Args[2])
 	if err != nil {
