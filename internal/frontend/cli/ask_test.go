@@ -64,6 +64,46 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// What the command printed before it asked is shown before the question, though
+// it arrives a little later; a command that prints on and on is asked all the same.
+func TestAskAfterOutput(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		every time.Duration
+		times int
+		first string
+	}{
+		{"a line that is under way", 60 * time.Millisecond, 1, "line\r\n"},
+		{"lines without end", 60 * time.Millisecond, 1000, strings.Repeat("line\r\n", 16)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			keys, typist := io.Pipe()
+			defer typist.Close()
+			go func() { _, _ = io.WriteString(typist, "o\r") }()
+			var shown bytes.Buffer
+			asked, printed := make(chan struct{}), make(chan struct{})
+			got := cli.Ask(t.Context(), keys, &shown, question(), func(output io.Writer) {
+				defer close(printed)
+				for range c.times {
+					select {
+					case <-asked:
+						return
+					case <-time.After(c.every):
+					}
+					if _, err := io.WriteString(output, "line\r\n"); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			close(asked)
+			<-printed
+			if want := c.first + asks + "o\r\n"; got != engine.Once || !strings.HasPrefix(shown.String(), want) {
+				t.Errorf("%s: %q, %q; want at first %q", c.what, got, shown.String(), want)
+			}
+		})
+	}
+}
+
 // What is typed before and after a question is the command's.
 func TestKeyboard(t *testing.T) {
 	source, typist := io.Pipe()

@@ -122,8 +122,9 @@ func Spared(patience int, signals ...os.Signal) (spared []bool) {
 	return spared
 }
 
-// Ask puts a question on a raw terminal, and hangs it up afterwards.
-func Ask(ctx context.Context, keys *io.PipeReader, shown io.Writer, q engine.Question) engine.Decision {
+// Ask puts a question on a raw terminal, and hangs it up afterwards. Each of
+// printing gets where the command's output goes and runs at the same time.
+func Ask(ctx context.Context, keys *io.PipeReader, shown io.Writer, q engine.Question, printing ...func(io.Writer)) engine.Decision {
 	c := newConsole(strings.NewReader(""), io.Discard, shown, func(string) string { return "" })
 	a := &asking{console: c, keyboard: newKeyboard(keys), raw: true, redraw: func(context.Context) {}, patience: askPatience,
 		interrupts: func() (<-chan os.Signal, func()) { return nil, func() {} }}
@@ -131,6 +132,9 @@ func Ask(ctx context.Context, keys *io.PipeReader, shown io.Writer, q engine.Que
 		_ = keys.Close()
 		a.keyboard.question() // notices it
 	}()
+	for _, print := range printing {
+		go print(held{a, shown})
+	}
 	return a.ask(ctx, q)
 }
 
