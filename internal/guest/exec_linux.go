@@ -254,17 +254,18 @@ func (e *execution) signal(sig unix.Signal) {
 
 // end asks the groups to end, and kills them when the grace is over.
 func (e *execution) end(signals ...unix.Signal) {
-	foreground := e.stdio.foreground()
-	for _, sig := range signals {
-		e.signal(sig)
-	}
-	e.signal(unix.SIGCONT) // a stopped process cannot obey
+	// Before any signal: one may end the command at once, and whoever then
+	// waits for the rest of its groups looks whether they were told to end.
 	e.endOnce.Do(func() {
-		e.foreground = foreground
+		e.foreground = e.stdio.foreground()
 		e.deadline = time.Now().Add(e.grace)
 		e.killer = time.AfterFunc(e.grace, func() { e.signal(unix.SIGKILL) })
 		close(e.ending)
 	})
+	for _, sig := range signals {
+		e.signal(sig)
+	}
+	e.signal(unix.SIGCONT) // a stopped process cannot obey
 }
 
 // endInterrupted ends what is left of the groups of a command that an
@@ -314,19 +315,29 @@ func (e *execution) endGroups() {
 }
 
 // living returns which of the groups that were told to end have members,
-// although the command itself is gone. The kernel does not reuse a number
-// that still names a session: a process of that number means a new session.
+// although the command itself is gone: also those that are just dying, which
+// still count against the limit of processes, and the dead that the guest is
+// about to reap. A zombie whose parent lives is the parent's affair. The kernel
+// does not reuse a number that still names a session: a process of that number
+// means a new session.
 func (e *execution) living() map[int]bool {
 	if _, ok := readProcess(e.child.pid); ok {
 		return nil
 	}
+	pids, err := insiders()
+	if err != nil {
+		return nil
+	}
 	groups := map[int]bool{}
-	_, _ = list(func(p process) bool {
+	for _, pid := range pids {
+		p, ok := readStat(pid)
+		if !ok || p.zombie && p.Parent != os.Getpid() {
+			continue
+		}
 		if p.session == e.child.pid && (p.Group == e.child.pid || p.Group == e.foreground) {
 			groups[p.Group] = true
 		}
-		return false
-	})
+	}
 	return groups
 }
 

@@ -19,6 +19,8 @@ type process struct {
 	wire.Process
 	session int
 	ticks   uint64 // start, in clock ticks since boot
+	over    bool   // on its way to being a zombie: it runs no more of its program
+	zombie  bool   // nothing is left of it but its exit code
 }
 
 // processes lists what runs outside of any command of a client.
@@ -69,9 +71,15 @@ func readNames(dir string) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// readProcess reads proc_pid_stat(5). ok is false for a process that is gone
-// or a zombie.
+// readProcess reads what lives. ok is false for a process that is gone, a
+// zombie or on its way to being one.
 func readProcess(pid int) (p process, ok bool) {
+	p, ok = readStat(pid)
+	return p, ok && !p.over
+}
+
+// readStat reads proc_pid_stat(5). ok is false for a process that is gone.
+func readStat(pid int) (p process, ok bool) {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return process{}, false
@@ -83,13 +91,13 @@ func readProcess(pid int) (p process, ok bool) {
 		return process{}, false
 	}
 	fields := strings.Fields(text[shut+1:]) // from field 3 on
-	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+	if len(fields) < 20 || fields[0] == "X" {
 		return process{}, false
 	}
-	const exiting = 4 // PF_EXITING: on its way to being a zombie
-	if flags, _ := strconv.ParseUint(fields[6], 10, 64); flags&exiting != 0 {
-		return process{}, false
-	}
+	const exiting = 4 // PF_EXITING
+	flags, _ := strconv.ParseUint(fields[6], 10, 64)
+	p.zombie = fields[0] == "Z"
+	p.over = p.zombie || flags&exiting != 0
 	p.PID = pid
 	p.Command = "[" + text[open+1:shut] + "]"
 	p.Parent, _ = strconv.Atoi(fields[1])
