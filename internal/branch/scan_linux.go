@@ -294,10 +294,14 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 	if old, ok := w.old.files[path]; !linked && ok && old.mode == modeGitlink {
 		link, linked = old, true
 	}
-	if module, ok := w.modules[path]; ok {
+	module, given := w.modules[path]
+	if given {
 		link, linked = module, true
 	}
 	if linked {
+		if !given && link.oid != w.old.files[path].oid {
+			w.result.notes.add("of %q only the commit's name comes out: it is a git repository of its own, whose commits stay inside unless they are pushed from there", path)
+		}
 		w.result.files[path] = link
 		return nil
 	}
