@@ -60,12 +60,18 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	if err := readSince(&o.request, o.since, o.console.now()); err != nil {
 		return err
 	}
-	return o.events(ctx, o.request, func(event sandbox.Event) error {
-		if o.json {
-			return o.console.jsonLine(event)
-		}
-		return o.console.print("%s\n", eventLine(event))
-	})
+	show := func(ctx context.Context) error {
+		return o.events(ctx, o.request, func(event sandbox.Event) error {
+			if o.json {
+				return o.console.jsonLine(event)
+			}
+			return o.console.print("%s\n", eventLine(event))
+		})
+	}
+	if o.request.Follow {
+		return whileRead(ctx, o.console.stdout, show)
+	}
+	return show(ctx)
 }
 
 // readSince understands a sequence number, a duration and a time.

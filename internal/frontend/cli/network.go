@@ -72,23 +72,25 @@ func runNetwork(ctx context.Context, o *networkOptions) error {
 }
 
 func runFollow(ctx context.Context, o *networkOptions) error {
-	var printErr error
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	err := o.follow(ctx, o.dir, o.name, func(seen engine.Observation) {
-		if o.json {
-			printErr = o.console.document(seen)
-		} else {
-			printErr = o.console.print("%s\n", strings.Join(attempt(seen), "  "))
+	return whileRead(ctx, o.console.stdout, func(ctx context.Context) error {
+		var printErr error
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		err := o.follow(ctx, o.dir, o.name, func(seen engine.Observation) {
+			if o.json {
+				printErr = o.console.document(seen)
+			} else {
+				printErr = o.console.print("%s\n", strings.Join(attempt(seen), "  "))
+			}
+			if printErr != nil {
+				stop() // nobody reads any more
+			}
+		})
+		if err == nil {
+			err = printErr
 		}
-		if printErr != nil {
-			stop() // nobody reads any more
-		}
+		return err
 	})
-	if err == nil {
-		err = printErr
-	}
-	return err
 }
 
 func runSuggest(ctx context.Context, o *networkOptions) error {

@@ -147,11 +147,13 @@ func runServiceLogs(ctx context.Context, o *serviceOptions) error {
 		}
 		return nil
 	}
-	return o.follow(ctx, request, func(line engine.LogLine) error {
-		if o.json {
-			return o.console.jsonLine(line)
-		}
-		return printLogLine(o.console, line, request.Service == "")
+	return whileRead(ctx, o.console.stdout, func(ctx context.Context) error {
+		return o.follow(ctx, request, func(line engine.LogLine) error {
+			if o.json {
+				return o.console.jsonLine(line)
+			}
+			return printLogLine(o.console, line, request.Service == "")
+		})
 	})
 }
 

@@ -88,21 +88,17 @@ func runWatch(ctx context.Context, o *watchOptions) error {
 	if len(o.only) > 0 && !slices.Contains(o.only, string(engine.ActivityOutput)) && !slices.Contains(o.only, string(engine.ActivityLost)) {
 		o.request.NoOutput = true
 	}
-	ctx, gone, stop := whileRead(ctx, o.console.stdout)
-	defer stop()
-	err := o.watch(ctx, o.request, func(a engine.Activity) error {
-		if len(o.only) > 0 && !slices.Contains(o.only, string(a.Kind)) {
-			return nil
-		}
-		if o.json {
-			return o.console.jsonLine(a)
-		}
-		return o.console.print("%s\n", o.line(a))
+	return whileRead(ctx, o.console.stdout, func(ctx context.Context) error {
+		return o.watch(ctx, o.request, func(a engine.Activity) error {
+			if len(o.only) > 0 && !slices.Contains(o.only, string(a.Kind)) {
+				return nil
+			}
+			if o.json {
+				return o.console.jsonLine(a)
+			}
+			return o.console.print("%s\n", o.line(a))
+		})
 	})
-	if err == nil {
-		err = gone()
-	}
-	return err
 }
 
 // line is an activity for people. The word behind the name says what it is;

@@ -15,33 +15,36 @@ import (
 // readerEvery bounds how long one look for the reader waits.
 const readerEvery = 250 * time.Millisecond
 
-// whileRead gives a context that ends when nobody reads out any more. Otherwise
-// whoever waits for something to print would only notice when there is
-// something, which may be never. gone is then the error of such a write.
-func whileRead(ctx context.Context, out io.Writer) (watched context.Context, gone func() error, stop func()) {
+// whileRead runs what follows something, with a context that ends when nobody
+// reads out any more, and returns that as an error. Otherwise whoever waits for
+// something to print would only notice when there is something, which may be
+// never.
+func whileRead(ctx context.Context, out io.Writer, follow func(context.Context) error) error {
 	file, ok := out.(*os.File)
 	if !ok {
-		return ctx, func() error { return nil }, func() {}
+		return follow(ctx)
 	}
 	watched, cancel := context.WithCancelCause(ctx)
-	go func() {
-		// Nothing is asked for: only errors and hang-ups wake it (poll(2)).
-		for fds := []unix.PollFd{{Fd: int32(file.Fd())}}; watched.Err() == nil; {
-			n, err := unix.Poll(fds, int(readerEvery/time.Millisecond))
-			if n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
-				cancel(fault.Wrap("", syscall.EPIPE, "nobody reads the output any more"))
-				return
-			}
-			if n > 0 || err != nil && err != unix.EINTR {
-				return // it cannot be watched
-			}
-		}
-	}()
-	gone = func() error {
-		if cause := context.Cause(watched); cause != nil && ctx.Err() == nil {
-			return cause
-		}
-		return nil
+	defer cancel(nil)
+	go awaitHangUp(watched, file, cancel)
+	err := follow(watched)
+	if cause := context.Cause(watched); cause != nil && ctx.Err() == nil {
+		return cause
 	}
-	return watched, gone, func() { cancel(nil) }
+	return err
+}
+
+// awaitHangUp cancels when the other end of a pipe, socket or terminal is gone.
+func awaitHangUp(ctx context.Context, file *os.File, cancel context.CancelCauseFunc) {
+	// Nothing is asked for: only errors and hang-ups wake it (poll(2)).
+	for fds := []unix.PollFd{{Fd: int32(file.Fd())}}; ctx.Err() == nil; {
+		n, err := unix.Poll(fds, int(readerEvery/time.Millisecond))
+		if n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+			cancel(fault.Wrap("", syscall.EPIPE, "nobody reads the output any more"))
+			return
+		}
+		if n > 0 || err != nil && err != unix.EINTR {
+			return // it cannot be watched
+		}
+	}
 }
