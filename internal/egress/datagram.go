@@ -108,10 +108,11 @@ func (p *Proxy) exchange(ctx context.Context, ends endpoints, who string, back B
 	return x
 }
 
-// refuse answers as a closed port would.
+// refuse says why and answers as a closed port would, in this order: whoever
+// gets the answer finds the reason.
 func (x *exchange) refuse(verdict Decision) {
-	x.back.Refuse(x.ends.source, x.ends.destination)
 	x.observe(Denied, verdict.Rule, verdict.Why)
+	x.back.Refuse(x.ends.source, x.ends.destination)
 }
 
 func (x *exchange) observe(verdict, rule, why string) {
@@ -143,8 +144,8 @@ func (x *exchange) run(ctx context.Context, verdict Decision) {
 	}
 	conn, err := x.open(ctx, addrs, err)
 	if err != nil {
-		x.back.Refuse(x.ends.source, x.ends.destination)
 		x.observe(Failed, verdict.Rule, "cannot send: "+err.Error())
+		x.back.Refuse(x.ends.source, x.ends.destination)
 		return
 	}
 	defer conn.Close()

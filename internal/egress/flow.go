@@ -241,10 +241,11 @@ func (f *flow) finish(one, other *stream, limit int64) {
 	other.otherEnded()
 }
 
-// refuse resets the connection and says why.
+// refuse says why and resets the connection, in this order: whoever sees the
+// reset finds the reason.
 func (f *flow) refuse(protocol string, verdict Decision) {
-	f.abort()
 	f.observe(Denied, protocol, verdict.Rule, verdict.Why)
+	f.abort()
 }
 
 // refuseHead refuses a head that never became complete.
