@@ -84,10 +84,10 @@ func (a *askers) serve(conn net.Conn) {
 		a.list = slices.DeleteFunc(a.list, func(other *asker) bool { return other == one })
 		granted := len(one.once) > 0
 		a.mu.Unlock()
-		close(one.gone)
 		if granted {
 			a.changed()
 		}
+		close(one.gone) // last: whoever is refused now finds nothing allowed any more
 	}()
 	for frames := wire.NewReader(conn); ; {
 		kind, payload, err := frames.Next()
