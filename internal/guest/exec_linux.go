@@ -289,7 +289,7 @@ func (e *execution) endInterrupted() {
 func (e *execution) endGroups() {
 	const (
 		pause      = 5 * time.Millisecond
-		kernelTime = 5 * time.Second // to end what has been killed, on a machine that is busy
+		kernelTime = 20 * time.Second // to end what has been killed, on a machine that is busy
 	)
 	select {
 	case <-e.ending:

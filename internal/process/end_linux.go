@@ -10,7 +10,7 @@ import (
 )
 
 // endPatience is how long a killed process may take to be gone.
-const endPatience = 5 * time.Second
+const endPatience = 20 * time.Second
 
 // End kills exactly that process and waits until it has ended. That it has
 // ended already is no error.

@@ -16,8 +16,12 @@ import (
 func (h handle) lives() bool { return process.Alive(h.Guest) && !doomed(h.Guest.PID) }
 
 // doomed tells whether a process was killed and has not died yet (proc(5),
-// /proc/pid/status: SigPnd and ShdPnd).
+// /proc/pid/status: SigPnd and ShdPnd), or is just dying: PID 1 of a pid
+// namespace takes all others with it first.
 func doomed(pid int) bool {
+	if exiting(pid) {
+		return true
+	}
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return false
@@ -33,4 +37,20 @@ func doomed(pid int) bool {
 		}
 	}
 	return false
+}
+
+// exiting tells whether a process runs no more of its program (proc(5),
+// /proc/pid/stat: field 9). The name in field 2 may hold anything.
+func exiting(pid int) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // from field 3 on
+	if len(fields) < 7 {
+		return false
+	}
+	const flag = 4 // PF_EXITING
+	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
+	return err == nil && flags&flag != 0
 }

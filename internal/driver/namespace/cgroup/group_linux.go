@@ -165,7 +165,7 @@ func (p Part) procs() string {
 }
 
 // removePatience is how long processes that have been killed may take to leave.
-const removePatience = 5 * time.Second
+const removePatience = 20 * time.Second
 
 // Remove removes the group once its last process has gone. A group that is
 // not there is no error.
