@@ -211,10 +211,12 @@ func openLog(name string) (log *os.File, room int64, err error) {
 	return log, outputMax - info.Size(), nil
 }
 
-// unread is how many bytes wait in the pipe.
-func (s *source) unread() int64 {
+func (s *source) unread() int64 { return unread(s.file) }
+
+// unread is how many bytes wait in a pipe or a terminal.
+func unread(file *os.File) int64 {
 	n := 0
-	if conn, err := s.file.SyscallConn(); err == nil {
+	if conn, err := file.SyscallConn(); err == nil {
 		_ = conn.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 	}
 	return int64(n)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -247,6 +248,9 @@ type outlet struct {
 	done    chan struct{} // closed when nobody holds the other end any more
 
 	recorded chan struct{} // closed when it is recorded how the process ended
+
+	mu     sync.Mutex // held from reading a piece until it is in the journal
+	passed int64      // bytes that are
 }
 
 // newOutlet makes the pipe for standard output and error both, so that their
@@ -262,22 +266,53 @@ func newOutlet(j *journal.Journal) (*outlet, *os.File, error) {
 func (o *outlet) pump() {
 	defer close(o.done)
 	buf := make([]byte, 8<<10)
-	for {
-		n, err := o.file.Read(buf)
-		o.journal.Print(time.Now(), buf[:n])
-		if err != nil {
-			o.journal.Flush(time.Now())
-			return
-		}
+	conn, err := o.file.SyscallConn()
+	for over := false; !over && err == nil; {
+		err = conn.Read(func(fd uintptr) (ready bool) {
+			// One step, so that whoever holds mu sees every byte either in the
+			// pipe or in the journal.
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			n, err := unix.Read(int(fd), buf)
+			switch {
+			case err == unix.EINTR:
+				return true
+			case err == unix.EAGAIN:
+				return false
+			case err != nil || n <= 0:
+				over = true
+				return true
+			}
+			o.journal.Print(time.Now(), buf[:n])
+			o.passed += int64(n)
+			return true
+		})
 	}
+	o.journal.Flush(time.Now())
 }
 
-// wait waits for the end of the output, for a while.
+// wait waits for the end of the output, for a while. What was written before is
+// in the journal then, however busy the machine.
 func (o *outlet) wait(most time.Duration) {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-o.done:
-	case <-timer.C:
+	const (
+		pause    = 5 * time.Millisecond
+		patience = 30 * time.Second // with a disk that takes nothing
+	)
+	o.mu.Lock()
+	owed := o.passed + unread(o.file)
+	o.mu.Unlock()
+	end := time.Now().Add(most)
+	for paid := false; !paid || time.Now().Before(end); {
+		select {
+		case <-o.done:
+			return
+		case <-time.After(pause):
+		}
+		o.mu.Lock()
+		paid = o.passed >= owed
+		o.mu.Unlock()
+		if time.Now().After(end.Add(patience)) {
+			return
+		}
 	}
 }
