@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,8 +26,7 @@ type process struct {
 
 // processes lists what runs outside of any command of a client.
 func (g *guest) processes() (wire.ProcessList, error) {
-	sessions, services := g.children.sessions(), g.supervised()
-	list, err := list(func(p process) bool { return !sessions[p.session] && services[p.PID] == "" })
+	list, err := g.outside(func(p process, sessions map[int]bool) bool { return !sessions[p.session] })
 	return wire.ProcessList{Processes: list}, err
 }
 
@@ -34,15 +34,35 @@ func (g *guest) processes() (wire.ProcessList, error) {
 // what has started since outside of every other command's session (a daemon
 // makes a session of its own).
 func (g *guest) leftBy(c *child) ([]wire.Process, error) {
-	sessions, services := g.children.sessions(), g.supervised()
-	return list(func(p process) bool {
-		if services[p.PID] != "" {
-			return false
-		}
+	return g.outside(func(p process, sessions map[int]bool) bool {
 		// A tick is 10 ms long; within one, numbers count up.
 		since := p.ticks > c.ticks || p.ticks == c.ticks && p.PID > c.pid
 		return p.session == c.pid || since && !sessions[p.session]
 	})
+}
+
+// outside lists those of the wanted processes that are no service's. sessions
+// are those of the commands and services that run.
+func (g *guest) outside(wanted func(p process, sessions map[int]bool) bool) ([]wire.Process, error) {
+	before, services := g.children.sessions(), g.supervised()
+	session := map[int]int{}
+	found, err := list(func(p process) bool {
+		if services[p.PID] != "" || !wanted(p, before) {
+			return false
+		}
+		session[p.PID] = p.session
+		return true
+	})
+	if len(found) == 0 {
+		return found, err
+	}
+	// A command that began while we looked has a session, or is about to make
+	// one; and it may be over already.
+	now := g.children.sessions()
+	return slices.DeleteFunc(found, func(p wire.Process) bool {
+		_, living := readProcess(p.PID)
+		return !living || now[p.PID] || now[session[p.PID]]
+	}), err
 }
 
 // list reads /proc, without the guest itself and what has already ended.
