@@ -53,7 +53,7 @@ func readHead(dir string) (head wire.Head, ok bool) {
 	if !symbolic {
 		return wire.Head{Commit: text}, wire.IsObjectID(text)
 	}
-	if !strings.HasPrefix(ref, "refs/") || path.Clean(ref) != ref {
+	if !strings.HasPrefix(ref, "refs/") || path.Clean(ref) != ref || strings.ContainsFunc(ref, unusual) {
 		return wire.Head{}, false
 	}
 	commit, err := readLine(filepath.Join(dir, ref))
@@ -66,6 +66,10 @@ func readHead(dir string) (head wire.Head, ok bool) {
 	commit, err = findPacked(filepath.Join(dir, "packed-refs"), ref)
 	return wire.Head{Commit: commit, Branch: ref}, err == nil
 }
+
+// unusual are characters that git forgives at the end of HEAD, or refuses in
+// the name of a ref (git-check-ref-format(1)).
+func unusual(r rune) bool { return r <= ' ' || strings.ContainsRune("\x7f~^:?*[\\", r) }
 
 func readLine(path string) (string, error) {
 	text, err := readSmall(path, 4<<10)
