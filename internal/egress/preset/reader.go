@@ -87,7 +87,7 @@ func (r *reader) problem(text string) {
 func (r *reader) allow(text, source, methods string) {
 	r.from(source)
 	parsed, err := url.Parse(strings.TrimSpace(text))
-	if err != nil || parsed.Hostname() == "" {
+	if err != nil || !oneHost(parsed.Hostname()) {
 		r.problem(source + " names something that is no URL") // and may hold a password
 		return
 	}
@@ -109,6 +109,13 @@ func (r *reader) allow(text, source, methods string) {
 	}
 	standard := map[string]string{"http": "80", "https": "443"}[parsed.Scheme]
 	r.allowPrivate(host, cmpPort(parsed.Port(), cmpPort(standard, "22")))
+}
+
+// oneHost tells whether a host stands for itself only. A URL may hold more than
+// names and addresses are made of, and in a rule an asterisk opens many.
+func oneHost(host string) bool {
+	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_.:"
+	return host != "" && strings.Trim(strings.ToLower(host), plain) == ""
 }
 
 // allowPrivate adds the private addresses of a registry in the human's own
