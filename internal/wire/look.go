@@ -89,12 +89,15 @@ func (l *jsonLines[T]) Write(p []byte) (int, error) {
 	if l.size += len(p); l.size > maxListed {
 		return 0, fault.New(fault.Unavailable, "cannot understand the sandbox: its list does not end")
 	}
+	// Only what is new is looked through: it may come byte by byte.
+	seen := len(l.rest)
 	l.rest = append(l.rest, p...)
-	for {
-		end := bytes.IndexByte(l.rest, '\n')
+	for ; ; seen = 0 {
+		end := bytes.IndexByte(l.rest[seen:], '\n')
 		if end < 0 {
 			return len(p), nil
 		}
+		end += seen
 		var one T
 		if err := json.Unmarshal(l.rest[:end], &one); err != nil {
 			return 0, fault.Wrap(fault.Unavailable, err, "cannot understand the sandbox's list")
