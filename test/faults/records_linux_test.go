@@ -279,7 +279,7 @@ func killKeeper(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	// It is nobody's child here: init reaps it.
-	for deadline := time.Now().Add(20 * time.Second); process.Signal(syscall.Signal(0)) == nil; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); process.Signal(syscall.Signal(0)) == nil; time.Sleep(5 * time.Millisecond) {
 		if stat, err := os.ReadFile(filepath.Join("/proc", itoa(keeper.PID), "stat")); err == nil && bytes.Contains(stat, []byte(") Z ")) {
 			return // where nobody reaps
 		}

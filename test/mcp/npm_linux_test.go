@@ -63,7 +63,7 @@ func npm(t *testing.T) *tools {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	// No scripts: nothing of what is fetched runs but what is asked for below.
-	install := exec.CommandContext(ctx, program, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline")
+	install := exec.CommandContext(ctx, program, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=5")
 	install.Dir = dir
 	if output, err := install.CombinedOutput(); err != nil {
 		missing("npm ci: " + err.Error() + "\n" + string(output))

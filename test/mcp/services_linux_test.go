@@ -13,7 +13,7 @@ func (c *client) logsOf(service string) {
 	c.Helper()
 	// It runs before it has printed everything.
 	var last answer
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		if last = c.must("sandbox-service", args{"action": "logs", "service": service, "lines": 3}); strings.Contains(last.str("log"), "red") {
 			break
 		}

@@ -301,9 +301,16 @@ ready = { file = "/tmp/ready" }
 		h.Must("service", name, "start")
 		urls = append(urls, h.Must("open", name, "web", "--print"))
 	}
+	// Processes of the browser that were just killed may still write, so what
+	// cannot be removed is left.
+	profile, err := os.MkdirTemp("", "litterbox-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(profile) })
 	browser := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-		"--user-data-dir="+t.TempDir(), "--remote-debugging-port=0", urls[0]+"?next="+urls[1])
+		"--user-data-dir="+profile, "--remote-debugging-port=0", urls[0]+"?next="+urls[1])
 	var said strings.Builder
 	browser.Stdout, browser.Stderr = &said, &said
 	browser.WaitDelay = 5 * time.Second
