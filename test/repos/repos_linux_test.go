@@ -65,10 +65,11 @@ func (c repository) compare(t *testing.T) {
 	if c.odd {
 		h.Repo = odd
 	}
-	h.Must(append([]string{"create", "box"}, c.create...)...)
-	run(h, `rm -f "$MARK"`)
+	// Before there is a sandbox, which fills its worktree at its leisure.
 	copied := filepath.Join(h.Dir, "copy")
 	run(h, `cp -a . "$DIR/copy"`)
+	h.Must(append([]string{"create", "box"}, c.create...)...)
+	run(h, `rm -f "$MARK"`)
 	got := h.InsideShell("box", "set -e\n"+c.change)
 	if got.Code != 0 {
 		t.Fatalf("inside: exited %d\n%s%s", got.Code, got.Stdout, got.Stderr)
