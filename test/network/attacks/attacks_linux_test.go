@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/test/network/world"
 	"github.com/litterbox-sandbox/litterbox/test/program"
@@ -52,7 +53,8 @@ type scene struct {
 	Allow, Deny []string
 	Open        bool // default = "allow"
 	// Tries are scripts. Each has to arrive from outside, and must not from
-	// inside; it may print and exit as it likes.
+	// inside; it may print and exit as it likes. From outside, where PATIENCE
+	// is set, it may wait so many seconds for what is sure to come.
 	Tries []string
 	// Arrived counts what reached the target so far.
 	Arrived func() int64
@@ -81,11 +83,11 @@ func TestAttacks(t *testing.T) {
 			h.Must("create", "box")
 			for _, try := range s.Tries {
 				before := s.Arrived()
-				got := h.Shell("PATH=/usr/bin:$PATH timeout 30 sh -ec '" + strings.ReplaceAll(try, "'", `'\''`) + "'")
-				if s.Arrived() == before || !strings.Contains(got.Stdout, s.Says) {
+				got := h.Shell("PATIENCE=60 PATH=/usr/bin:$PATH timeout 100 sh -ec '" + strings.ReplaceAll(try, "'", `'\''`) + "'")
+				if !s.arrives(before) || !strings.Contains(got.Stdout, s.Says) {
 					t.Errorf("control: from outside it did not get through: %s\nexit %d: %s%s", try, got.Code, got.Stdout, got.Stderr)
 				}
-				before = s.Arrived()
+				before = s.settled()
 				got = h.Inside("box", "timeout", "20", "sh", "-ec", try)
 				if s.Arrived() != before || s.Says != "" && strings.Contains(got.Stdout, s.Says) {
 					t.Errorf("from inside it got through: %s\nexit %d: %s%s", try, got.Code, got.Stdout, got.Stderr)
@@ -98,6 +100,30 @@ func TestAttacks(t *testing.T) {
 				t.Errorf("afterwards an allowed host was out of reach: %s\n%s", got.Stderr, h.Must("network", "box"))
 			}
 		})
+	}
+}
+
+// arrives waits until the target has counted more than before: whoever sends a
+// datagram may be over before it is read.
+func (s scene) arrives(before int64) bool {
+	for deadline := time.Now().Add(time.Minute); s.Arrived() == before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}
+
+// settled counts what reached the target once the last of it is counted: a
+// program that is over may have left datagrams on their way.
+func (s scene) settled() int64 {
+	for before := s.Arrived(); ; {
+		time.Sleep(20 * time.Millisecond)
+		now := s.Arrived()
+		if now == before {
+			return now
+		}
+		before = now
 	}
 }
 

