@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
@@ -111,6 +112,23 @@ func (w *world) probeInside(args ...string) program.Result {
 func (w *world) probeOutside(args ...string) program.Result {
 	w.Helper()
 	return w.Command(w.Repo, w.Program("probe"), args...)
+}
+
+// comes waits for what is sure to come beside us, and tells whether it came.
+func (w *world) comes(holds func() bool) bool {
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) await(what string, holds func() bool) {
+	w.Helper()
+	if !w.comes(holds) {
+		w.Fatalf("it never came true that %s", what)
+	}
 }
 
 // outcomes decodes what the probe prints.

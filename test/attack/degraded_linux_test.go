@@ -109,7 +109,7 @@ func TestDegradedTierWorks(t *testing.T) {
 	w.Must("exec", "degraded", "--no-commit", "--", "sh", "-c",
 		"setsid sh -c 'sleep "+mark+" & : >began; sleep "+mark+"' >/dev/null 2>&1 </dev/null & until test -e began; do sleep 0.01; done")
 	running := func() string { return w.Shell("ps -eo args | grep -x 'sleep " + mark + "'").Stdout }
-	for deadline := time.Now().Add(30 * time.Second); running() == ""; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); running() == ""; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("what was left in the background does not run")
 		}

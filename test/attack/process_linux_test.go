@@ -16,7 +16,11 @@ func processAttacks() []attack {
 			Control: func(w *world) {
 				pid := strings.TrimSpace(w.Shell("sleep 300 >/dev/null 2>&1 & echo $!").Stdout)
 				w.probeOutside("signals", pid)
-				if state := w.Shell("grep State: /proc/" + pid + "/status").Stdout; state != "" && !strings.Contains(state, "Z") {
+				var state string
+				if !w.comes(func() bool { // killed is not yet dead
+					state = w.Shell("grep State: /proc/" + pid + "/status").Stdout
+					return state == "" || strings.Contains(state, "Z") || strings.Contains(state, "X")
+				}) {
 					w.Fatalf("a process survives every signal outside too: %s", state)
 				}
 			},
@@ -39,6 +43,7 @@ func processAttacks() []attack {
 			Control: func(w *world) {
 				pid := strings.TrimSpace(w.Shell("sleep 300 >/dev/null 2>&1 & echo $!").Stdout)
 				defer w.Shell("kill -9 " + pid)
+				w.await("the process runs its program", func() bool { return w.Shell("grep -qx sleep /proc/"+pid+"/comm").Code == 0 })
 				got := w.outcomes(w.probeOutside("process", pid))
 				for _, look := range []string{"environ", "maps", "auxv", "root", "cwd", "exe", "fd", "root/etc", "write mem"} {
 					if got[look] != "ok" {

@@ -104,7 +104,7 @@ func stateAttacks() []attack {
 			Name:   "see the host's processes",
 			Threat: "arguments hold secrets, and what is seen can be signalled",
 			Control: func(w *world) {
-				w.wantSecret("the process list outside", w.Shell(sleeper(w.Secret)+"cat /proc/$!/cmdline; kill $!"))
+				w.wantSecret("the process list outside", w.Shell(sleeper(w.Secret)+"until grep -as "+w.Secret+" /proc/$!/cmdline; do :; done; kill $!")) // in its execve(2) a process has no arguments
 			},
 			Run: func(w *world) {
 				w.sandbox()
