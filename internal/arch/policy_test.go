@@ -57,8 +57,8 @@ forward: egress fault service
 driver/namespace: driver driver/namespace/cgroup driver/namespace/stage fault fsmonitor process sandbox
 driver/landlock: driver driver/landlock/confine fault process sandbox
 # The policy of system calls is one text for both; it installs nothing itself.
-driver/landlock/confine: driver driver/namespace/seccomp fault guest
-driver/namespace/stage: driver driver/namespace/seccomp fault fsmonitor guest
+driver/landlock/confine: driver driver/namespace/seccomp fault guest process
+driver/namespace/stage: driver driver/namespace/seccomp fault fsmonitor guest process
 driver/namespace/cgroup: sandbox
 
 # What git inside asks which files changed: it runs at every git status.

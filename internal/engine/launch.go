@@ -46,7 +46,7 @@ func (e *Engine) launch(p *place) *launch {
 // start makes the process, in a session of its own, so that neither a closed
 // terminal nor Ctrl-C reaches it.
 func (l *launch) start(e *Engine) error {
-	if err := process.CloseOnExec(); err != nil {
+	if err := process.CloseOnExec(3); err != nil {
 		return l.failure(err)
 	}
 	program, err := e.Program()

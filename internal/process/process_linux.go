@@ -72,11 +72,24 @@ func ShortPath(dir string, use func(short string) error) error {
 	return errors.Join(use(fmt.Sprintf("/proc/self/fd/%d", file.Fd())), file.Close())
 }
 
-// CloseOnExec marks every descriptor but the standard ones as close-on-exec.
-// Go does that for those it opened; others come from whoever started us and
-// would live on in children that outlast the command.
-func CloseOnExec() error {
-	return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+// CloseOnExec marks every descriptor from first on as close-on-exec. Go does
+// that for those it opened; others come from whoever started us and would live
+// on in children that outlast the command.
+func CloseOnExec(first int) error {
+	if unix.CloseRange(uint(first), math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) == nil { // Linux 5.11
+		return nil
+	}
+	// A filter of system calls that is older than this one refuses it.
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, entry := range open {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd >= first {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
 }
 
 // MakeIdle lets the process pid, and what it starts from now on, have only

@@ -19,7 +19,7 @@ func Alive(sandbox.Process) bool { return false }
 func ShortPath(dir string, use func(short string) error) error { return use(dir) }
 
 // CloseOnExec does nothing: no sandbox is started here.
-func CloseOnExec() error { return nil }
+func CloseOnExec(int) error { return nil }
 
 // MakeIdle does nothing here.
 func MakeIdle(int) {}

@@ -49,6 +49,10 @@ type obstacle struct{ missing, mend string }
 
 // obstacles only asks the kernel, and is cheap.
 func obstacles() []obstacle {
+	if refused := process.Refused("openat2", "memfd_create", "pidfd_open"); len(refused) > 0 {
+		return []obstacle{{"a filter of system calls refuses " + strings.Join(refused, ", ") + ", as an old container engine's or a service's does",
+			"start litterbox outside of what filters it (systemd: no SystemCallFilter; a container: --security-opt seccomp=unconfined)"}}
+	}
 	switch abi := confine.ABI(); {
 	case abi == 0:
 		return []obstacle{{"Landlock is not there (not in this kernel, not in its list of modules, or kept away by a container)",

@@ -31,14 +31,24 @@ func (d Driver) Try() error {
 		return explained(err)
 	}
 	if realRoot() { // makes its mounts outside, and the user namespace for the rest
-		if err := tryWith(stage.VerbNothing, shiftedNamespaces(stage.Config{Shift: os.Geteuid()})); err != nil {
+		attr := shiftedNamespaces(stage.Config{Shift: os.Geteuid()})
+		if err := tryWith(stage.VerbNothing, attr); err != nil {
 			return explained(err)
 		}
+		attr.Cloneflags |= unix.CLONE_NEWNS // which is unshared later otherwise
+		return covered(tryWith(stage.VerbProc, attr))
 	}
-	if err := try(stage.VerbProc); err != nil {
+	return covered(try(stage.VerbProc))
+}
+
+// covered words that no /proc of a sandbox's own can be mounted: whoever may not
+// see parts of one may not have another (mount_too_revealing).
+func covered(err error) error {
+	if err == nil || container() != "" {
 		return explained(err)
 	}
-	return nil
+	return refused("parts of /proc are covered here, and so nobody may mount another one: "+err.Error(),
+		"start litterbox where nothing is mounted over parts of /proc (a container: "+containerFlags+")")
 }
 
 // refused words why there is no full tier.
@@ -50,6 +60,8 @@ func refused(why, mend string) error {
 // explained words the failure of a child with namespaces of its own.
 func explained(err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
 		return refused("no more user namespaces may be made (user.max_user_namespaces)", "sudo sysctl -w user.max_user_namespaces=15000")
 	case container() != "":

@@ -21,6 +21,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -43,14 +44,19 @@ type obstacle struct {
 	mend    string
 }
 
-// obstacles reads what the kernel says about user namespaces. It only reads
-// files and is cheap; Probe tries the real thing.
+// obstacles asks for system calls, and reads what the kernel says about user
+// namespaces, which is cheap; Probe tries the real thing.
 func obstacles() []obstacle {
 	var found []obstacle
 	if major, minor := kernelVersion(); major < 5 || major == 5 && minor < 12 {
 		found = append(found, obstacle{
 			fmt.Sprintf("kernel %d.%d is older than 5.12, the first with mount_setattr and overlays in user namespaces", major, minor),
 			"install a newer kernel",
+		})
+	} else if refused := process.Refused("openat2", "memfd_create", "pidfd_open", "open_tree", "mount_setattr"); len(refused) > 0 {
+		found = append(found, obstacle{
+			"a filter of system calls refuses " + strings.Join(refused, ", ") + ", as an old container engine's or a service's does",
+			"start litterbox outside of what filters it (systemd: no SystemCallFilter; a container: " + containerFlags + ")",
 		})
 	}
 	if realRoot() {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
 // Main runs one verb of the child and does not return when it succeeds.
@@ -97,7 +99,7 @@ func (c Config) confine(data []byte) error {
 	if err := unix.Dup3(input, configFD, 0); err != nil {
 		return fmt.Errorf("cannot hand on the configuration: %w", err)
 	}
-	if err := unix.CloseRange(statusFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := process.CloseOnExec(statusFD + 1); err != nil {
 		return fmt.Errorf("cannot close inherited descriptors: %w", err)
 	}
 	if err := os.Chdir(c.Workspace.Upper); err != nil {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/guest"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
 // enter makes the assembled root the only one and becomes the guest. It runs
@@ -59,7 +60,7 @@ func enter(config Config, data []byte, sockets *guest.DatagramSockets) error {
 	}
 	// Descriptors beyond ours may come from whoever started litterbox; Go
 	// marks only its own as close-on-exec (compare CVE-2024-21626).
-	if err := unix.CloseRange(statusFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := process.CloseOnExec(statusFD + 1); err != nil {
 		return fmt.Errorf("cannot close inherited descriptors: %w", err)
 	}
 	if sockets != nil {
