@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -18,6 +19,16 @@ import (
 // oldestGit is named in the hint when git is missing or does not know an
 // option this package needs (rev-parse --path-format came with 2.31).
 const oldestGit = "2.31"
+
+// TooOld tells whether git of that version, as `git version` prints it, is
+// older. What cannot be read is tried.
+func TooOld(version string) bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return false
+	}
+	return major < 2 || major == 2 && minor < 31
+}
 
 // call is one git process. Its environment holds none of the GIT_* variables
 // that redirect git (a hook of the user's may run us with GIT_INDEX_FILE set),

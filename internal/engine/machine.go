@@ -37,7 +37,8 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 	if out, err := exec.CommandContext(ctx, "git", "version").Output(); err != nil {
 		git.Found = "not found"
 	} else {
-		git.OK, git.Found = true, strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
+		git.Found = strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
+		git.OK = !branch.TooOld(git.Found)
 	}
 	report.Checks = append(report.Checks, git)
 	report.Checks = append(report.Checks, e.Probe(e.Store.Root)...)

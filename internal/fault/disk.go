@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// diskTroubles are what a disk that cannot be written answers, and what to
-// type then; %s is a directory on it. Programs tell it in words, which libc
+// diskTroubles are what a disk answers that cannot be written, or that keeps no
+// locks (NFS without a lock manager), and what to type then; %s is a directory on it. Programs tell it in words, which libc
 // gives them.
 var diskTroubles = []struct {
 	cause syscall.Errno
@@ -21,6 +21,7 @@ var diskTroubles = []struct {
 	{syscall.ENOSPC, "out of diskspace", "df -h DIR; df -i DIR; make room there, and type the same again"}, // git's own word
 	{syscall.EDQUOT, "disk quota exceeded", "quota -s; make room in DIR, and type the same again"},
 	{syscall.EROFS, "read-only file system", "findmnt --target DIR tells why nothing can be written there; export XDG_STATE_HOME=/a/writable/directory keeps litterbox's state elsewhere"},
+	{syscall.ENOLCK, "no locks available", "export XDG_STATE_HOME=/a/directory/on/a/local/disk"},
 }
 
 // DiskTrouble finds in what a program has said that the disk with dir cannot be

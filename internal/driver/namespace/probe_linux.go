@@ -1,10 +1,6 @@
 package namespace
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
-
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
 )
 
@@ -26,34 +22,6 @@ func probeFilters() Finding {
 	if err := tryPlain(stage.VerbFilter); err != nil {
 		found.OK, found.Found = false, "system calls cannot be filtered: "+err.Error()
 		found.Mend = "boot a kernel with CONFIG_SECCOMP_FILTER, or start litterbox outside of what filters its own system calls with a listener"
-	}
-	return found
-}
-
-// probeExec runs a program that lies below the state directory: a workspace
-// that is a copy lies there.
-func probeExec(stateDir string) Finding {
-	found := Finding{Name: "programs", OK: true, Found: "programs of a workspace can be run from the state directory"}
-	file, err := os.CreateTemp(stateDir, ".program-trial-*")
-	if err != nil {
-		found.OK, found.Found, found.Mend = false, err.Error(), "export XDG_STATE_HOME=/a/writable/directory"
-		return found
-	}
-	name := file.Name()
-	defer os.Remove(name)
-	_, err = file.WriteString("#!/bin/sh\nexit 0\n")
-	if err == nil {
-		err = file.Chmod(0o700)
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = exec.Command(filepath.Clean(name)).Run()
-	}
-	if err != nil {
-		found.OK, found.Found = false, "programs of a workspace that is a copy cannot be run (mounted noexec?): "+err.Error()
-		found.Mend = "export XDG_STATE_HOME=/a/directory/where/programs/run"
 	}
 	return found
 }

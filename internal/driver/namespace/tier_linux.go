@@ -164,7 +164,7 @@ func (d Driver) Probe(stateDir string) []Finding {
 	}
 	findings = append(findings, state)
 	if state.OK {
-		findings = append(findings, probeExec(stateDir))
+		findings = append(findings, probeLocks(stateDir), probeRoom(stateDir), probeExec(stateDir))
 	}
 	if namespaces.OK && state.OK {
 		findings = append(findings, d.probeCarriage(stateDir))
