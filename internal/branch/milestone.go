@@ -139,7 +139,19 @@ func (r *Repository) Trash(ctx context.Context, branch, name string, at time.Tim
 	ref = trashRefs + name + "-" + at.UTC().Format("20060102-150405.000000000")
 	err = r.updateRefs(ctx, "cannot delete the branch", branch,
 		"create "+ref+"\x00"+tip+"\x00", "delete "+heads+branch+"\x00"+tip+"\x00")
+	if err != nil && r.trashed(ctx, branch, ref, tip) {
+		err = nil // git died when it had done it
+	}
 	return ref, tip, err
+}
+
+// trashed tells whether a branch is gone and the ref in the trash has its tip.
+func (r *Repository) trashed(ctx context.Context, branch, ref, tip string) bool {
+	if _, err := r.Tip(ctx, branch); fault.KindOf(err) != fault.NotFound {
+		return false
+	}
+	kept, err := r.git("rev-parse", "--verify", "--quiet", ref).line(ctx)
+	return err == nil && kept == tip
 }
 
 // checkedOut gives the work tree that has the branch checked out, if any.
