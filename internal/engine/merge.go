@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
@@ -43,10 +44,12 @@ func (e *Engine) present(ctx context.Context, p *place) (string, error) {
 		return p.repo.Tip(ctx, p.record.Branch)
 	}
 	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
-	if err != nil {
+	switch {
+	case err == nil:
+		defer unlock()
+	case !errors.Is(err, syscall.EROFS): // where nothing can be written, nobody commits meanwhile
 		return "", err
 	}
-	defer unlock()
 	request := e.importRequest(p)
 	request.Preview = true
 	request.Subject = "present state of " + p.record.Name
