@@ -94,7 +94,8 @@ arch:
 test/program: driver driver/namespace
 test/attack: test/program
 test/attack/probe:
-test/crash: test/program
+test/tracer:
+test/crash: test/program test/tracer
 test/lifecycle: test/program
 test/soak: test/program
 test/faults: test/program

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/test/program"
+	"github.com/litterbox-sandbox/litterbox/test/tracer"
 )
 
 var built *program.Built
@@ -29,11 +28,11 @@ const patience = 2 * time.Minute
 // means that the command made fewer steps.
 func killed(h *program.Host, n int, stdin string, args ...string) (who, output string) {
 	h.Helper()
-	return killedAt(h, target{step: n}, stdin, args...)
+	return killedAt(h, tracer.Target{Step: n}, stdin, args...)
 }
 
 // killedAt is killed for a target of its own.
-func killedAt(h *program.Host, at target, stdin string, args ...string) (who, output string) {
+func killedAt(h *program.Host, at tracer.Target, stdin string, args ...string) (who, output string) {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -41,51 +40,77 @@ func killedAt(h *program.Host, at target, stdin string, args ...string) (who, ou
 	cmd.Dir, cmd.Env = h.Repo, h.Env
 	input, out := h.File(stdin), h.File("")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
-	result := trace(cmd, at)
+	result := tracer.Run(cmd, at)
 	printed, err := os.ReadFile(out.Name())
-	if err = errors.Join(result.err, err, input.Close(), out.Close()); err != nil {
-		h.Fatalf("litterbox %q, step %d: %v\n%s", args, at.step, err, printed)
+	if err = errors.Join(result.Err, err, input.Close(), out.Close()); err != nil {
+		h.Fatalf("litterbox %q, step %d: %v\n%s", args, at.Step, err, printed)
 	}
-	return result.program, string(printed)
-}
-
-// programOf names the program that a process runs.
-func programOf(pid int) string {
-	cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // a zombie has none
-	argv := strings.Split(string(cmdline), "\x00")
-	name := filepath.Base(argv[0])
-	if len(argv) > 1 {
-		name += " " + argv[1]
-	}
-	return name
+	return result.Program, string(printed)
 }
 
 // most bounds the steps of one operation; each of them has fewer.
 const most = 400
 
 // next is the step after n to kill at. Many steps are alike, mounts above all;
-// LITTERBOX_TEST_CRASH=all takes every one of them.
-func next(n int) int {
-	if n < 24 || os.Getenv("LITTERBOX_TEST_CRASH") == "all" {
+// LITTERBOX_TEST_CRASH=all takes every one of them. Of the keeper's and the
+// guest's own, the others take a few.
+func next(n int, victim string) int {
+	switch {
+	case os.Getenv("LITTERBOX_TEST_CRASH") == "all":
+		return n + 1
+	case victim != "client":
+		return 2*n + 1
+	case n < 24:
 		return n + 1
 	}
 	return n + 7
 }
 
+// a change is an operation, with what comes before each round of it and what has
+// to hold afterwards.
+type change struct {
+	before func(h *program.Host, n int) (stdin string, args []string)
+	after  func(h *program.Host, n int)
+	box    func(n int) string // the sandbox that it is done to; nil when none runs before it
+}
+
+// box is the one sandbox of a test.
+func box(int) string { return "box" }
+
+// boxes are one for each round.
+func boxes(n int) string { return fmt.Sprintf("box%d", n) }
+
 // everyStep carries out an operation with a kill at its first step, its second
-// and so on, until nothing is killed any more. Each round begins with before
-// and ends with after.
-func everyStep(t *testing.T, before func(h *program.Host, n int) (stdin string, args []string), after func(h *program.Host, n int)) {
-	t.Parallel()
+// and so on, until nothing is killed any more: at the steps of the client and of
+// all that it starts, and where keeper and guest run already, at theirs.
+func everyStep(t *testing.T, c change) {
+	for _, victim := range []string{"client", "keeper", "guest"} {
+		if victim == "client" || c.box != nil {
+			t.Run(victim, func(t *testing.T) {
+				t.Parallel()
+				c.rounds(t, victim)
+			})
+		}
+	}
+}
+
+func (c change) rounds(t *testing.T, victim string) {
 	h := built.New(t)
 	victims := map[string]int{}
 	n := 1
-	for ; ; n = next(n) {
-		stdin, args := before(h, n)
-		who, output := killed(h, n, stdin, args...)
+	for ; ; n = next(n, victim) {
+		stdin, args := c.before(h, n)
+		at := tracer.Target{Step: n}
+		if victim != "client" {
+			keeper, guest := pids(h, c.box(n))
+			at.Of = []int{keeper}
+			if victim == "guest" {
+				at.Of = []int{guest}
+			}
+		}
+		who, output := killedAt(h, at, stdin, args...)
 		t.Logf("step %d: killed %q", n, who)
-		after(h, n)
+		c.after(h, n)
 		h.Git("fsck", "--connectivity-only", "--no-dangling")
 		if t.Failed() {
 			t.Fatalf("after a kill of %s at step %d of litterbox %q, which printed:\n%s", who, n, args, output)
@@ -99,7 +124,7 @@ func everyStep(t *testing.T, before func(h *program.Host, n int) (stdin string, 
 		}
 	}
 	t.Logf("%d steps; killed: %v", n-1, victims)
-	if n < 3 {
+	if n < 3 && victim == "client" {
 		t.Error("hardly anything was killed: the tracer does not do its work")
 	}
 	h.Must("doctor", "--fix")
@@ -117,9 +142,9 @@ func holds(h *program.Host, branch, file, want string) {
 }
 
 func TestCreate(t *testing.T) {
-	everyStep(t, func(_ *program.Host, n int) (string, []string) {
+	everyStep(t, change{before: func(_ *program.Host, n int) (string, []string) {
 		return "", []string{"create", fmt.Sprintf("box%d", n)}
-	}, func(h *program.Host, n int) {
+	}, after: func(h *program.Host, n int) {
 		name := fmt.Sprintf("box%d", n)
 		// Either there is one, which works, or there is none and its name is free.
 		if h.Litterbox("status", name).Code != 0 {
@@ -128,17 +153,17 @@ func TestCreate(t *testing.T) {
 		h.Must("exec", name, "--", "sh", "-c", "echo it works >file")
 		holds(h, name, "file", "it works\n")
 		h.Must("delete", "--force", name)
-	})
+	}})
 }
 
 func TestExec(t *testing.T) {
-	everyStep(t, func(h *program.Host, n int) (string, []string) {
+	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
 		if n == 1 {
 			h.Must("create", "box")
 		}
 		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >before", n))
 		return "", []string{"exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >during", n)}
-	}, func(h *program.Host, n int) {
+	}, after: func(h *program.Host, n int) {
 		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >after; ls", n))
 		holds(h, "box", "before", fmt.Sprintln(n))
 		holds(h, "box", "after", fmt.Sprintln(n))
@@ -147,51 +172,51 @@ func TestExec(t *testing.T) {
 		if inside.Code == 0 {
 			holds(h, "box", "during", inside.Stdout)
 		}
-	})
+	}, box: box})
 }
 
 func TestWrite(t *testing.T) {
-	everyStep(t, func(h *program.Host, n int) (string, []string) {
+	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
 		if n == 1 {
 			h.Must("create", "box")
 		}
 		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo old %d >file", n))
 		return fmt.Sprintf("new %d\n", n), []string{"write", "box", "file"}
-	}, func(h *program.Host, n int) {
+	}, after: func(h *program.Host, n int) {
 		h.Must("exec", "box", "--", "true")
 		inside := h.Inside("box", "cat", "file")
 		if inside.Stdout != fmt.Sprintf("old %d\n", n) && inside.Stdout != fmt.Sprintf("new %d\n", n) {
 			h.Errorf("the file holds %q, neither the old content nor the new", inside.Stdout)
 		}
 		holds(h, "box", "file", inside.Stdout)
-	})
+	}, box: box})
 }
 
 func TestMilestone(t *testing.T) {
-	everyStep(t, func(h *program.Host, n int) (string, []string) {
+	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
 		if n == 1 {
 			h.Must("create", "box")
 		}
 		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >one", n))
 		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >two", n))
 		return "", []string{"milestone", "box", "-m", fmt.Sprintf("milestone %d", n)}
-	}, func(h *program.Host, n int) {
+	}, after: func(h *program.Host, n int) {
 		if !strings.HasPrefix(h.Git("log", "-1", "--format=%s", "box"), fmt.Sprintf("milestone %d", n)) {
 			h.Must("milestone", "box", "-m", fmt.Sprintf("milestone %d", n))
 		}
 		h.Must("exec", "box", "--", "sh", "-c", "true")
 		holds(h, "box", "one", fmt.Sprintln(n))
 		holds(h, "box", "two", fmt.Sprintln(n))
-	})
+	}, box: box})
 }
 
 func TestDelete(t *testing.T) {
-	everyStep(t, func(h *program.Host, n int) (string, []string) {
+	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
 		name := fmt.Sprintf("box%d", n)
 		h.Must("create", name)
 		h.Must("exec", name, "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
 		return "", []string{"delete", "--force", name}
-	}, func(h *program.Host, n int) {
+	}, after: func(h *program.Host, n int) {
 		name := fmt.Sprintf("box%d", n)
 		// Work is on the branch or in the trash, at every moment.
 		refs := h.Git("for-each-ref", "--format=%(refname)", "refs/heads/"+name, "refs/litterbox/trash/"+name+"-*")
@@ -206,16 +231,16 @@ func TestDelete(t *testing.T) {
 		if listed := h.Must("list"); strings.Contains(listed, name+" ") {
 			h.Errorf("%s is still there:\n%s", name, listed)
 		}
-	})
+	}, box: boxes})
 }
 
 func TestMerge(t *testing.T) {
-	everyStep(t, func(h *program.Host, n int) (string, []string) {
+	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
 		name := fmt.Sprintf("box%d", n)
 		h.Must("create", name)
 		h.Must("exec", name, "--", "sh", "-c", fmt.Sprintf("echo %d >file%d", n, n))
 		return "", []string{"merge", name, "--no-edit"}
-	}, func(h *program.Host, n int) {
+	}, after: func(h *program.Host, n int) {
 		name := fmt.Sprintf("box%d", n)
 		clearGitLocks(h)
 		if listed := h.Must("list"); strings.Contains(listed, name+" ") {
@@ -227,7 +252,29 @@ func TestMerge(t *testing.T) {
 			}
 		}
 		holds(h, "main", fmt.Sprintf("file%d", n), fmt.Sprintln(n))
-	})
+	}, box: boxes})
+}
+
+func TestApply(t *testing.T) {
+	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
+		if n == 1 {
+			h.Must("create", "box")
+		}
+		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
+		h.Must("exec", "box", "--no-commit", "--", "sh", "-c", fmt.Sprintf("echo %d >uncommitted", n))
+		return "", []string{"apply", "box", "--no-edit"}
+	}, after: func(h *program.Host, n int) {
+		clearGitLocks(h)
+		// git itself may have died between index and work tree.
+		h.Git("reset", "--quiet", "--hard")
+		h.Git("clean", "--quiet", "--force", "-d")
+		h.Must("apply", "box", "--no-edit")
+		for _, branch := range []string{"main", "box"} {
+			holds(h, branch, "file", fmt.Sprintln(n))
+			holds(h, branch, "uncommitted", fmt.Sprintln(n))
+		}
+		h.Must("exec", "box", "--", "cat", "file")
+	}, box: box})
 }
 
 // clearGitLocks removes what the user's own git, killed in the middle, leaves
@@ -237,31 +284,31 @@ func clearGitLocks(h *program.Host) {
 }
 
 func TestStop(t *testing.T) {
-	everyStep(t, func(h *program.Host, n int) (string, []string) {
+	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
 		if n == 1 {
 			h.Must("create", "box")
 		}
 		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
 		h.Must("exec", "box", "--no-commit", "--", "sh", "-c", fmt.Sprintf("echo %d >uncommitted", n))
 		return "", []string{"stop", "box"}
-	}, func(h *program.Host, n int) {
+	}, after: func(h *program.Host, n int) {
 		h.Must("start", "box")
 		h.Must("exec", "box", "--", "true")
 		holds(h, "box", "file", fmt.Sprintln(n))
 		holds(h, "box", "uncommitted", fmt.Sprintln(n))
-	})
+	}, box: box})
 }
 
 func TestStart(t *testing.T) {
-	everyStep(t, func(h *program.Host, n int) (string, []string) {
+	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
 		if n == 1 {
 			h.Must("create", "box")
 		}
 		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
 		h.Must("stop", "box")
 		return "", []string{"start", "box"}
-	}, func(h *program.Host, n int) {
+	}, after: func(h *program.Host, n int) {
 		h.Must("exec", "box", "--", "sh", "-c", "cat file")
 		holds(h, "box", "file", fmt.Sprintln(n))
-	})
+	}})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/test/program"
+	"github.com/litterbox-sandbox/litterbox/test/tracer"
 )
 
 // operation is something that is done to a sandbox that runs. Its keeper and
@@ -113,7 +114,7 @@ func everyRound(t *testing.T, config string, o operation) {
 			victim = guest
 		}
 		began := time.Now()
-		who, output := killedAt(h, target{step: r.step, pid: victim, delay: r.delay, asks: !o.alone}, "", o.args(n)...)
+		who, output := killedAt(h, tracer.Target{Step: r.step, Kill: victim, Delay: r.delay, Asks: !o.alone}, "", o.args(n)...)
 		if who == "" {
 			done[kind] = true
 		} else {

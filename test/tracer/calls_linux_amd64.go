@@ -1,0 +1,36 @@
+package tracer
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// olderSteps are those that libc still uses on this architecture.
+var olderSteps = []step{
+	{unix.SYS_RENAME, onDisk, false},
+	{unix.SYS_LINK, onDisk, false},
+	{unix.SYS_UNLINK, onDisk, false},
+	{unix.SYS_MKDIR, onDisk, false},
+	{unix.SYS_SYMLINK, onDisk, false},
+}
+
+// skip has a thread that enters a system call make none.
+func skip(pid int) error {
+	var registers unix.PtraceRegs
+	if err := unix.PtraceGetRegs(pid, &registers); err != nil {
+		return err
+	}
+	registers.Orig_rax = ^uint64(0)
+	return unix.PtraceSetRegs(pid, &registers)
+}
+
+// answer has a thread that leaves a system call find that it failed.
+func answer(pid int, errno syscall.Errno) error {
+	var registers unix.PtraceRegs
+	if err := unix.PtraceGetRegs(pid, &registers); err != nil {
+		return err
+	}
+	registers.Rax = -uint64(errno)
+	return unix.PtraceSetRegs(pid, &registers)
+}
