@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents check bench payload full clean crash fuzz full-disks soak
+.PHONY: build demo test test-agents check bench benchmarks payload full clean crash fuzz full-disks soak
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -52,7 +52,10 @@ fuzz: ## every parser of foreign bytes, FUZZTIME each; findings stay in testdata
 	done
 
 bench: build ## speed, memory and network beside what others use, as ratios of one run
-	$(GO) run ./test/bench -litterbox bin/litterbox
+	$(GO) run ./test/bench -litterbox bin/litterbox $(BENCHFLAGS)
+
+benchmarks: build ## the same, written to docs/benchmarks.md; wants a machine that does nothing else
+	$(GO) run ./test/bench -litterbox bin/litterbox -o docs/benchmarks.md $(BENCHFLAGS)
 
 crash: ## a kill at every step of every operation, not only at a sample of them
 	LITTERBOX_TEST_CRASH=all $(GO) test -count=1 -timeout 60m ./test/crash

@@ -10,6 +10,8 @@ import (
 	"time"
 )
 
+const whatFirst = "create with the first checkout"
+
 // wholeTrees is how often a whole tree is checked out: it takes long, and ext4
 // gets slower with every large tree that is made and deleted.
 const wholeTrees = 5
@@ -18,7 +20,7 @@ const wholeTrees = 5
 // own checkout. It leaves one of git's work trees, and the sandbox "first".
 func (b *bench) checkouts(repo, size string, litterbox func(...string) error) error {
 	var here, beside []time.Duration
-	for i := range wholeTrees {
+	for i := range min(b.rounds, wholeTrees) {
 		fresh := *b
 		fresh.env = append(slices.Clone(b.env), "XDG_STATE_HOME="+filepath.Join(b.dir, "fresh"+size, strconv.Itoa(i)))
 		if err := fresh.prime(); err != nil {
@@ -43,7 +45,8 @@ func (b *bench) checkouts(repo, size string, litterbox func(...string) error) er
 		}
 		beside = append(beside, time.Since(start))
 	}
-	row("create with the first checkout, "+size, timingOf(here), "git worktree add", timingOf(beside))
+	b.checkout = timingOf(beside)
+	b.timed(whatFirst, size, timingOf(here), "git worktree add", b.checkout)
 	return litterbox("create", "first")
 }
 
@@ -94,14 +97,15 @@ func (b *bench) afterCommits(repo, size string, litterbox func(...string) error)
 		}
 		cached = append(cached, took)
 	}
-	row("create after a commit of one file, "+size, timingOf(after), "the same without a commit", timingOf(cached))
+	b.timed("create after the host committed one file", size, timingOf(after), "the same without a commit", timingOf(cached))
+	b.timed("create, tree cached", size, timingOf(cached), "git worktree add", b.checkout)
 	return litterbox(names...)
 }
 
 // status compares git status inside, for the first time and then, with the
 // same outside. The time is git's own, as a shell measures it.
 func (b *bench) status(repo, size string, litterbox func(...string) error) error {
-	var first, steady, outside []time.Duration
+	var first, steady, beyond []time.Duration
 	names := []string{"delete", "--force"}
 	for i := range b.rounds {
 		name := fmt.Sprintf("status%d", i)
@@ -111,25 +115,25 @@ func (b *bench) status(repo, size string, litterbox func(...string) error) error
 		}
 		took, err := b.durations(repo, b.litterbox, "exec", "--no-commit", name, "--", "bash", "-c", timed+timed)
 		if err != nil || len(took) != 2 {
-			return fmt.Errorf("cannot time git status inside (bash is needed): %w", err)
+			return fmt.Errorf("cannot time git status inside (bash 5 is needed): %w", err)
 		}
 		first, steady = append(first, took[0]), append(steady, took[1])
 		// Once before: what the file system reads first is no matter of ours.
 		if took, err = b.durations(repo, "bash", "-c", "git status >/dev/null; "+timed); err != nil || len(took) != 1 {
-			return fmt.Errorf("cannot time git status (bash is needed): %w", err)
+			return fmt.Errorf("cannot time git status (bash 5 is needed): %w", err)
 		}
-		outside = append(outside, took[0])
+		beyond = append(beyond, took[0])
 	}
-	beside := timingOf(outside)
-	row("first git status inside, "+size, timingOf(first), "outside", beside)
-	row("git status inside, "+size, timingOf(steady), "outside", beside)
+	beside := timingOf(beyond)
+	b.timed("first git status inside", size, timingOf(first), outside, beside)
+	b.timed("git status inside", size, timingOf(steady), outside, beside)
 	return litterbox(names...)
 }
 
-// timed runs git status in bash and prints the seconds that it took.
-const timed = "TIMEFORMAT=%3R; time git status >/dev/null; "
+// timed runs git status in bash 5 and prints the microseconds that it took.
+const timed = "s=$EPOCHREALTIME; git status >/dev/null; e=$EPOCHREALTIME; echo $((${e/[.,]/} - ${s/[.,]/})); "
 
-// durations runs a command that prints seconds, each on a line of its own.
+// durations runs a command that prints microseconds, each on a line of its own.
 func (b *bench) durations(dir string, argv ...string) ([]time.Duration, error) {
 	output, err := b.output(dir, argv...)
 	if err != nil {
@@ -137,8 +141,8 @@ func (b *bench) durations(dir string, argv ...string) ([]time.Duration, error) {
 	}
 	var all []time.Duration
 	for line := range strings.Lines(output) {
-		if seconds, err := strconv.ParseFloat(strings.TrimSpace(line), 64); err == nil {
-			all = append(all, time.Duration(seconds*float64(time.Second)))
+		if took, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+			all = append(all, time.Duration(took)*time.Microsecond)
 		}
 	}
 	return all, nil

@@ -10,9 +10,8 @@ import (
 // sleepers is how many processes stand still in a pause.
 const sleepers = 50
 
-// lifecycle measures a pause beside the signals that a user would send, and
-// what it costs to look at many sandboxes beside looking at one.
-func (b *bench) lifecycle(many int) error {
+// lifecycle measures a pause beside the signals that a user would send.
+func (b *bench) lifecycle() error {
 	repo := filepath.Join(b.dir, "lifecycle")
 	if err := os.Mkdir(repo, 0o755); err != nil {
 		return err
@@ -53,37 +52,8 @@ func (b *bench) lifecycle(many int) error {
 	if err != nil {
 		return err
 	}
-	row(fmt.Sprintf("pause %d processes", sleepers), timings[0], "kill -STOP", timings[2])
-	row(fmt.Sprintf("resume %d processes", sleepers), timings[1], "kill -CONT", timings[3])
-
-	looks := []step{
-		func(int) error { return litterbox("list") },
-		func(int) error { return litterbox("metrics") },
-	}
-	one, err := b.measure(looks...)
-	if err != nil {
-		return err
-	}
-	for i := 1; i < many; i++ {
-		if err := litterbox("create", fmt.Sprintf("box%d", i)); err != nil {
-			return err
-		}
-	}
-	timed := *b
-	timed.rounds = min(b.rounds, 5)
-	several, err := timed.measure(looks...)
-	if err != nil {
-		return err
-	}
-	for n, what := range []string{"list", "metrics"} {
-		row(fmt.Sprintf("%s of %d sandboxes that run", what, many), several[n], "of one", one[n])
-	}
-	if err := b.memory(fmt.Sprintf("%d sandboxes", many)); err != nil {
-		return err
-	}
-	names := []string{"delete", "--force"}
-	for i := range many {
-		names = append(names, fmt.Sprintf("box%d", i))
-	}
-	return litterbox(names...)
+	where := fmt.Sprintf("%d processes", sleepers)
+	b.timed("pause", where, timings[0], "kill -STOP", timings[2])
+	b.timed("resume", where, timings[1], "kill -CONT", timings[3])
+	return litterbox("delete", "--force", "box0")
 }

@@ -24,13 +24,35 @@ func main() {
 		}
 		return
 	}
-	program := flag.String("litterbox", "bin/litterbox", "the program to measure")
-	rounds := flag.Int("rounds", 20, "repetitions of each measurement; the median counts")
+	var o options
+	flag.StringVar(&o.program, "litterbox", "bin/litterbox", "the program to measure")
+	flag.IntVar(&o.rounds, "rounds", 15, "repetitions of each measurement; the median counts")
 	sizes := flag.String("files", "100,15000,100000", "sizes of the repositories, in files")
-	many := flag.Int("sandboxes", 200, "how many sandboxes run while list and metrics are measured")
-	network := flag.Bool("network", false, "measure the network alone")
+	flag.IntVar(&o.running, "sandboxes", 500, "how many sandboxes run at rest")
+	flag.IntVar(&o.records, "records", 1000, "how many sandboxes list looks at, those at rest among them")
+	flag.IntVar(&o.ignored, "ignored", 100000, "how many ignored files lie beside a commit")
+	flag.StringVar(&o.page, "o", "", "also write the page of the documentation to this file")
+	only := flag.String("only", "", "measure these `parts` alone, with commas between: "+strings.Join(names(), " "))
+	quick := flag.Bool("quick", false, "small sizes and few rounds, to try the measurements themselves")
+	flag.BoolVar(&o.network, "network", false, "measure the network alone, in a network of its own")
+	flag.StringVar(&o.rows, "rows", "", "with -network: also write what was found to this file")
 	flag.Parse()
-	code, err := run(*program, *rounds, strings.Split(*sizes, ","), *many, *network)
+	if *quick {
+		*sizes, o.rounds, o.running, o.records, o.ignored, o.small = "100,1000", 3, 20, 40, 2000, true
+	}
+	var err error
+	for _, size := range strings.Split(*sizes, ",") {
+		count, failed := strconv.Atoi(size)
+		err = join(err, failed)
+		o.sizes = append(o.sizes, count)
+	}
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
+	code := 1
+	if err == nil {
+		code, err = run(o)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		code = 1
@@ -38,79 +60,115 @@ func main() {
 	os.Exit(code)
 }
 
-type bench struct {
-	litterbox string
-	dir       string
-	rounds    int
-	env       []string
-	smallest  map[string]timing // what was measured in the first repository
+// options are what is measured, and how much of it.
+type options struct {
+	program                           string
+	rounds, running, records, ignored int
+	sizes                             []int
+	small                             bool // also what is built and unpacked
+	page, rows                        string
+	only                              []string
+	network                           bool
 }
 
-func run(program string, rounds int, sizes []string, many int, network bool) (code int, err error) {
+type bench struct {
+	options
+	litterbox string
+	dir       string
+	env       []string
+	others    []other
+	report    *report
+	smallest  map[string]timing // what was measured in the first repository
+	checkout  timing            // git's own, of the repository that is measured
+	waiting   int               // memory of bwrap, in KiB
+}
+
+// part is one group of measurements.
+type part struct {
+	name string
+	do   func(*bench) error
+}
+
+func parts() []part {
+	return []part{
+		{"version", (*bench).version},
+		{"repositories", (*bench).repositories},
+		{"ignored", (*bench).ignoredFiles},
+		{"durability", (*bench).durability},
+		{"go-build", (*bench).goBuild},
+		{"npm", (*bench).npm},
+		{"untar", (*bench).untar},
+		{"creates", (*bench).creates},
+		{"lifecycle", (*bench).lifecycle},
+		{"ports", (*bench).ports},
+		{"network", (*bench).network},
+		{"rest", (*bench).rest},
+	}
+}
+
+func names() []string {
+	var all []string
+	for _, p := range parts() {
+		all = append(all, p.name)
+	}
+	return all
+}
+
+func run(o options) (code int, err error) {
+	for _, name := range o.only {
+		if !slices.Contains(names(), name) {
+			return 1, fmt.Errorf("there is no part %q; try -only %s", name, strings.Join(names(), ","))
+		}
+	}
 	dir, err := os.MkdirTemp("", "litterbox-bench-")
 	if err != nil {
 		return 1, err
 	}
-	program, err = filepath.Abs(program)
+	program, err := filepath.Abs(o.program)
 	if err != nil {
 		return 1, err
 	}
-	b := &bench{litterbox: program, dir: dir, rounds: rounds, smallest: map[string]timing{}, env: append(os.Environ(),
+	b := &bench{options: o, litterbox: program, dir: dir, report: &report{}, smallest: map[string]timing{}, env: append(os.Environ(),
 		"HOME="+dir, "XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
-		"GIT_CONFIG_GLOBAL="+filepath.Join(dir, "gitconfig"))}
+		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "GIT_CONFIG_GLOBAL="+filepath.Join(dir, "gitconfig"))}
 	config := "[user]\n\tname = Bench\n\temail = bench@example.com\n[init]\n\tdefaultBranch = main\n"
 	if err := os.WriteFile(filepath.Join(dir, "gitconfig"), []byte(config), 0o600); err != nil {
 		return 1, err
 	}
-	if network {
+	if o.network {
 		code, err = b.inWorld()
 		return code, join(err, os.RemoveAll(dir))
 	}
-	fmt.Printf("| what | here | beside | ratio |\n|---|---|---|---|\n")
-	if err := b.version(); err != nil {
-		return 1, err
+	return 0, join(b.all(), os.RemoveAll(dir))
+}
+
+// all measures every part that was asked for, and writes the page.
+func (b *bench) all() (err error) {
+	machine, start := b.machine(), time.Now()
+	if err := b.hello(); err != nil {
+		return err
 	}
-	for _, size := range sizes {
-		count, err := strconv.Atoi(size)
-		if err != nil {
-			return 1, err
+	b.findOthers()
+	defer func() { err = join(err, b.endOthers()) }()
+	for _, p := range parts() {
+		if len(b.only) > 0 && !slices.Contains(b.only, p.name) {
+			continue
 		}
-		if err := b.repository(count); err != nil {
-			return 1, err
+		began := time.Now()
+		if err := p.do(b); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
+		fmt.Fprintf(os.Stderr, "bench: %s took %s\n", p.name, time.Since(began).Round(time.Second))
 	}
-	if err := b.lifecycle(many); err != nil {
-		return 1, err
+	b.report.missing("fork of a running sandbox, which should take no more than twice as long as a create: there is no such command")
+	if b.page == "" {
+		return nil
 	}
-	if err := b.ports(); err != nil {
-		return 1, err
-	}
-	if err := b.network(); err != nil {
-		return 1, err
-	}
-	return 0, os.RemoveAll(dir)
+	return b.write(b.page, machine, time.Since(start))
 }
 
 // timing is what one step took.
 type timing struct{ median, best time.Duration }
-
-func (t timing) String() string {
-	return fmt.Sprintf("%s (best %s)", milliseconds(t.median), milliseconds(t.best))
-}
-
-func milliseconds(d time.Duration) string {
-	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
-}
-
-// row prints one line of the table.
-func row(what string, here timing, beside string, other timing) {
-	ratio, name := "", "–"
-	if other.median > 0 {
-		ratio = fmt.Sprintf("%.2f ×", float64(here.median)/float64(other.median))
-		name = fmt.Sprintf("%s %s", beside, other)
-	}
-	fmt.Printf("| %s | %s | %s | %s |\n", what, here, name, ratio)
-}
 
 // compare adds the line that says whether the size of the repository matters.
 func (b *bench) compare(what, size string, here timing) {
@@ -119,7 +177,7 @@ func (b *bench) compare(what, size string, here timing) {
 		b.smallest[what] = here
 		return
 	}
-	row(what+", "+size, here, "the same in the first repository", small)
+	b.timed(what, size, here, firstRepository, small)
 }
 
 // step is one of several things that are measured side by side.
@@ -145,6 +203,22 @@ func (b *bench) measure(steps ...step) ([]timing, error) {
 	return timings, nil
 }
 
+// alternately runs two steps in turns, each as often first as second.
+func (b *bench) alternately(rounds int, here, beside step) (timing, timing, error) {
+	var took [2][]time.Duration
+	for i := range rounds {
+		for n := range 2 {
+			which := (n + i) % 2
+			start := time.Now()
+			if err := []step{here, beside}[which](i); err != nil {
+				return timing{}, timing{}, err
+			}
+			took[which] = append(took[which], time.Since(start))
+		}
+	}
+	return timingOf(took[0]), timingOf(took[1]), nil
+}
+
 func timingOf(all []time.Duration) timing {
 	slices.Sort(all)
 	return timing{median: all[len(all)/2], best: all[0]}
@@ -166,21 +240,28 @@ func (b *bench) output(dir string, argv ...string) (string, error) {
 	return output.String(), nil
 }
 
-func (b *bench) version() error {
-	hello := filepath.Join(b.dir, "hello")
+// hello builds the smallest Go program.
+func (b *bench) hello() error {
 	source := filepath.Join(b.dir, "hello.go")
 	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { println(\"hello\") }\n"), 0o600); err != nil {
 		return err
 	}
-	if err := b.command(b.dir, "go", "build", "-o", hello, source); err != nil {
-		return err
+	build := exec.Command("go", "build", "-o", filepath.Join(b.dir, "hello"), source)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // with the user's own caches
+	output, err := build.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("cannot build a program to compare with: %w\n%s", err, output)
 	}
+	return nil
+}
+
+func (b *bench) version() error {
 	timings, err := b.measure(
 		func(int) error { return b.command(b.dir, b.litterbox, "version") },
-		func(int) error { return b.command(b.dir, hello) },
+		func(int) error { return b.command(b.dir, filepath.Join(b.dir, "hello")) },
 	)
 	if err == nil {
-		row("`litterbox version`", timings[0], "hello world in Go", timings[1])
+		b.timed("`litterbox version`", "", timings[0], "hello world in Go", timings[1])
 	}
 	return err
 }
@@ -203,94 +284,5 @@ func (b *bench) fill(repo string, count int) error {
 			return err
 		}
 	}
-	return nil
-}
-
-func (b *bench) repository(count int) error {
-	repo := filepath.Join(b.dir, fmt.Sprintf("repo%d", count))
-	if err := os.Mkdir(repo, 0o755); err != nil {
-		return err
-	}
-	if err := b.fill(repo, count); err != nil {
-		return err
-	}
-	size := fmt.Sprintf("%d files", count)
-	litterbox := func(args ...string) error { return b.command(repo, append([]string{b.litterbox}, args...)...) }
-
-	if err := b.checkouts(repo, size, litterbox); err != nil {
-		return err
-	}
-	if err := b.commands(repo, size, litterbox); err != nil {
-		return err
-	}
-	if err := b.tenFiles(repo, size, litterbox); err != nil {
-		return err
-	}
-	if err := b.memory(size); err != nil {
-		return err
-	}
-	if err := b.status(repo, size, litterbox); err != nil {
-		return err
-	}
-	if err := b.afterCommits(repo, size, litterbox); err != nil {
-		return err
-	}
-	names := []string{"delete", "--force", "first"}
-	for i := range b.rounds {
-		names = append(names, fmt.Sprintf("s%d", i))
-	}
-	return litterbox(names...)
-}
-
-func (b *bench) tree(size string) string { return filepath.Join(b.dir, "tree"+size) }
-
-// commands measures a sandbox from nothing to its first commit, and commands
-// in one that runs.
-func (b *bench) commands(repo, size string, litterbox func(...string) error) error {
-	steps := []step{
-		func(i int) error { return litterbox("run", fmt.Sprintf("s%d", i), "--", "true") },
-		func(int) error { return litterbox("exec", "first", "--no-commit", "--", "true") },
-		func(int) error { return litterbox("exec", "first", "--", "true") },
-	}
-	_, err := exec.LookPath("bwrap")
-	if err == nil {
-		steps = append(steps, func(int) error {
-			return b.command(repo, "bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true")
-		})
-	}
-	timings, err := b.measure(steps...)
-	if err != nil {
-		return err
-	}
-	var bwrap timing
-	if len(timings) > 3 {
-		bwrap = timings[3]
-	}
-	for n, what := range []string{"create, first command and its commit", "exec without commit", "exec with commit"} {
-		row(what+", "+size, timings[n], "bwrap", bwrap)
-		b.compare(what, size, timings[n])
-	}
-	return b.mcp(repo, size)
-}
-
-// tenFiles changes ten files and commits: inside with exec, and beside it in
-// a worktree with git add and git commit.
-func (b *bench) tenFiles(repo, size string, litterbox func(...string) error) error {
-	const what = "change ten files and commit"
-	script := "for i in 0 1 2 3 4 5 6 7 8 9; do echo change >> dir0/file$i.txt; done"
-	// One after the other: in a large repository git's own work would leave the
-	// disk and the caches busy for whoever comes next.
-	here, err := b.measure(func(int) error { return litterbox("exec", "first", "--", "sh", "-c", script) })
-	if err != nil {
-		return err
-	}
-	beside, err := b.measure(func(int) error {
-		return b.command(b.tree(size), "sh", "-c", script+"; git add -A && git commit -qm change")
-	})
-	if err != nil {
-		return err
-	}
-	row(what+", "+size, here[0], "git add, git commit", beside[0])
-	b.compare(what, size, here[0])
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os/exec"
 	"time"
 )
@@ -47,7 +48,7 @@ func (b *bench) mcp(repo, size string) error {
 		if err != nil {
 			return err
 		}
-		row(pair.what+", "+size, timings[0], pair.beside, timings[1])
+		b.timed(pair.what, size, timings[0], pair.beside, timings[1])
 	}
 	const calls = 300
 	start := time.Now()
@@ -56,7 +57,7 @@ func (b *bench) mcp(repo, size string) error {
 			return err
 		}
 	}
-	fmt.Printf("| calls per second in one session (sandbox-read), %s | %.0f | – | |\n", size, calls/time.Since(start).Seconds())
+	b.alone("calls per second in one session (sandbox-read)", size, math.Round(calls/time.Since(start).Seconds()), plain)
 	return errors.Join(a.in.Close(), a.cmd.Wait(), b.command(repo, b.litterbox, "delete", "--force", "agent"))
 }
 
@@ -81,7 +82,7 @@ func (b *bench) agent(repo string) (*agent, error) {
 		"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "bench", "version": "1"},
 	})
 	took := time.Since(start)
-	row("start of the MCP server to its first answer", timing{took, took}, "", timing{})
+	b.timed("start of the MCP server to its first answer", "", once(took), "", timing{})
 	if err == nil {
 		err = a.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
 	}

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -36,9 +35,13 @@ func (*bed) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args.
 // network measures the way out: this program starts again in a world of its
 // own, as the tests of the network do.
 func (b *bench) network() error {
-	cmd := exec.Command("/proc/self/exe", "-network", "-litterbox", b.litterbox)
+	found := filepath.Join(b.dir, "network.json")
+	cmd := exec.Command("/proc/self/exe", "-network", "-litterbox", b.litterbox, "-rows", found)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	return b.report.load(found)
 }
 
 // way is one way from a client to the server.
@@ -109,11 +112,15 @@ func (b *bench) inWorld() (code int, err error) {
 			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", ways[i].name, err)
 		}
 	}
-	report(ways)
-	fmt.Printf("| memory of keeper and guest (PSS), network never used | %.1f MB | | |\n", float64(idle)/1024)
-	fmt.Printf("| … after all of this | %.1f MB | added %.1f MB | |\n", float64(used)/1024, float64(used-idle)/1024)
-	fmt.Printf("| … with %d connections open | %.1f MB | %.1f kB for each | |\n", ways[0].load.Crowded, float64(crowded)/1024, float64(crowded-used)/float64(max(1, ways[0].load.Crowded)))
-	return 0, nil
+	b.compareWays(ways)
+	mb := func(kib int) measure { return measure{Value: float64(kib) / 1024, Unit: megabytes} }
+	const what, unused = "memory of keeper and guest (PSS)", "before the network was used"
+	b.report.add(row{What: what, Where: "after all of these connections", Here: mb(used), Beside: unused, There: mb(idle)})
+	b.report.add(row{What: what, Where: fmt.Sprintf("with %d connections open", ways[0].load.Crowded), Here: mb(crowded), Beside: unused, There: mb(idle)})
+	if b.rows == "" {
+		return 0, nil
+	}
+	return 0, b.report.save(b.rows)
 }
 
 // serveLoad starts what the clients load.
@@ -152,7 +159,7 @@ func (b *bench) ways(repo, program string) []way {
 	}
 	ways := []way{
 		{name: "litterbox", named: true, start: run(repo, b.litterbox, "exec", "box", "--no-commit", "--", "/tmp/client", loadWord)},
-		{name: "direct", start: run(b.dir, program, loadWord)},
+		{name: direct, start: run(b.dir, program, loadWord)},
 	}
 	if _, err := exec.LookPath("slirp4netns"); err == nil {
 		// The client waits in a namespace until the helper says that it is ready.
@@ -255,71 +262,47 @@ func (w *way) crowd(host *world.Host, hold func()) error {
 	return join(err, input.Close(), cmd.Wait())
 }
 
-// report prints the rows: litterbox beside each of the others.
-func report(ways []way) {
-	latency := func(what string, of func(load) time.Duration) {
-		here := of(ways[0].load)
+// compareWays adds the rows: litterbox beside each of the others.
+func (b *bench) compareWays(ways []way) {
+	add := func(what string, of func(load) float64, unit string) {
 		for _, other := range ways[1:] {
-			there := of(other.load)
-			if there == 0 {
-				continue // not there, or it failed and was said
+			if there := of(other.load); there != 0 { // or it is not there, or it failed and was said
+				b.report.add(row{What: what, Here: measure{Value: of(ways[0].load), Unit: unit}, Beside: other.name, There: measure{Value: there, Unit: unit}})
 			}
-			fmt.Printf("| %s | %.3f ms (%+.3f) | %s %.3f ms | %.2f × |\n", what, ms(here), ms(here-there), other.name, ms(there), float64(here)/float64(there))
 		}
+	}
+	latency := func(what string, of func(load) time.Duration) {
+		add(what, func(l load) float64 { return of(l).Seconds() }, seconds)
 	}
 	latency("a connection and one byte there and back", func(l load) time.Duration { return l.Connect })
 	latency("an HTTP request on a connection of its own", func(l load) time.Duration { return l.Request })
-	latency("the same with TLS", func(l load) time.Duration { return l.RequestTLS })
+	latency("an HTTPS request on a connection of its own", func(l load) time.Duration { return l.RequestTLS })
 	latency("an HTTP request on a connection that is kept", func(l load) time.Duration { return l.Again })
-	latency("the same with TLS", func(l load) time.Duration { return l.AgainTLS })
+	latency("an HTTPS request on a connection that is kept", func(l load) time.Duration { return l.AgainTLS })
 	latency(strconv.Itoa(crowdSize)+" connections at once", func(l load) time.Duration { return l.Crowd })
-	rate := func(what string, of func(load) float64) {
-		for _, other := range ways[1:] {
-			if of(other.load) != 0 {
-				fmt.Printf("| %s | %.1f Gbit/s | %s %.1f Gbit/s | %.2f × |\n", what, of(ways[0].load)/1e9, other.name, of(other.load)/1e9, of(ways[0].load)/of(other.load))
-			}
-		}
-	}
-	rate("one stream into the sandbox", func(l load) float64 { return l.Down })
-	rate("one stream out of it", func(l load) float64 { return l.Up })
+	add("one stream into the sandbox", func(l load) float64 { return l.Down / 1e9 }, gigabits)
+	add("one stream out of the sandbox", func(l load) float64 { return l.Up / 1e9 }, gigabits)
 	for _, w := range ways {
 		if w.start != nil && w.load.Crowded != crowdSize {
-			fmt.Printf("| connections that held, of %d | | %s %d | |\n", crowdSize, w.name, w.load.Crowded)
+			b.report.missing("connections at once with %s: only %d of %d held", w.name, w.load.Crowded, crowdSize)
 		}
 	}
 }
 
-func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
-
-// pss is the memory of a sandbox's keeper and guest, in kB.
+// pss is the memory of a sandbox's keeper and what it started, in kB.
 func (b *bench) pss(name string) int {
 	found, err := filepath.Glob(filepath.Join(b.dir, "state/litterbox/sandboxes", name+"-*", "lease.json"))
 	if err != nil || len(found) != 1 {
 		return 0
 	}
-	data, err := os.ReadFile(found[0])
+	held, err := readLease(found[0])
 	if err != nil {
 		return 0
 	}
-	var lease struct{ Holder string }
-	var keeper struct{ PID int }
-	if json.Unmarshal(data, &lease) != nil || json.Unmarshal([]byte(lease.Holder), &keeper) != nil {
-		return 0
-	}
 	total := 0
-	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", keeper.PID, keeper.PID))
-	for _, pid := range append(strings.Fields(string(children)), strconv.Itoa(keeper.PID)) {
-		rollup, err := os.ReadFile("/proc/" + pid + "/smaps_rollup")
-		if err != nil {
-			continue // not ours to read
-		}
-		for line := range strings.Lines(string(rollup)) {
-			if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "Pss:" {
-				if kib, err := strconv.Atoi(fields[1]); err == nil {
-					total += kib
-				}
-			}
-		}
+	for _, pid := range append(children(held.keeper.PID), held.keeper.PID) {
+		kib, _ := proportional(pid) // what is not ours to read counts for nothing
+		total += kib
 	}
 	return total
 }

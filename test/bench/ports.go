@@ -8,11 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 )
 
-// server answers one byte with a byte, and "L" with a gibibyte.
-const server = `import os, socket, sys, threading
+// serverScript answers one byte with a byte, and "L" with a gibibyte.
+const serverScript = `import os, socket, sys, threading
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(128)
 print(s.getsockname()[1], flush=True)
@@ -38,13 +37,14 @@ ready = { port = "echo" }
 // beside the same server on this machine.
 func (b *bench) ports() error {
 	if _, err := exec.LookPath("python3"); err != nil {
-		return nil // the server is a script
+		b.report.missing("forwarded ports: python3, which the server is written in, is not installed")
+		return nil
 	}
 	repo := filepath.Join(b.dir, "ports")
 	if err := os.Mkdir(repo, 0o755); err != nil {
 		return err
 	}
-	for name, content := range map[string]string{"server.py": server, ".litterbox.toml": serverConfig} {
+	for name, content := range map[string]string{"server.py": serverScript, ".litterbox.toml": serverConfig} {
 		if err := os.WriteFile(filepath.Join(repo, name), []byte(content), 0o644); err != nil {
 			return err
 		}
@@ -67,17 +67,17 @@ func (b *bench) ports() error {
 	if err := json.Unmarshal(output, &numbers); err != nil {
 		return err
 	}
-	direct := exec.Command("python3", filepath.Join(repo, "server.py"), "0")
-	said, err := direct.StdoutPipe()
+	server := exec.Command("python3", filepath.Join(repo, "server.py"), "0")
+	said, err := server.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if err := direct.Start(); err != nil {
+	if err := server.Start(); err != nil {
 		return err
 	}
 	defer func() {
-		_ = direct.Process.Kill()
-		_ = direct.Wait()
+		_ = server.Process.Kill()
+		_ = server.Wait()
 	}()
 	var number int
 	if _, err := fmt.Fscan(said, &number); err != nil {
@@ -107,19 +107,9 @@ func (b *bench) ports() error {
 		if err != nil {
 			return err
 		}
-		fineRow(kind.what, timings[0], "direct", timings[1])
+		b.timed(kind.what, "", timings[0], direct, timings[1])
 	}
 	return b.command(repo, b.litterbox, "delete", "--force", "ports")
-}
-
-// fineRow is row in microseconds where milliseconds say nothing.
-func fineRow(what string, here timing, beside string, other timing) {
-	if here.median > 10*time.Millisecond {
-		row(what, here, beside, other)
-		return
-	}
-	fmt.Printf("| %s | %.0f µs | %s %.0f µs | %.2f × |\n", what, float64(here.median.Nanoseconds())/1000, beside,
-		float64(other.median.Nanoseconds())/1000, float64(here.median)/float64(other.median))
 }
 
 func exchange(conn net.Conn) error {

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// other is what users would pick instead to run a command apart from the
+// machine. None of them makes a branch or a commit.
+type other struct {
+	name string
+	argv func() []string // runs true in it
+	end  func() error    // clears away what it was prepared with
+}
+
+// findOthers prepares what is there and says what is not.
+func (b *bench) findOthers() {
+	for _, candidate := range []struct {
+		name    string
+		prepare func() (other, error)
+	}{
+		{"bwrap", b.bwrap},
+		{"crun", func() (other, error) { return b.oci("crun") }},
+		{"runc", func() (other, error) { return b.oci("runc") }},
+		{"docker", b.docker},
+	} {
+		if _, err := exec.LookPath(candidate.name); err != nil {
+			b.report.missing("%s: it is not installed", candidate.name)
+			continue
+		}
+		one, err := candidate.prepare()
+		if err == nil {
+			err = b.command(b.dir, one.argv()...)
+		}
+		if err != nil {
+			// The path of this run says nothing to a reader.
+			b.report.missing("%s: %s", candidate.name, strings.ReplaceAll(firstLine(err), b.dir+"/", ""))
+			continue
+		}
+		if one.name == "" {
+			one.name = candidate.name
+		}
+		b.others = append(b.others, one)
+	}
+}
+
+func firstLine(err error) string {
+	var failed *exec.ExitError
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	if errors.As(err, &failed) && len(lines) > 1 {
+		return lines[1] // what the program said, not how it was called
+	}
+	return lines[0]
+}
+
+func (b *bench) endOthers() error {
+	var all []error
+	for _, one := range b.others {
+		if one.end != nil {
+			all = append(all, one.end())
+		}
+	}
+	return errors.Join(all...)
+}
+
+func (b *bench) bwrap() (other, error) {
+	argv := []string{"bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"}
+	return other{argv: func() []string { return argv }}, nil
+}
+
+// oci runs a bundle of the machine's own /usr, with the runtime's defaults.
+func (b *bench) oci(name string) (other, error) {
+	bundle, state := filepath.Join(b.dir, name), filepath.Join(b.dir, name+"-state")
+	root := filepath.Join(bundle, "rootfs")
+	if err := os.MkdirAll(filepath.Join(root, "usr"), 0o755); err != nil {
+		return other{}, err
+	}
+	if err := os.Mkdir(state, 0o700); err != nil {
+		return other{}, err
+	}
+	spec, command := []string{name, "spec"}, []string{name, "--root", state}
+	if os.Geteuid() != 0 {
+		spec = append(spec, "--rootless")
+	}
+	if err := b.command(bundle, spec...); err != nil {
+		return other{}, err
+	}
+	path := filepath.Join(bundle, "config.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return other{}, err
+	}
+	var config map[string]any
+	if err := json.Unmarshal(data, &config); err != nil {
+		return other{}, err
+	}
+	process, _ := config["process"].(map[string]any)
+	mounts, _ := config["mounts"].([]any)
+	if process == nil {
+		return other{}, fmt.Errorf("%s spec wrote no process", name)
+	}
+	process["terminal"], process["args"] = false, []string{"true"}
+	config["root"] = map[string]any{"path": "rootfs", "readonly": true}
+	bind := func(from string) {
+		mounts = append(mounts, map[string]any{"destination": from, "source": from, "type": "bind", "options": []string{"rbind", "ro"}})
+	}
+	bind("/usr")
+	for _, name := range []string{"bin", "sbin", "lib", "lib64"} {
+		at, err := os.Readlink("/" + name)
+		switch {
+		case err == nil:
+			err = os.Symlink(at, filepath.Join(root, name))
+		case errors.Is(err, os.ErrNotExist):
+			err = nil
+		default: // a directory of its own
+			bind("/" + name)
+			err = os.Mkdir(filepath.Join(root, name), 0o755)
+		}
+		if err != nil {
+			return other{}, err
+		}
+	}
+	config["mounts"] = mounts
+	if data, err = json.Marshal(config); err != nil {
+		return other{}, err
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		return other{}, err
+	}
+	var count atomic.Int64
+	one := other{name: name}
+	one.argv = func() []string {
+		id := fmt.Sprintf("bench-%d-%d", os.Getpid(), count.Add(1))
+		return append(slices.Clone(command), "run", "--bundle", bundle, id)
+	}
+	const mixed = "/sys/fs/cgroup/unified"
+	if _, err := os.Stat(mixed); err == nil && os.Geteuid() == 0 && b.command(b.dir, one.argv()...) != nil {
+		// crun refuses a machine that has both versions of control groups.
+		one.name = name + " without cgroup v2"
+		command = append([]string{"unshare", "--mount", "sh", "-c", "umount " + mixed + ` && exec "$0" "$@"`}, command...)
+	}
+	return one, nil
+}
+
+// docker runs an image of one small program, without a network.
+func (b *bench) docker() (other, error) {
+	program, err := os.ReadFile(filepath.Join(b.dir, "hello"))
+	if err != nil {
+		return other{}, err
+	}
+	var layer bytes.Buffer
+	archive := tar.NewWriter(&layer)
+	if err := archive.WriteHeader(&tar.Header{Name: "true", Mode: 0o755, Size: int64(len(program))}); err != nil {
+		return other{}, err
+	}
+	_, err = archive.Write(program)
+	if err := errors.Join(err, archive.Close()); err != nil {
+		return other{}, err
+	}
+	image := fmt.Sprintf("litterbox-bench:%d", os.Getpid())
+	load := exec.Command("docker", "import", "-", image)
+	load.Stdin = &layer
+	if output, err := load.CombinedOutput(); err != nil {
+		return other{}, fmt.Errorf("docker import: %w\n%s", err, output)
+	}
+	argv := []string{"docker", "run", "--rm", "--network", "none", image, "/true"}
+	return other{
+		argv: func() []string { return argv },
+		end:  func() error { return b.command(b.dir, "docker", "rmi", image) },
+	}, nil
+}
