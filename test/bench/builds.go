@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -103,10 +102,11 @@ func (b *bench) goBuild() error {
 
 // untar unpacks the source of Go's standard library and tools.
 func (b *bench) untar() error {
-	source := filepath.Join(runtime.GOROOT(), "src")
-	if found, err := exec.Command("go", "env", "GOROOT").Output(); err == nil {
-		source = filepath.Join(strings.TrimSpace(string(found)), "src")
+	found, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return err
 	}
+	source := filepath.Join(strings.TrimSpace(string(found)), "src")
 	if b.small {
 		source = filepath.Join(source, "go")
 	}

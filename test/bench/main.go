@@ -137,9 +137,9 @@ func run(o options) (code int, err error) {
 	}
 	if o.network {
 		code, err = b.inWorld()
-		return code, join(err, os.RemoveAll(dir))
+		return code, join(err, b.clear())
 	}
-	return 0, join(b.all(), os.RemoveAll(dir))
+	return 0, join(b.all(), b.clear())
 }
 
 // all measures every part that was asked for, and writes the page.
