@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -94,17 +95,28 @@ func restrictPaths(config Config, self int) error {
 			existing = append(existing, dir)
 		}
 	}
-	err := landlock.V5.BestEffort().RestrictPaths(
+	rules := []landlock.Rule{
 		landlock.RODirs("/").WithIoctlDev(),
-		// Our own program, which execveat is about to run, lies outside of
-		// the new root.
-		landlock.ROFiles(fmt.Sprintf("/proc/self/fd/%d", self)),
 		landlock.RWDirs(existing...).WithRefer().WithIoctlDev(),
-	)
-	if err != nil {
+	}
+	// Our own program, which execveat is about to run, lies outside of the new
+	// root. What lies in no directory at all Landlock lets everybody execute,
+	// and answers EBADFD to a rule for it (landlock_add_rule(2)).
+	if !inMemory(self) {
+		rules = append(rules, landlock.ROFiles(fmt.Sprintf("/proc/self/fd/%d", self)))
+	}
+	if err := landlock.V5.BestEffort().RestrictPaths(rules...); err != nil {
 		return fmt.Errorf("cannot restrict paths with Landlock: %w", err)
 	}
 	return nil
+}
+
+// inMemory tells whether a file was made by memfd_create(2), as the program is
+// where its file system is mounted noexec.
+func inMemory(fd int) bool {
+	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	var st unix.Stat_t
+	return err == nil && strings.HasPrefix(name, "/memfd:") && unix.Fstat(fd, &st) == nil && st.Nlink == 0
 }
 
 // execveat replaces this process by the program behind fd, which the new root
