@@ -1,53 +1,96 @@
 // Command without runs a program on which the kernel refuses some system
 // calls, as a container's or a service's filter does:
 //
-//	without userns COMMAND...     no user namespace can be made (EPERM)
-//	without landlock COMMAND...   a kernel from before Landlock (ENOSYS)
+//	without WHAT[,WHAT] COMMAND...
+//
+// WHAT is a key of filters, below.
 package main
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// rule refuses a system call: whatever it asks for, or where a bit of its first
-// argument is set.
+// rule refuses a system call: always, or where its arguments are so.
 type rule struct {
 	call  uintptr
-	bit   uint32 // 0 for any
 	errno unix.Errno
+	where []condition // all of them
+}
+
+// condition is about the lower half of an argument.
+type condition struct {
+	argument uint32 // 0 is the first
+	bits     uint32 // one of them is set
+	equals   uint32 // or, where bits is 0, the value
+}
+
+func missing(errno unix.Errno, calls ...uintptr) []rule {
+	var all []rule
+	for _, call := range calls {
+		all = append(all, rule{call: call, errno: errno})
+	}
+	return all
 }
 
 var filters = map[string][]rule{
+	// No user namespace can be made.
 	"userns": {
-		{unix.SYS_UNSHARE, unix.CLONE_NEWUSER, unix.EPERM},
-		{unix.SYS_CLONE, unix.CLONE_NEWUSER, unix.EPERM},
+		{unix.SYS_UNSHARE, unix.EPERM, []condition{{bits: unix.CLONE_NEWUSER}}},
+		{unix.SYS_CLONE, unix.EPERM, []condition{{bits: unix.CLONE_NEWUSER}}},
 		// Its flags are in memory, where no filter sees them: Docker's default
 		// profile says that there is none, too.
-		{unix.SYS_CLONE3, 0, unix.ENOSYS},
+		{call: unix.SYS_CLONE3, errno: unix.ENOSYS},
 	},
-	"landlock": {
-		{unix.SYS_LANDLOCK_CREATE_RULESET, 0, unix.ENOSYS},
-		{unix.SYS_LANDLOCK_ADD_RULE, 0, unix.ENOSYS},
-		{unix.SYS_LANDLOCK_RESTRICT_SELF, 0, unix.ENOSYS},
-	},
+	// A kernel from before Landlock, or one that was built without it.
+	"landlock": missing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF),
+	// A kernel without a packet filter that could be set up: socket(2) as it
+	// answers for a protocol of netlink(7) that nobody has registered.
+	"nftables": {{unix.SYS_SOCKET, unix.EPROTONOSUPPORT, []condition{{equals: unix.AF_NETLINK}, {argument: 2, equals: unix.NETLINK_NETFILTER}}}},
+	// What filters answer that were made before these calls. Programs fall back.
+	"newer": append(missing(unix.EPERM, unix.SYS_CLOSE_RANGE),
+		missing(unix.ENOSYS, unix.SYS_CLONE3, unix.SYS_STATX, unix.SYS_FACCESSAT2, unix.SYS_COPY_FILE_RANGE)...),
+	"openat2":      missing(unix.EPERM, unix.SYS_OPENAT2),
+	"memfd_create": missing(unix.ENOSYS, unix.SYS_MEMFD_CREATE),
+	"pidfd_open":   missing(unix.EPERM, unix.SYS_PIDFD_OPEN),
+	"mounts":       missing(unix.ENOSYS, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_FSOPEN, unix.SYS_FSMOUNT),
+	"handles":      missing(unix.EOPNOTSUPP, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_BY_HANDLE_AT),
+	"inotify":      missing(unix.ENOSYS, unix.SYS_INOTIFY_INIT1),
+	// A file system of a network whose server has no lock manager.
+	"locks": append(missing(unix.ENOLCK, unix.SYS_FLOCK),
+		rule{unix.SYS_FCNTL, unix.ENOLCK, []condition{{argument: 1, equals: unix.F_SETLK}}},
+		rule{unix.SYS_FCNTL, unix.ENOLCK, []condition{{argument: 1, equals: unix.F_SETLKW}}},
+		rule{unix.SYS_FCNTL, unix.ENOLCK, []condition{{argument: 1, equals: unix.F_OFD_SETLK}}},
+		rule{unix.SYS_FCNTL, unix.ENOLCK, []condition{{argument: 1, equals: unix.F_OFD_SETLKW}}}),
 }
 
 // Offsets in struct seccomp_data, seccomp(2): the number, and the lower half of
-// the first argument on the little-endian machines that Go's amd64 and arm64 are.
+// the first argument on the little-endian machines that Go's amd64 and arm64
+// are; each argument takes eight bytes.
 const (
 	number   = 0
 	argument = 16
 )
 
 func main() {
-	if len(os.Args) < 3 || filters[os.Args[1]] == nil {
-		fail(fmt.Errorf("usage: without userns|landlock COMMAND"))
+	if len(os.Args) < 3 {
+		fail(errors.New("usage: without WHAT[,WHAT] COMMAND"))
+	}
+	var rules []rule
+	for name := range strings.SplitSeq(os.Args[1], ",") {
+		if filters[name] == nil {
+			fail(fmt.Errorf("cannot refuse %q: name some of %q", name, slices.Sorted(maps.Keys(filters))))
+		}
+		rules = append(rules, filters[name]...)
 	}
 	path, err := exec.LookPath(os.Args[2])
 	if err != nil {
@@ -55,7 +98,7 @@ func main() {
 	}
 	// A filter is the thread's, and what the thread executes keeps it.
 	runtime.LockOSThread()
-	if err := install(program(filters[os.Args[1]])); err != nil {
+	if err := install(program(rules)); err != nil {
 		fail(err)
 	}
 	fail(unix.Exec(path, os.Args[2:], os.Environ()))
@@ -68,15 +111,18 @@ func program(rules []rule) []unix.SockFilter {
 	answer := func(value uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: value} }
 	var all []unix.SockFilter
 	for _, r := range rules {
-		refuse := answer(unix.SECCOMP_RET_ERRNO | uint32(r.errno))
-		if r.bit == 0 {
-			all = append(all, load(number),
-				unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(r.call), Jf: 1}, refuse)
-			continue
+		// Each test skips the rest of the rule where it fails.
+		skip := uint8(2*len(r.where) + 1)
+		all = append(all, load(number), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(r.call), Jf: skip})
+		for _, c := range r.where {
+			skip -= 2
+			test := unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: c.bits, Jf: skip}
+			if c.bits == 0 {
+				test.Code, test.K = unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, c.equals
+			}
+			all = append(all, load(argument+8*c.argument), test)
 		}
-		all = append(all, load(number),
-			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(r.call), Jf: 3}, load(argument),
-			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: r.bit, Jf: 1}, refuse)
+		all = append(all, answer(unix.SECCOMP_RET_ERRNO|uint32(r.errno)))
 	}
 	return append(all, answer(unix.SECCOMP_RET_ALLOW))
 }
