@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents check bench benchmarks payload full clean crash fuzz full-disks soak
+.PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -59,6 +59,9 @@ benchmarks: build ## the same, written to docs/benchmarks.md; wants a machine th
 
 crash: ## a kill at every step of every operation, not only at a sample of them
 	LITTERBOX_TEST_CRASH=all $(GO) test -count=1 -timeout 60m ./test/crash
+
+faults: ## a failure of every system call by which an operation changes something, in turn
+	LITTERBOX_TEST_FAULTS=all $(GO) test -count=1 -timeout 180m -run /failure ./test/crash
 
 full-disks: ## every command while disks and inodes run out
 	LITTERBOX_TEST_LONG=1 $(GO) test -v -count=1 -timeout 20m -run TestScripts/full ./test/script

@@ -23,15 +23,10 @@ func TestMain(m *testing.M) {
 // patience bounds one command.
 const patience = 2 * time.Minute
 
-// killed runs litterbox and kills whichever of its processes makes the nth
-// step: the client, a git, the keeper or the guest. It tells which it was; ""
-// means that the command made fewer steps.
-func killed(h *program.Host, n int, stdin string, args ...string) (who, output string) {
-	h.Helper()
-	return killedAt(h, tracer.Target{Step: n}, stdin, args...)
-}
-
-// killedAt is killed for a target of its own.
+// killedAt runs litterbox and does what the target says: kills whichever of its
+// processes makes the step, the client, a git, the keeper or the guest, or has
+// the step fail. It tells which process it was; "" means that there were fewer
+// steps.
 func killedAt(h *program.Host, at tracer.Target, stdin string, args ...string) (who, output string) {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -49,14 +44,14 @@ func killedAt(h *program.Host, at tracer.Target, stdin string, args ...string) (
 }
 
 // most bounds the steps of one operation; each of them has fewer.
-const most = 400
+const most = 1000
 
 // next is the step after n to kill at. Many steps are alike, mounts above all;
 // LITTERBOX_TEST_CRASH=all takes every one of them. Of the keeper's and the
 // guest's own, the others take a few.
 func next(n int, victim string) int {
 	switch {
-	case os.Getenv("LITTERBOX_TEST_CRASH") == "all":
+	case os.Getenv("LITTERBOX_TEST_CRASH") == "all", os.Getenv("LITTERBOX_TEST_FAULTS") == "all":
 		return n + 1
 	case victim != "client":
 		return 2*n + 1
@@ -88,19 +83,30 @@ func everyStep(t *testing.T, c change) {
 		if victim == "client" || c.box != nil {
 			t.Run(victim, func(t *testing.T) {
 				t.Parallel()
-				c.rounds(t, victim)
+				c.rounds(t, victim, 0)
 			})
 		}
 	}
+	if os.Getenv("LITTERBOX_TEST_FAULTS") != "all" {
+		return
+	}
+	for failure := 1; failure <= 3; failure++ {
+		t.Run(fmt.Sprint("failure ", failure), func(t *testing.T) {
+			t.Parallel()
+			c.rounds(t, "client", failure)
+		})
+	}
 }
 
-func (c change) rounds(t *testing.T, victim string) {
+// rounds are all of one victim. With a failure, the steps fail instead, each of
+// them once, with that one of the errors that it may have.
+func (c change) rounds(t *testing.T, victim string, failure int) {
 	h := built.New(t)
 	victims := map[string]int{}
 	n := 1
 	for ; ; n = next(n, victim) {
 		stdin, args := c.before(h, n)
-		at := tracer.Target{Step: n}
+		at := tracer.Target{Step: n, Fail: failure}
 		if victim != "client" {
 			keeper, guest := pids(h, c.box(n))
 			at.Of = []int{keeper}
@@ -110,6 +116,9 @@ func (c change) rounds(t *testing.T, victim string) {
 		}
 		who, output := killedAt(h, at, stdin, args...)
 		t.Logf("step %d: killed %q", n, who)
+		if strings.Contains(output, "goroutine ") {
+			t.Errorf("the failure is none that was thought of:\n%s", output)
+		}
 		c.after(h, n)
 		h.Git("fsck", "--connectivity-only", "--no-dangling")
 		if t.Failed() {
