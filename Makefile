@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak
+.PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -33,6 +33,11 @@ test: build ## every test, as root also as an ordinary user
 
 test-agents: ## the real clients of agents, more than a gigabyte from npm, against a stand-in for their models
 	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents $(GO) test -v -count=1 -timeout 30m -run RealClients ./test/agents
+
+test-git: ## git's own test-suite inside a sandbox and outside; fetches its source by apt-get into bin/git-suite
+	./test/gitsuite/fetch bin/git-suite
+	LITTERBOX_TEST_GIT=$(CURDIR)/bin/git-suite LITTERBOX_GIT_SUITE="$${LITTERBOX_GIT_SUITE:-t*}" \
+		$(GO) test -v -count=1 -timeout 6h -parallel 2 ./test/gitsuite
 
 check: ## formatting, vet, static analysis, architecture, both systems
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -l cmd internal test; echo "run gofmt -w on these files"; exit 1; }

@@ -106,6 +106,7 @@ test/machines: test/program
 test/machines/without:
 test/packagecache: test/program
 test/repos: test/program
+test/gitsuite: test/program
 test/network: test/program
 test/service: test/program
 test/network/world: test/program
