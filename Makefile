@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git
+.PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -38,6 +38,9 @@ test-git: ## git's own test-suite inside a sandbox and outside; fetches its sour
 	./test/gitsuite/fetch bin/git-suite
 	LITTERBOX_TEST_GIT=$(CURDIR)/bin/git-suite LITTERBOX_GIT_SUITE="$${LITTERBOX_GIT_SUITE:-t*}" \
 		$(GO) test -v -count=1 -timeout 6h -parallel 2 ./test/gitsuite
+
+test-large: ## a hundred thousand files, a gigabyte of history, a file of two, deep paths: ten gigabytes of disk
+	LITTERBOX_TEST_LARGE=1 $(GO) test -v -count=1 -timeout 60m ./test/large
 
 check: ## formatting, vet, static analysis, architecture, both systems
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -l cmd internal test; echo "run gofmt -w on these files"; exit 1; }

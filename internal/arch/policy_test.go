@@ -107,6 +107,7 @@ test/machines/without:
 test/packagecache: test/program
 test/repos: test/program
 test/gitsuite: test/program
+test/large: test/program
 test/network: test/program
 test/service: test/program
 test/network/world: test/program
