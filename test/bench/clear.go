@@ -7,9 +7,14 @@ import (
 	"path/filepath"
 )
 
-// clear deletes the sandboxes that a run has left, after an error above all,
-// and then everything that it wrote: a keeper outlives its files.
+// clear deletes everything that a run wrote, its sandboxes first: a keeper
+// outlives its files.
 func (b *bench) clear() error {
+	return errors.Join(b.deleteAll(), os.RemoveAll(b.dir))
+}
+
+// deleteAll deletes the sandboxes that are left, as after an error.
+func (b *bench) deleteAll() error {
 	var all []error
 	for _, state := range []string{"state", filepath.Join("fresh*", "*")} {
 		records, err := filepath.Glob(filepath.Join(b.dir, state, "litterbox", "sandboxes", "*", "sandbox.json"))
@@ -28,5 +33,5 @@ func (b *bench) clear() error {
 			all = append(all, err)
 		}
 	}
-	return errors.Join(append(all, os.RemoveAll(b.dir))...)
+	return errors.Join(all...)
 }

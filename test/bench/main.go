@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -143,28 +144,30 @@ func run(o options) (code int, err error) {
 }
 
 // all measures every part that was asked for, and writes the page.
-func (b *bench) all() (err error) {
+func (b *bench) all() error {
+	var all []error
 	machine, start := b.machine(), time.Now()
 	if err := b.hello(); err != nil {
 		return err
 	}
 	b.findOthers()
-	defer func() { err = join(err, b.endOthers()) }()
 	for _, p := range parts() {
 		if len(b.only) > 0 && !slices.Contains(b.only, p.name) {
 			continue
 		}
 		began := time.Now()
-		if err := p.do(b); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+		if failed := p.do(b); failed != nil {
+			// The other parts, and the page, are worth having all the same.
+			b.report.missing("%s: %s", p.name, b.readable(failed))
+			all = append(all, fmt.Errorf("%s: %w", p.name, failed), b.deleteAll())
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s took %s\n", p.name, time.Since(began).Round(time.Second))
 	}
 	b.report.missing("fork of a running sandbox, which should take no more than twice as long as a create: there is no such command")
-	if b.page == "" {
-		return nil
+	if b.page != "" {
+		all = append(all, b.write(b.page, machine, time.Since(start)))
 	}
-	return b.write(b.page, machine, time.Since(start))
+	return errors.Join(append(all, b.endOthers())...)
 }
 
 // timing is what one step took.

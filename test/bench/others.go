@@ -42,8 +42,7 @@ func (b *bench) findOthers() {
 			err = b.command(b.dir, one.argv()...)
 		}
 		if err != nil {
-			// The path of this run says nothing to a reader.
-			b.report.missing("%s: %s", candidate.name, strings.ReplaceAll(firstLine(err), b.dir+"/", ""))
+			b.report.missing("%s: %s", candidate.name, b.readable(err))
 			continue
 		}
 		if one.name == "" {
@@ -53,13 +52,16 @@ func (b *bench) findOthers() {
 	}
 }
 
-func firstLine(err error) string {
+// readable is one line of an error, without the paths of this run: what a
+// program said rather than how it was called.
+func (b *bench) readable(err error) string {
 	var failed *exec.ExitError
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	text := lines[0]
 	if errors.As(err, &failed) && len(lines) > 1 {
-		return lines[1] // what the program said, not how it was called
+		text = lines[1]
 	}
-	return lines[0]
+	return strings.NewReplacer(b.litterbox, "litterbox", b.dir+"/", "", b.dir, "").Replace(text)
 }
 
 func (b *bench) endOthers() error {

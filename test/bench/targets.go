@@ -65,35 +65,36 @@ const (
 func targets() []target {
 	const (
 		clients   = "a command is a process of its own that starts, asks the sandbox's keeper and ends; the start of a Go program of this size is about half of it"
-		records   = "beside starting the namespaces as bwrap does, a branch is made, four records are written and a keeper process is started that outlives the command; each is a process or a file to sync with others"
+		records   = "besides what bwrap does, git runs three times, to look at the checkout, to make the branch and to write the commit, and a keeper is started that outlives the command; bwrap keeps no record and makes no branch"
 		committed = "the commit is written by one git process, whose start and end are most of it"
+		made      = "every file is made through the overlay, behind a filter of system calls"
 		status    = "git looks at each file through the overlay, behind a filter of system calls; what the template index saves does not outweigh it in a repository of this size"
 	)
 	return []target{
 		{"`litterbox version`", "", times(3, "hello world in Go"), "the runtime has more packages to initialise: what is heavy and rare lives in a second program already"},
 		{whatCreate, "bwrap", times(5, "bwrap"), records},
-		{whatCreate, firstRepository, times(1.2, "100 files"), "the checkout of the cached tree is shared, but git's own processes read an index that grows with the files"},
+		{whatCreate, firstRepository, times(1.2, "100 files"), "git status, which tells of uncommitted changes that stay out, reads an index that grows with the files"},
 		{whatExec, "bwrap", within(4), clients},
 		{whatExec, firstRepository, times(1.2, "100 files"), "noise: nothing in it looks at the files"},
 		{whatCommit, "bwrap", within(12), clients + "; " + committed},
 		{whatCommit, firstRepository, times(1.2, "100 files"), "noise: nothing changed, and only what changed is looked at"},
 		{whatTen, "git add, git commit", within(12), clients + "; " + committed + "; ten files are hashed and stored besides"},
-		{whatTen, firstRepository, times(1.2, "100 files"), committed + "; it opens the packs of a larger repository"},
-		{whatIgnored, "the same without them", times(1.2, "without them"), "ignored directories are pruned, yet their number is read once for each commit"},
+		{whatTen, firstRepository, times(1.2, "100 files"), committed + ", and it reads the parent's trees; not profiled apart"},
+		{whatIgnored, "the same without them", times(1.2, "without them"), "not explained yet: ignored directories are skipped when a commit looks for changes"},
 		{"first git status inside", outside, times(1, outside), status},
 		{"git status inside", outside, times(1, outside), status},
-		{whatFirst, "git worktree add", times(1, "git worktree add"), "the tree is checked out by the same git, and then made read-only, recorded and mounted; in a small repository that is more than the checkout itself"},
-		{what50, "", within(1000), "the machine has few processors: every create starts a keeper, a guest and git"},
-		{whatMemory + "*", "", most(12, megabytes), "keeper and guest are one Go program, whose text alone is most of it; what several sandboxes share counts once for all of them, so each further one takes less"},
+		{whatFirst, "git worktree add", times(1, "git worktree add"), "the tree is written to the cache that all sandboxes share, and then a sandbox is created on it; in a small repository that is more than the checkout itself"},
+		{what50, "", within(1000), "every create starts a keeper, a guest and git, and all of them want the same processors"},
+		{whatMemory + "*", "", most(12, megabytes), "keeper and guest are one Go program, whose pages several sandboxes share: a sandbox alone bears all of them, each further one takes less"},
 		{whatStopped, "", most(0, plain), "a defect: a stopped sandbox must leave nothing that runs"},
 		{whatBuildSame, outside, times(1.2, outside), "opening a file goes through the overlay's two layers"},
 		{whatBuild + "*", outside, times(1.05, outside), "compilers are started with the sandbox's filter of system calls, and read through the overlay's layers"},
-		{whatNpm, outside, times(1.2, outside), "files are made and renamed through the overlay, and every system call passes a filter"},
-		{whatUntar, outside, times(1.2, outside), "files are made through the overlay, which makes each in its work directory first"},
+		{whatNpm, outside, times(1.2, outside), made},
+		{whatUntar, outside, times(1.2, outside), made},
 		{"an HTTP request on a connection of its own", direct, added(0.3), "a connection is judged and dialled by another process: two more wake-ups for each side"},
 		{"an HTTP request on a connection that is kept", direct, added(0.3), "every piece passes through one more process"},
 		{"an HTTPS request *", direct, added(0.3), "a connection is judged and dialled by another process, which reads the name in the TLS greeting before it goes on"},
-		{"one stream *", direct, least(8, gigabits), "the bytes are spliced by the keeper between two connections, which costs a third and fourth copy on few processors"},
+		{"one stream *", direct, least(8, gigabits), "the bytes are spliced by the keeper between two connections, so that client, keeper and server share the processors"},
 	}
 }
 
