@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	llsyscall "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -51,9 +52,13 @@ func covered(err error) error {
 		"start litterbox where nothing is mounted over parts of /proc (a container: "+containerFlags+")")
 }
 
-// refused words why there is no full tier.
+// refused words why there is no full tier. Without Landlock there is no other
+// either, which that one's driver says itself.
 func refused(why, mend string) error {
-	return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot isolate a sandbox in the full tier here: %s (--allow-degraded starts it in the degraded one)", why).
+	if _, err := llsyscall.LandlockGetABIVersion(); err == nil {
+		why += " (--allow-degraded starts it in the degraded one)"
+	}
+	return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot isolate a sandbox in the full tier here: %s", why).
 		WithHint("%s", mend)
 }
 
@@ -65,7 +70,7 @@ func explained(err error) error {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
 		return refused("no more user namespaces may be made (user.max_user_namespaces)", "sudo sysctl -w user.max_user_namespaces=15000")
 	case container() != "":
-		return refused("this "+container()+" container refuses the namespaces or mounts of a sandbox: "+err.Error(), container()+" run "+containerFlags+" …")
+		return refused("this "+container()+" container refuses the namespaces or mounts of a sandbox: "+err.Error(), container()+" run "+flagsFor(container(), err)+" …")
 	case errors.Is(err, unix.EPERM) && filtered():
 		return refused("a filter of system calls refuses user namespaces, as a container's or a service's does",
 			"start litterbox outside of what filters it (systemd: RestrictNamespaces=no; a container: "+containerFlags+")")
@@ -76,10 +81,52 @@ func explained(err error) error {
 	return refused("user namespaces cannot be made: "+err.Error(), "litterbox doctor")
 }
 
+// flagsFor are the flags that mend err in a container of that engine. Podman
+// knows the masks by another name, and its filter lets namespaces be made and
+// mounts, so that the masks alone are often in the way.
+func flagsFor(engine string, err error) string {
+	if engine != podman {
+		return containerFlags
+	}
+	const unmask = "--security-opt unmask=ALL"
+	// AppArmor, which is asked before the masks are looked at, says EACCES.
+	if said := err.Error(); filtered() && strings.Contains(said, "/proc") && strings.HasSuffix(said, unix.EPERM.Error()) && !errors.Is(err, unix.EPERM) {
+		return unmask
+	}
+	return "--security-opt seccomp=unconfined --security-opt apparmor=unconfined " + unmask
+}
+
+// volumeFor is the flag that puts dir on a file system of the host: a
+// container's own root is an overlay, which cannot carry another.
+func volumeFor(engine, dir string) string {
+	return engine + " run --volume /a/directory/of/the/host:" + dir + " …"
+}
+
+// gvisor tells whether gVisor's kernel in user space answers system calls: it
+// has a version of its own, and no newer one would help.
+func gvisor() bool {
+	var name unix.Utsname
+	return unix.Uname(&name) == nil && strings.Contains(unix.ByteSliceToString(name.Release[:]), "gvisor")
+}
+
+// runcFor starts a container on the machine's own kernel.
+func runcFor(engine string) string {
+	if engine == podman {
+		return "podman --runtime runc run --security-opt unmask=ALL …"
+	}
+	return "docker run --runtime runc " + containerFlags + " …"
+}
+
+// Engines, by the names of their programs.
+const (
+	docker = "docker"
+	podman = "podman"
+)
+
 // container names the engine of the container that this process runs in, if it
 // says so.
 func container() string {
-	for path, name := range map[string]string{"/.dockerenv": "docker", "/run/.containerenv": "podman"} {
+	for path, name := range map[string]string{"/.dockerenv": docker, "/run/.containerenv": podman} {
 		if fileExists(path) {
 			return name
 		}

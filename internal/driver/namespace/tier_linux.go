@@ -47,6 +47,9 @@ type obstacle struct {
 // obstacles asks for system calls, and reads what the kernel says about user
 // namespaces, which is cheap; Probe tries the real thing.
 func obstacles() []obstacle {
+	if gvisor() {
+		return []obstacle{{"this container's kernel is gVisor, which has neither mount_setattr nor Landlock", runcFor(container())}}
+	}
 	var found []obstacle
 	if major, minor := kernelVersion(); major < 5 || major == 5 && minor < 12 {
 		found = append(found, obstacle{
@@ -122,6 +125,9 @@ func (d Driver) Probe(stateDir string) []Finding {
 		Name: "kernel", Needed: true, OK: major > 5 || major == 5 && minor >= 12,
 		Found: fmt.Sprintf("%d.%d", major, minor), Mend: "install a kernel of 5.12 or newer",
 	}}
+	if gvisor() {
+		findings[0].OK, findings[0].Found, findings[0].Mend = false, "gVisor", runcFor(container())
+	}
 	namespaces := Finding{Name: "user namespaces", Needed: true, OK: true, Found: "an ordinary user may make them"}
 	if realRoot() {
 		namespaces.Found = "run by root: ids are shifted"
@@ -179,6 +185,9 @@ func (d Driver) probeCarriage(stateDir string) Finding {
 	if how, why := d.Carriage(context.Background(), stateDir); how != sandbox.CarriageOverlay {
 		found.OK, found.Found = false, "every sandbox gets a copy of all files, which is slower and isolates alike: "+why
 		found.Mend = "export XDG_STATE_HOME=/a/directory/on/ext4-xfs-or-btrfs"
+		if engine := container(); engine != "" {
+			found.Mend = volumeFor(engine, stateDir)
+		}
 	}
 	return found
 }
@@ -231,13 +240,12 @@ func tryPlain(verb string) error { return tryWith(verb, nil) }
 // try starts a child with the namespaces of a sandbox; it does what verb says
 // and ends.
 func try(verb string) error {
-	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET}
-	if !realRoot() {
-		attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	if realRoot() {
+		return tryWith(verb, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET})
 	}
-	return tryWith(verb, attr)
+	// As an ordinary user inside, too: its capabilities come by another way
+	// than those of root.
+	return tryWith(verb, ownNamespaces(stage.Config{User: driver.User{UID: ordinaryID, GID: ordinaryID}}))
 }
 
 // tryWith returns what the child says of its failure. Its status pipe has the
