@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large
+.PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -41,6 +41,12 @@ test-git: ## git's own test-suite inside a sandbox and outside; fetches its sour
 
 test-large: ## a hundred thousand files, a gigabyte of history, a file of two, deep paths: ten gigabytes of disk
 	LITTERBOX_TEST_LARGE=1 $(GO) test -v -count=1 -timeout 60m ./test/large
+
+RUNSC = v0.0.0-20260905035102-160fafc42237
+
+test-containers: ## the program inside containers of Docker, Podman and gVisor, by root, with engines of the test's own
+	test -x bin/runsc || GOBIN=$(CURDIR)/bin CGO_ENABLED=0 $(GO) install gvisor.dev/gvisor/runsc@$(RUNSC)
+	LITTERBOX_TEST_CONTAINERS=$(CURDIR)/bin/containers.tar LITTERBOX_TEST_RUNSC=$(CURDIR)/bin/runsc $(GO) test -v -count=1 -timeout 30m ./test/containers
 
 check: ## formatting, vet, static analysis, architecture, both systems
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -l cmd internal test; echo "run gofmt -w on these files"; exit 1; }

@@ -102,6 +102,7 @@ test/faults: test/program
 test/posture: test/program
 test/posture/probe:
 test/image: test/program
+test/containers: test/program
 test/machines: test/program
 test/machines/without:
 test/packagecache: test/program

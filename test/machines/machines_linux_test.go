@@ -320,6 +320,7 @@ func TestPlatformsPage(t *testing.T) {
 		}
 		fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", m.Name, isolation, allowed, m.Lacks, mend)
 	}
+	page.WriteString("\n[Containers](containers.md) of Docker, Podman and gVisor have a page of their own.\n")
 	page.WriteString("\nWhat the degraded tier does not isolate stands in [docs/security.md](../security.md); `litterbox doctor` tries what a machine has.\n")
 	if *update {
 		if err := os.WriteFile(path, []byte(page.String()), 0o644); err != nil {
