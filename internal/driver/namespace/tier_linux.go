@@ -186,7 +186,7 @@ func (d Driver) probeCarriage(stateDir string) Finding {
 		found.OK, found.Found = false, "every sandbox gets a copy of all files, which is slower and isolates alike: "+why
 		found.Mend = "export XDG_STATE_HOME=/a/directory/on/ext4-xfs-or-btrfs"
 		if engine := container(); engine != "" {
-			found.Mend = volumeFor(engine, stateDir)
+			found.Mend += "\n  or start the container with the state on the host: " + volumeFor(engine, stateDir)
 		}
 	}
 	return found
