@@ -239,6 +239,9 @@ type Metrics struct {
 	Written     int64         `json:"written_bytes"` // to block devices
 	OOMKills    int64         `json:"oom_kills"`     // processes that the kernel ended at the limit of memory
 	RefusedPIDs int64         `json:"refused_pids"`  // forks that failed at the limit of pids
+	// Unlimited tells that somebody else has taken limits out of force, as a
+	// service manager does that rearranges control groups. Limit mends it.
+	Unlimited bool `json:"unlimited,omitempty"`
 }
 
 // Unmeasured are metrics of which nothing is known.

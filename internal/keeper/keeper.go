@@ -91,6 +91,7 @@ type keeper struct {
 
 	idle       idle
 	supervisor supervisor
+	limiting   sync.Mutex // one puts limits in force at a time
 
 	mu    sync.Mutex // guards lease and rules
 	lease *sandbox.Lease

@@ -113,6 +113,8 @@ func (k *keeper) limited(rules Rules, kept driver.InForce) {
 
 // changeLimits answers OpLimits.
 func (k *keeper) changeLimits(ctx context.Context) error {
+	k.limiting.Lock()
+	defer k.limiting.Unlock()
 	rules, err := ReadRules(k.order.Spec.StateDir)
 	if err != nil {
 		return err
@@ -134,6 +136,20 @@ func (k *keeper) changeLimits(ctx context.Context) error {
 	k.supervisor.wakeUp()
 	k.record(sandbox.EventLimits, map[string]string{"limits": said(rules.Effective)})
 	return k.renew(sandbox.LeaseActive)
+}
+
+// limitAgain puts limits in force that somebody has taken away. Until that can
+// be done, nobody but the keeper keeps them, and that is what status says.
+func (k *keeper) limitAgain(ctx context.Context) {
+	k.limiting.Lock()
+	defer k.limiting.Unlock()
+	k.mu.Lock()
+	rules := k.rules
+	k.mu.Unlock()
+	if err := k.limit(ctx, rules); err != nil {
+		fmt.Fprintln(os.Stderr, "keeper: limits that were taken away are not in force again:", err)
+		k.limited(rules, nil)
+	}
 }
 
 // bounded is a request for a command with the limit of time in it.

@@ -99,6 +99,9 @@ func (s *supervisor) check(ctx context.Context) time.Duration {
 	if err != nil {
 		return lookIdle // gone, or of a driver that does not measure
 	}
+	if m.Unlimited {
+		k.limitAgain(ctx)
+	}
 	k.mu.Lock()
 	limits, kept := k.rules.Effective, k.lease.InForce
 	k.mu.Unlock()

@@ -31,6 +31,7 @@ func (d Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Me
 		u := place.Group.Usage()
 		m.CPU, m.Memory, m.Processes, m.Threads = u.CPU, u.Memory, u.Processes, u.Threads
 		m.Read, m.Written, m.OOMKills, m.RefusedPIDs = u.Read, u.Written, u.OOMKills, u.RefusedPIDs
+		m.Unlimited = !place.Group.Whole()
 	}
 	if m.CPU >= 0 && m.Memory >= 0 && m.Processes >= 0 && m.Threads >= 0 {
 		return m, nil

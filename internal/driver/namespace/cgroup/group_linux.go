@@ -85,6 +85,25 @@ func (g *Group) part(controller string) *Part {
 	return nil
 }
 
+// Whole tells whether the group still has its controllers. In version 2 whoever
+// manages the parent may take them away, and the limits with them: systemd does
+// at a daemon-reload, where no unit beside needs them.
+func (g *Group) Whole() bool {
+	return !slices.ContainsFunc(g.Parts, func(p Part) bool { return p.Version == 2 && len(p.taken()) > 0 })
+}
+
+// taken are the controllers that a part of version 2 had and has no more.
+func (p Part) taken() []string {
+	has := strings.Fields(read(filepath.Join(p.Dir, "cgroup.controllers")))
+	var gone []string
+	for _, c := range p.Controllers {
+		if c != freezer && c != cpuacct && !slices.Contains(has, v2Name(c)) {
+			gone = append(gone, c)
+		}
+	}
+	return gone
+}
+
 // Start runs start, which makes a process with attr on the calling thread: it
 // begins in the group, and so does everything that it makes later.
 //

@@ -190,15 +190,20 @@ func handOn(dir string, controllers []string) (had []string) {
 	control := filepath.Join(dir, "cgroup.subtree_control")
 	on := strings.Fields(read(control))
 	for _, name := range controllers {
-		c := name
-		if c == blkio {
-			c = "io"
-		}
+		c := v2Name(name)
 		if c == freezer || c == cpuacct || slices.Contains(on, c) || os.WriteFile(control, []byte("+"+c), 0) == nil {
 			had = append(had, name)
 		}
 	}
 	return had
+}
+
+// v2Name is what version 2 calls a controller.
+func v2Name(controller string) string {
+	if controller == blkio {
+		return "io"
+	}
+	return controller
 }
 
 // v1Name is what version 1 calls a controller of version 2; empty for those

@@ -48,7 +48,8 @@ func (g *Group) keeper(limit string) string {
 func (g *Group) Lacks(limit string) bool { return g == nil || g.keeper(limit) == "" }
 
 // Set puts limits in force and says who keeps which. A limit that is not set
-// is lifted. disk is any directory on the device that disk-io is about.
+// is lifted. Controllers that were taken away are had back first, as far as
+// that can be. disk is any directory on the device that disk-io is about.
 func (g *Group) Set(limits sandbox.Limits, disk string) (map[string]string, error) {
 	steps := []struct {
 		limit      string
@@ -59,6 +60,11 @@ func (g *Group) Set(limits sandbox.Limits, disk string) (map[string]string, erro
 		{sandbox.LimitPIDs, pids, func(p *Part) error { return p.set("pids.max", bound(limits.PIDs, "max")) }},
 		{sandbox.LimitCPUs, cpu, func(p *Part) error { return p.setCPUs(limits.CPUs) }},
 		{sandbox.LimitDiskIO, blkio, func(p *Part) error { return p.setDiskIO(limits.DiskIO, disk) }},
+	}
+	for _, p := range g.Parts {
+		if p.Version == 2 {
+			handOn(filepath.Dir(p.Dir), p.taken())
+		}
 	}
 	kept := map[string]string{}
 	for _, step := range steps {
