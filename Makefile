@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers
+.PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -47,6 +47,9 @@ RUNSC = v0.0.0-20260905035102-160fafc42237
 test-containers: ## the program inside containers of Docker, Podman and gVisor, by root, with engines of the test's own
 	test -x bin/runsc || GOBIN=$(CURDIR)/bin CGO_ENABLED=0 $(GO) install gvisor.dev/gvisor/runsc@$(RUNSC)
 	LITTERBOX_TEST_CONTAINERS=$(CURDIR)/bin/containers.tar LITTERBOX_TEST_RUNSC=$(CURDIR)/bin/runsc $(GO) test -v -count=1 -timeout 30m ./test/containers
+
+test-vm: ## the program on a Debian with systemd and control groups of version 2, in QEMU, by root
+	LITTERBOX_TEST_VM=$(CURDIR)/bin/vm.tar $(GO) test -v -count=1 -timeout 40m ./test/vm
 
 check: ## formatting, vet, static analysis, architecture, both systems
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -l cmd internal test; echo "run gofmt -w on these files"; exit 1; }

@@ -103,6 +103,7 @@ test/posture: test/program
 test/posture/probe:
 test/image: test/program
 test/containers: test/program
+test/vm: test/program
 test/machines: test/program
 test/machines/without:
 test/packagecache: test/program
