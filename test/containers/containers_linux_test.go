@@ -59,10 +59,10 @@ func starts() []start {
 	)
 	user := []string{"--user", "1000"}
 	opened := strings.Fields(seccomp + " " + apparmor + " " + paths)
-	unmasked := strings.Fields(unmask)
+	unmasked := strings.Fields(seccomp + " " + apparmor + " " + unmask)
 	privileged := []string{"--privileged"}
 	dockerMend := "docker run " + seccomp + " " + apparmor + " " + paths
-	podmanMend := "podman run " + unmask
+	podmanMend := "podman run " + seccomp + " " + apparmor + " " + unmask
 	return []start{
 		{Engine: dockerEngine, Mend: dockerMend},
 		{Engine: dockerEngine, Flags: user, Mend: dockerMend},
@@ -76,8 +76,8 @@ func starts() []start {
 		{Engine: podmanEngine, Flags: user, Mend: podmanMend},
 		{Engine: podmanEngine, Flags: unmasked, Full: true},
 		{Engine: podmanEngine, Flags: slices.Concat(user, unmasked), Full: true},
-		{Engine: podmanEngine, Flags: strings.Fields(seccomp), Mend: "podman run " + seccomp + " " + apparmor + " " + unmask},
-		{Engine: podmanEngine, Flags: slices.Concat(strings.Fields(seccomp), strings.Fields(apparmor), unmasked), Full: true},
+		{Engine: podmanEngine, Flags: strings.Fields(seccomp), Mend: podmanMend},
+		{Engine: podmanEngine, Flags: strings.Fields(unmask), Mend: podmanMend},
 		{Engine: podmanEngine, Flags: privileged, Full: true},
 		{Engine: rootlessEngine, Mend: podmanMend},
 		{Engine: rootlessEngine, Flags: unmasked, Full: true},

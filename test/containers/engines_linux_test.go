@@ -122,8 +122,9 @@ func (e *engines) image(t *testing.T) {
 	if _, err := os.Stat(e.base); err == nil {
 		return
 	}
-	must(t, "mmdebstrap", "--quiet", "--variant=minbase", "--include=git,ca-certificates", "bookworm", e.base+".new")
-	if err := os.Rename(e.base+".new", e.base); err != nil {
+	half := e.base + ".half.tar" // by its name mmdebstrap knows that a tar is wanted
+	must(t, "mmdebstrap", "--quiet", "--variant=minbase", "--include=git,ca-certificates", "bookworm", half)
+	if err := os.Rename(half, e.base); err != nil {
 		t.Fatal(err)
 	}
 }

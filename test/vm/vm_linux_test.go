@@ -47,7 +47,9 @@ func TestMachineWithSystemd(t *testing.T) {
 		t.Fatal("a root file system is made by root: sudo make test-vm")
 	}
 	for _, tool := range []string{"mmdebstrap", "mke2fs", "qemu-system-x86_64", "tar"} {
-		program.Need(t, tool)
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("%s is missing: apt-get install mmdebstrap e2fsprogs qemu-system-x86", tool)
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -66,7 +68,7 @@ func TestMachineWithSystemd(t *testing.T) {
 	run(ctx, t, "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "2048",
 		"-display", "none", "-no-reboot", "-net", "none", "-serial", "file:"+serial,
 		"-kernel", only(t, root, "boot/vmlinuz-*"), "-initrd", only(t, root, "boot/initrd.img-*"),
-		"-append", "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 panic=-1",
+		"-append", "root=/dev/vda rw console=ttyS0 systemd.mask=serial-getty@ttyS0.service quiet systemd.show_status=0 panic=-1",
 		"-drive", "file="+disk+",format=raw,if=virtio")
 	judge(t, serial)
 }

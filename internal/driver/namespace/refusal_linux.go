@@ -45,7 +45,7 @@ func (d Driver) Try() error {
 // covered words that no /proc of a sandbox's own can be mounted: whoever may not
 // see parts of one may not have another (mount_too_revealing).
 func covered(err error) error {
-	if err == nil || container() != "" {
+	if err == nil || container() != "" || !strings.Contains(err.Error(), "/proc") {
 		return explained(err)
 	}
 	return refused("parts of /proc are covered here, and so nobody may mount another one: "+err.Error(),
@@ -70,7 +70,7 @@ func explained(err error) error {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
 		return refused("no more user namespaces may be made (user.max_user_namespaces)", "sudo sysctl -w user.max_user_namespaces=15000")
 	case container() != "":
-		return refused("this "+container()+" container refuses the namespaces or mounts of a sandbox: "+err.Error(), container()+" run "+flagsFor(container(), err)+" …")
+		return refused("this "+container()+" container refuses the namespaces or mounts of a sandbox: "+err.Error(), container()+" run "+flagsFor(container())+" …")
 	case errors.Is(err, unix.EPERM) && filtered():
 		return refused("a filter of system calls refuses user namespaces, as a container's or a service's does",
 			"start litterbox outside of what filters it (systemd: RestrictNamespaces=no; a container: "+containerFlags+")")
@@ -78,22 +78,17 @@ func explained(err error) error {
 		return refused("AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns = 1)",
 			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")
 	}
-	return refused("user namespaces cannot be made: "+err.Error(), "litterbox doctor")
+	return refused("the namespaces of a sandbox cannot be made: "+err.Error(), "litterbox doctor")
 }
 
-// flagsFor are the flags that mend err in a container of that engine. Podman
-// knows the masks by another name, and its filter lets namespaces be made and
-// mounts, so that the masks alone are often in the way.
-func flagsFor(engine string, err error) string {
-	if engine != podman {
-		return containerFlags
+// flagsFor are containerFlags as that engine spells them. Podman knows the masks
+// by another name. Its filter lets namespaces be made and mounts, but refuses a
+// sandbox its host name.
+func flagsFor(engine string) string {
+	if engine == podman {
+		return strings.Replace(containerFlags, "systempaths=unconfined", "unmask=ALL", 1)
 	}
-	const unmask = "--security-opt unmask=ALL"
-	// AppArmor, which is asked before the masks are looked at, says EACCES.
-	if said := err.Error(); filtered() && strings.Contains(said, "/proc") && strings.HasSuffix(said, unix.EPERM.Error()) && !errors.Is(err, unix.EPERM) {
-		return unmask
-	}
-	return "--security-opt seccomp=unconfined --security-opt apparmor=unconfined " + unmask
+	return containerFlags
 }
 
 // volumeFor is the flag that puts dir on a file system of the host: a
@@ -112,7 +107,7 @@ func gvisor() bool {
 // runcFor starts a container on the machine's own kernel.
 func runcFor(engine string) string {
 	if engine == podman {
-		return "podman --runtime runc run --security-opt unmask=ALL …"
+		return "podman --runtime runc run " + flagsFor(engine) + " …"
 	}
 	return "docker run --runtime runc " + containerFlags + " …"
 }

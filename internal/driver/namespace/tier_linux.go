@@ -57,10 +57,14 @@ func obstacles() []obstacle {
 			"install a newer kernel",
 		})
 	} else if refused := process.Refused("openat2", "memfd_create", "pidfd_open", "open_tree", "mount_setattr"); len(refused) > 0 {
-		found = append(found, obstacle{
-			"a filter of system calls refuses " + strings.Join(refused, ", ") + ", as an old container engine's or a service's does",
+		filter := obstacle{
+			"a filter of system calls refuses " + strings.Join(refused, ", ") + ", as a container engine's or a service's does",
 			"start litterbox outside of what filters it (systemd: no SystemCallFilter; a container: " + containerFlags + ")",
-		})
+		}
+		if engine := container(); engine != "" {
+			filter.mend = engine + " run " + flagsFor(engine) + " …"
+		}
+		found = append(found, filter)
 	}
 	if realRoot() {
 		return found

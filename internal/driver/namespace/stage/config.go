@@ -38,7 +38,7 @@ const (
 	VerbEnter    = "enter"
 	VerbGuest    = "guest"
 	VerbNothing  = "nothing" // ends at once: the namespaces could be made
-	VerbProc     = "proc"    // mounts a /proc of its own and ends: a container's masks are not in the way
+	VerbProc     = "proc"    // sets the host name, mounts a /proc of its own and ends: no filter and no masks of a container are in the way
 	VerbNetwork  = "network" // sets up a network and ends: nftables is there
 	VerbUDP      = "udp"     // the same, and leads datagrams away, and ends: TPROXY is there
 	VerbFilter   = "filter"  // installs the filters of system calls and ends

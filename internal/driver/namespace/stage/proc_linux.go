@@ -8,8 +8,16 @@ import (
 
 // tryProc mounts a proc of its own over the one that is there, in namespaces
 // that end with this process. The kernel refuses that where parts of the one
-// there are covered, as in most containers (mount_too_revealing).
+// there are covered, as in most containers (mount_too_revealing). Before that it
+// sets the host name, to what it is: Podman's filter refuses that call alone.
 func tryProc() error {
+	var is unix.Utsname
+	if err := unix.Uname(&is); err != nil {
+		return fmt.Errorf("cannot read the host name: %w", err)
+	}
+	if err := unix.Sethostname([]byte(unix.ByteSliceToString(is.Nodename[:]))); err != nil {
+		return fmt.Errorf("cannot set the host name: %w", err)
+	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot make mounts private: %w", err)
 	}
