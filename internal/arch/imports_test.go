@@ -73,6 +73,9 @@ func readTree(dir string) (map[string]uses, error) {
 			if at != dir && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata") {
 				return filepath.SkipDir // as the go command does
 			}
+			if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil && at != dir {
+				return filepath.SkipDir // a module of its own
+			}
 			return nil
 		}
 		if !strings.HasSuffix(name, ".go") {
