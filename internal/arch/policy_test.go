@@ -98,6 +98,7 @@ test/tracer:
 test/crash: test/program test/tracer
 test/lifecycle: test/program
 test/soak: test/program
+test/versions: test/program
 test/faults: test/program
 test/posture: test/program
 test/posture/probe:

@@ -37,8 +37,8 @@ type Cache struct {
 // Monitor is what git inside asks which files changed (core.fsmonitor), so
 // that it looks at no others.
 type Monitor struct {
-	Program string // path inside; empty where nothing can tell
-	Files   int    // trees of fewer files do without: looking at them is quicker
+	Program func() string // gives its path inside, empty where nothing can tell; asked only where it counts
+	Files   int           // trees of fewer files do without: looking at them is quicker
 }
 
 // Owner is who the files belong to as a sandbox sees them. With Chown the files
@@ -97,6 +97,9 @@ func use(dir string) {
 	now := time.Now()
 	_ = os.Chtimes(filepath.Join(dir, marker), now, now)
 }
+
+// Touch dates an entry's last use anew.
+func (c Cache) Touch(entry CacheEntry) { use(entry.Dir) }
 
 func finish(building, dir string, build func(string, *os.File) error, lock *os.File) error {
 	if err := os.Chmod(building, 0o755); err != nil { // whatever the umask is

@@ -8,26 +8,12 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
+	"strconv"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch/attribute"
 	"github.com/litterbox-sandbox/litterbox/internal/branch/ignore"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
-
-// Signature is who and when.
-type Signature struct {
-	Name  string
-	Email string
-	When  time.Time
-}
-
-// Trailer is one line at the end of a commit message, git-interpret-trailers(1).
-type Trailer struct {
-	Key   string
-	Value string
-}
 
 // ImportRequest asks for one commit of what a sandbox holds at this moment.
 type ImportRequest struct {
@@ -56,6 +42,7 @@ type ImportResult struct {
 	Agent   []string // the agent's commits as they stand on the branch, oldest first
 	Changed int      // paths that differ from the iteration before
 	Notes   []string // what stayed out, and why
+	Left    Left     // what stayed out although it is not ignored
 	Packing Packing  // whether it is time to call Consolidate
 	Paths   []string // the first of them, sorted
 }
@@ -159,46 +146,6 @@ func (i *importer) run(ctx context.Context) (ImportResult, error) {
 	return i.result, i.record()
 }
 
-// agentChanges takes into account what the agent's own commits (dis)continued
-// to track.
-func (i *importer) agentChanges(ctx context.Context) error {
-	i.agent = map[string]treeDiff{}
-	commits := i.q.Agent.commits()
-	if len(commits) == 0 {
-		return nil
-	}
-	last := commits[len(commits)-1]
-	pairs := [][2]string{{i.old.last, last.Tree}}
-	_, tree, err := i.r.Resolve(ctx, heads+i.q.Branch)
-	if err != nil {
-		return err
-	}
-	if i.old.shared || (i.old.lastTree != "" && i.old.lastTree != tree) {
-		// The last iteration's tree holds what others committed, which the
-		// agent never had: take what each of its commits changed.
-		pairs = nil
-		for _, c := range commits {
-			pairs = append(pairs, [2]string{c.ParentTree, c.Tree})
-		}
-	}
-	i.old.released = maps.Clone(i.old.released)
-	for _, p := range pairs {
-		changes, err := i.r.diffTrees(ctx, p[0], p[1])
-		if err != nil {
-			return fault.Wrap("", err, "cannot read the agent's own commits")
-		}
-		for _, c := range changes {
-			i.agent[c.path] = c
-			if c.newMode == 0 {
-				i.old.released[c.path] = struct{}{}
-			} else {
-				delete(i.old.released, c.path)
-			}
-		}
-	}
-	return nil
-}
-
 func (i *importer) scan(ctx context.Context) error {
 	s, err := i.r.settings()
 	if err != nil {
@@ -222,6 +169,7 @@ func (i *importer) scan(ctx context.Context) error {
 		forced:     map[string]struct{}{}, gitlinks: map[string]file{}, modules: map[string]file{},
 		storedCRLF: func(path string) bool { return i.storedCRLF(ctx, path) },
 		largeFile:  func(content []byte) error { return i.r.storeLargeFile(s, content) },
+		blobSize:   func(oid string) int64 { return i.blobSize(ctx, oid) },
 	}
 	for path, c := range i.agent {
 		switch oid, err := hex.DecodeString(c.newOid); {
@@ -248,6 +196,17 @@ func (i *importer) scan(ctx context.Context) error {
 func (i *importer) storedCRLF(ctx context.Context, path string) bool {
 	blob, err := i.r.git("cat-file", "blob", i.old.last+":"+path).output(ctx)
 	return err == nil && attribute.HasCRLF(blob)
+}
+
+// blobSize is asked when a sparse file changed of which a rebuilt delta knows
+// no size.
+func (i *importer) blobSize(ctx context.Context, oid string) int64 {
+	said, err := i.r.git("cat-file", "-s", hex.EncodeToString([]byte(oid))).line(ctx)
+	if err != nil {
+		return 0
+	}
+	size, _ := strconv.ParseInt(said, 10, 64) // 0 is what nobody knows
+	return size
 }
 
 // commits writes the agent's commits and the iteration's own.
@@ -337,55 +296,6 @@ func (i *importer) unwritten(ctx context.Context) error {
 	return err
 }
 
-// agentCommit writes one commit of the agent's own history: its whole tree, or,
-// where somebody else has committed to the branch, what it changed.
-func (i *importer) agentCommit(ctx context.Context, c AgentCommit, parent string) (string, error) {
-	if err := i.fi.begin(i.ref, c.Author, c.Committer, c.Encoding, string(c.Message), parent); err != nil {
-		return "", err
-	}
-	if len(i.result.Agent) == 0 {
-		before, err := i.fi.ask(`ls ""`)
-		if err != nil {
-			return "", err
-		}
-		i.active = !i.old.shared && before[0].oid == i.old.lastTree
-	}
-	if i.active {
-		i.fi.edit(edit{mode: modeTree, oid: c.Tree})
-		return i.fi.end()
-	}
-	changes, err := i.r.diffTrees(ctx, c.ParentTree, c.Tree)
-	if err != nil {
-		return "", err
-	}
-	slices.SortStableFunc(changes, func(a, b treeDiff) int { return int(min(a.newMode, 1)) - int(min(b.newMode, 1)) })
-	for _, d := range changes {
-		i.fi.edit(edit{path: d.path, mode: d.newMode, oid: d.newOid})
-	}
-	return i.fi.end()
-}
-
-// message puts the parts of a commit message together.
-func (i *importer) message() string {
-	return commitMessage(i.q.Subject, i.q.Body, i.q.Trailers)
-}
-
-func commitMessage(subject, body string, trailers []Trailer) string {
-	clean := func(s string) string { return strings.Trim(strings.ReplaceAll(s, "\x00", ""), "\n") }
-	oneLine := func(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
-	text := oneLine(subject) + "\n"
-	if body = clean(body); body != "" {
-		text += "\n" + body + "\n"
-	}
-	for n, t := range trailers {
-		if n == 0 {
-			text += "\n"
-		}
-		text += oneLine(t.Key) + ": " + oneLine(t.Value) + "\n"
-	}
-	return text
-}
-
 // edges is the file in which git notes the packs it wrote for this sandbox.
 func (i *importer) edges() string {
 	if i.q.Preview {
@@ -404,6 +314,7 @@ func (i *importer) record() error {
 		next.inner = i.q.Agent.Head
 	}
 	i.result.Notes = append(i.q.Agent.notes(), i.now.notes.list()...)
+	i.result.Left = i.now.left
 	if where := i.r.checkedOutAt(i.q.Branch); where != "" && i.result.Written && !i.q.Preview {
 		i.result.Notes = append(i.result.Notes, fmt.Sprintf(
 			"the branch %q is checked out in %q: the files there do not follow (git -C %q reset --keep)", i.q.Branch, where, where))
@@ -429,11 +340,7 @@ func (i *importer) record() error {
 // explain finds out why git refused.
 func (i *importer) explain(ctx context.Context, err error) error {
 	if _, tipErr := i.r.Tip(ctx, i.q.Branch); fault.KindOf(tipErr) == fault.NotFound {
-		last := i.q.Last
-		if i.old != nil {
-			last = i.old.last
-		}
-		return fault.Wrap(fault.NotFound, tipErr, "cannot commit").WithHint("git branch %s %s", i.q.Branch, last)
+		return fault.Wrap(fault.NotFound, tipErr, "cannot commit").WithHint("litterbox reattach")
 	}
 	return fault.Wrap("", err, "cannot commit to the branch %q", i.q.Branch)
 }

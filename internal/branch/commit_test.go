@@ -262,29 +262,6 @@ func TestLargeFilesAreLeftAlone(t *testing.T) {
 	kind(t, err, fault.Denied, true)
 }
 
-// A hole costs a sandbox nothing, so what many of them cost the host is bounded.
-func TestSparseFilesAreLeftAlone(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	b.inside("truncate -s 3G a-giant; echo end >> a-giant; for i in 1 2 3; do truncate -s 1M b-hole-$i; done; head -c 4M /dev/zero > c-zeros; echo small > d-small; truncate -s 4000 e-page")
-	q := b.request()
-	q.Limits.Holes = 5 << 19
-	got := b.importAs(q)
-	want := []string{
-		`"a-giant" stays as last committed: it is sparse, and 3221225472 of its 3221225476 bytes are holes`,
-		`"b-hole-3" stays as last committed: it is sparse, and 1048576 of its 1048576 bytes are holes`,
-	}
-	if diff := cmp.Diff(want, got.Notes); diff != "" {
-		t.Fatal(diff)
-	}
-	if files := b.show("ls-tree", "--name-only", "fix", "--", "b-hole-1", "b-hole-2", "c-zeros", "d-small", "e-page"); files != "b-hole-1\nb-hole-2\nc-zeros\nd-small\ne-page" {
-		t.Fatalf("committed were\n%s", files)
-	}
-	b.inside("rm a-giant b-hole-1 b-hole-2")
-	if got := b.importAs(q); len(got.Notes) != 0 || got.Changed != 3 {
-		t.Fatalf("with room again: %+v", got)
-	}
-}
-
 // Of thousands of changed files the trees are made in another way, which has to
 // come to the same.
 func TestManyFilesAtOnce(t *testing.T) {

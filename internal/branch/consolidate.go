@@ -139,14 +139,16 @@ func (r *Repository) Consolidate(ctx context.Context, q Consolidation) error {
 	if err != nil {
 		return err
 	}
-	joined := append(packs.joined, name)
-	if err := r.replace(ctx, q, name, packs.fresh); err != nil || len(joined) < joinedPacks {
-		return err
+	old := packs.fresh
+	if joined := append(packs.joined, name); len(joined) >= joinedPacks {
+		if name, err = r.join(ctx, q, joined); err != nil {
+			return err
+		}
+		old = append(old, joined...)
 	}
-	if name, err = r.join(ctx, q, joined); err != nil {
-		return err
-	}
-	return r.replace(ctx, q, name, joined)
+	// In one step, also where packs were joined twice: a git that does not find
+	// an object in the packs it knows lists them once more, not twice.
+	return r.replace(ctx, q, name, old)
 }
 
 // join makes one pack of several and gives its name.

@@ -16,12 +16,16 @@ import (
 
 // errStays is content that cannot be committed as it is; the path stays as it
 // was last committed.
-type errStays struct{ why string }
+type errStays struct {
+	why     string
+	passing bool // the next commit may well take it
+}
 
 func (e errStays) Error() string { return e.why }
 
-// regular hashes one regular file and hands it on when it is new.
-func (s *scan) regular(ctx context.Context, upper root, path string, dir *directory) (file, error) {
+// regular hashes one regular file and hands it on when it is new. Whether its
+// holes can be taken is for holes to say.
+func (s *scan) regular(ctx context.Context, upper root, path string, dir *directory, holes func(*os.File, *unix.Stat_t) (hollow int64, err error)) (file, error) {
 	f, err := upper.open(path, unix.O_RDONLY)
 	if err != nil {
 		return file{}, unreadable(err)
@@ -32,18 +36,20 @@ func (s *scan) regular(ctx context.Context, upper root, path string, dir *direct
 		return file{}, unreadable(err)
 	}
 	if before.Mode&unix.S_IFMT != unix.S_IFREG {
-		return file{}, errStays{"it changes while it is read"}
+		return file{}, errStays{"it changes while it is read", true}
 	}
 	if _, err := s.overlayAttributes(f); err != nil {
 		return file{}, err
 	}
 	if before.Size > s.limits.FileSize {
-		return file{}, errStays{fmt.Sprintf("it is larger than %d bytes", s.limits.FileSize)}
+		return file{}, errStays{why: fmt.Sprintf("it is larger than %d bytes", s.limits.FileSize)}
 	}
-	if err := s.countHoles(f, &before); err != nil {
+	hollow, err := holes(f, &before)
+	if err != nil {
 		return file{}, err
 	}
 	found := s.fileOf(&before)
+	found.hollow = hollow
 	if found.oid, err = s.store(ctx, f, path, before.Size, dir); err != nil {
 		return file{}, err
 	}
@@ -77,17 +83,19 @@ func (s *scan) store(ctx context.Context, f *os.File, path string, size int64, d
 		a = dir.attributes.Lookup(path)
 		converts = attribute.Convert(a, s.settings)
 	}
+	// No more than was judged: it may grow, by holes, too, while it is read.
+	judged := io.LimitReader(contextReader{ctx, f}, size)
 	if size > inMemory && (!converts || size > convertible) {
-		return s.storeLarge(ctx, f, path)
+		return s.storeLarge(judged, path)
 	}
-	content, err := readLimited(contextReader{ctx, f}, s.limits.FileSize)
+	content, err := io.ReadAll(judged)
 	if err != nil {
 		return "", unreadable(err)
 	}
 	if converts {
 		converted, err := attribute.ToGit(content, a, s.settings, func() bool { return s.storedCRLF(path) })
 		if err != nil {
-			return "", errStays{printable(err.Error())}
+			return "", errStays{why: printable(err.Error())}
 		}
 		if a.Filter == "lfs" && s.settings.LFS && !bytes.Equal(content, converted) {
 			if err := s.largeFile(content); err != nil {
@@ -112,7 +120,7 @@ func (s *scan) storeBytes(path string, content []byte) (string, error) {
 
 // storeLarge takes a private copy first: what is announced, hashed and sent
 // must be the same bytes, and the file may change under us.
-func (s *scan) storeLarge(ctx context.Context, f *os.File, path string) (string, error) {
+func (s *scan) storeLarge(judged io.Reader, path string) (string, error) {
 	spool, err := os.CreateTemp(s.spoolDir, "spool-")
 	if err != nil {
 		return "", fault.Wrap(fault.Unavailable, err, "cannot copy %q", path)
@@ -121,12 +129,9 @@ func (s *scan) storeLarge(ctx context.Context, f *os.File, path string) (string,
 	if err := os.Remove(spool.Name()); err != nil {
 		return "", fault.Wrap(fault.Unavailable, err, "cannot copy %q", path)
 	}
-	size, err := io.Copy(spool, io.LimitReader(contextReader{ctx, f}, s.limits.FileSize+1))
+	size, err := io.Copy(spool, judged)
 	if err != nil {
 		return "", unreadable(err)
-	}
-	if size > s.limits.FileSize {
-		return "", errStays{"it grows while it is read"}
 	}
 	h := newHash(s.format)
 	fmt.Fprintf(h, "blob %d\x00", size)
@@ -160,10 +165,10 @@ func unreadable(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EAGAIN):
-		return errStays{"it cannot be read"}
+		return errStays{why: "it cannot be read"}
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO),
 		errors.Is(err, unix.EXDEV), errors.Is(err, unix.EINVAL):
-		return errStays{"it changes while it is read"}
+		return errStays{"it changes while it is read", true}
 	}
 	var f *fault.Error
 	var stays errStays
@@ -177,7 +182,7 @@ func unreadable(err error) error {
 func readLimited(r io.Reader, limit int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(content)) > limit {
-		err = errStays{"it grows while it is read"}
+		err = errStays{"it grows while it is read", true}
 	}
 	return content, err
 }

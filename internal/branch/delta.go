@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // file is one path of the sandbox's present state that lies in its upper
@@ -23,6 +23,9 @@ type file struct {
 	mtime int64 // nanoseconds
 	ctime int64
 	ino   uint64 // 0: hash the file again next time
+	// hollow is how much of it was taken as holes that nothing committed before
+	// accounts for; [Limits].Holes bounds the sum.
+	hollow int64
 }
 
 // Modes of tree entries, gitformat-index(5).
@@ -74,10 +77,12 @@ func covered(set map[string]struct{}, path string) bool {
 }
 
 // The file format: magic, then fields in order, then CRC-32C of all before it.
-// Strings are a uvarint length and bytes, maps are sorted.
+// Strings are a uvarint length and bytes, maps are sorted. The first version
+// did not know what is hollow; it is read as if nothing were.
 const (
-	deltaMagic = "litterbox delta 1\n"
-	maxString  = 1 << 16
+	deltaMagic  = "litterbox delta 2\n"
+	deltaMagic1 = "litterbox delta 1\n"
+	maxString   = 1 << 16
 )
 
 // errDelta is a delta file that is torn, foreign or of another version.
@@ -107,6 +112,7 @@ func (d *delta) encode() []byte {
 		b = binary.AppendVarint(b, f.mtime)
 		b = binary.AppendVarint(b, f.ctime)
 		b = binary.AppendUvarint(b, f.ino)
+		b = binary.AppendUvarint(b, uint64(f.hollow))
 	}
 	for _, set := range []map[string]struct{}{d.gone, d.released} {
 		b = binary.AppendUvarint(b, uint64(len(set)))
@@ -114,7 +120,7 @@ func (d *delta) encode() []byte {
 			str(path)
 		}
 	}
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+	return binary.BigEndian.AppendUint32(b, seal.Sum(b))
 }
 
 // deltaReader takes fields off a byte slice; the first defect sticks.
@@ -162,11 +168,15 @@ func (r *deltaReader) oid() string {
 
 // decodeDelta reads what encode wrote. Every defect is errDelta.
 func decodeDelta(b []byte) (*delta, error) {
-	if len(b) < len(deltaMagic)+4 || string(b[:len(deltaMagic)]) != deltaMagic {
+	if len(b) < len(deltaMagic)+4 {
+		return nil, errDelta
+	}
+	magic := string(b[:len(deltaMagic)])
+	if magic != deltaMagic && magic != deltaMagic1 {
 		return nil, errDelta
 	}
 	body := b[:len(b)-4]
-	if crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) != binary.BigEndian.Uint32(b[len(body):]) {
+	if seal.Sum(body) != binary.BigEndian.Uint32(b[len(body):]) {
 		return nil, errDelta
 	}
 	r := &deltaReader{b: body[len(deltaMagic):]}
@@ -177,6 +187,9 @@ func decodeDelta(b []byte) (*delta, error) {
 		path := r.str()
 		f := file{mode: uint32(r.uint()), oid: r.str(), size: int64(r.uint())}
 		f.mtime, f.ctime, f.ino = r.int(), r.int(), r.uint()
+		if magic == deltaMagic {
+			f.hollow = int64(r.uint())
+		}
 		if len(f.oid) != 20 && len(f.oid) != 32 {
 			return nil, errDelta
 		}

@@ -1,6 +1,8 @@
 package branch
 
 import (
+	"encoding/binary"
+	"hash/crc32"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,7 +11,7 @@ import (
 func someDelta() *delta {
 	d := newDelta(strings.Repeat("1", 40))
 	d.last, d.lastTree, d.inner, d.shared = strings.Repeat("2", 40), strings.Repeat("3", 40), "", true
-	d.files["a/\xff\n"] = file{mode: modeFile, oid: strings.Repeat("\x01", 20), size: 1 << 40, mtime: -5, ctime: 1 << 60, ino: 7}
+	d.files["a/\xff\n"] = file{mode: modeFile, oid: strings.Repeat("\x01", 20), size: 1 << 40, mtime: -5, ctime: 1 << 60, ino: 7, hollow: 1 << 39}
 	d.files["b"] = file{mode: modeLink, oid: strings.Repeat("\x02", 20)}
 	d.gone["c/d"] = struct{}{}
 	d.released["e"] = struct{}{}
@@ -19,6 +21,21 @@ func someDelta() *delta {
 func TestDeltaSurvivesTheDisk(t *testing.T) {
 	want := someDelta()
 	got, err := decodeDelta(want.encode())
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%+v, %v; want %+v", got, err, want)
+	}
+}
+
+// A file of the first version, which did not say what is hollow, is still read.
+func TestDeltaOfTheFirstVersion(t *testing.T) {
+	want := newDelta(strings.Repeat("1", 40))
+	want.files["b"] = file{mode: modeFile, oid: strings.Repeat("\x02", 20), size: 5, mtime: 6, ctime: 7, ino: 8}
+	b := want.encode()
+	// Of the three zeros before the checksum the first says that nothing is hollow.
+	b = append([]byte(deltaMagic1), b[len(deltaMagic):len(b)-4-3]...)
+	b = append(b, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+	got, err := decodeDelta(b)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v, %v; want %+v", got, err, want)
 	}

@@ -37,3 +37,9 @@ func ReleaseSpare(r *Repository) {
 		unused.release()
 	}
 }
+
+// PlainlyClean tells whether the checkout of r is seen to be clean without git.
+func PlainlyClean(t *testing.T, r *Repository) bool {
+	t.Helper()
+	return r.plainlyClean(t.Context())
+}

@@ -48,7 +48,9 @@ func (r *Repository) startFastImport(ctx context.Context, edges string, strict b
 	}
 	// Not --done: a process that ends before its first word is no accident.
 	c := r.git("fast-import", "--quiet", "--date-format=raw", "--cat-blob-fd=3")
-	c.config = []string{"fastimport.unpackLimit=0", "pack.compression=0", sync}
+	// With core.ignorecase, which a repository may carry from another system,
+	// fast-import would put one of two names in the place of the other.
+	c.config = []string{"fastimport.unpackLimit=0", "pack.compression=0", "core.ignorecase=false", sync}
 	if edges != "" {
 		c.args = append(c.args, "--export-pack-edges="+edges)
 	}

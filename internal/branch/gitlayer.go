@@ -96,9 +96,9 @@ func (c Cache) git(ctx context.Context, r *Repository, h history, tree TreeLayer
 	if err != nil {
 		return "", err
 	}
-	monitor := c.Monitor.Program
-	if countEntries(tree.Index) < c.Monitor.Files {
-		monitor = ""
+	monitor := ""
+	if c.Monitor.Program != nil && countEntries(tree.Index) >= c.Monitor.Files {
+		monitor = c.Monitor.Program()
 	}
 	layer := gitLayer{monitor: monitor, r: r, s: s, rules: found, history: h, tree: tree, owner: o, modules: modules}
 	if remote := r.partial(); remote != "" {

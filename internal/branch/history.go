@@ -184,7 +184,12 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 	k.stdin, k.files = strings.NewReader(revs), []*os.File{lock}
 	k.stdout = new(bytes.Buffer)
 	if err := runWithProgress(ctx, k, j.progress); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot pack the history of %s", j.base)
+		e := fault.Wrap(fault.Unavailable, err, "cannot pack the history of %s", j.base)
+		if remote := j.r.partial(); remote != "" {
+			// Of --filter=tree:0: git can leave out files here, but no directories.
+			e = e.WithHint("git fetch --refetch --filter=blob:none %s   (this clone is partial: that brings the directories of older commits, which it may not have)", shellWord(remote))
+		}
+		return e
 	}
 	made, err := filepath.Glob(filepath.Join(dir, "*.pack"))
 	if err = errors.Join(err, os.RemoveAll(odb)); err != nil {

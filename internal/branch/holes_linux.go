@@ -1,32 +1,178 @@
 package branch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// countHoles keeps out sparse files once the holes of one import have used up
-// their limit: a hole costs a sandbox nothing, and the host the time to hash,
-// copy and compress it, and the disk for that.
-func (s *scan) countHoles(f *os.File, st *unix.Stat_t) error {
+// A hole costs a sandbox nothing, and the host the time to hash, copy and
+// compress it, and the disk for that. So what a sandbox commits is bounded in
+// holes: not those of one import, which would add up, but those of everything
+// that stands on its branch (file.hollow).
+//
+// What git holds already is no growth, however it lies on the disk: git itself
+// writes a large file of zeros as holes when it checks it out, and a copy-up by
+// the kernel keeps them. A file is hollow only as far as it is larger than the
+// committed version at its path, and the files that vanish with an import, or
+// become smaller, account for others: a rename moves its size along. A copy is
+// growth. What is hollow never accounts for anything, so that nobody comes to a
+// giant step by step.
+
+// errLater says that a sparse file has to wait until it is known what vanished.
+var errLater = errors.New("it is sparse")
+
+// sparse is a file that waits.
+type sparse struct {
+	path string
+	dir  *directory
+	kind layerKind
+}
+
+// postpone has files wait that are hollow.
+func (w *walker) postpone(path string) func(*os.File, *unix.Stat_t) (int64, error) {
+	return func(f *os.File, st *unix.Stat_t) (int64, error) {
+		_, grows, err := w.grows(f, st, path)
+		if err == nil && grows > 0 {
+			err = errLater
+		}
+		return 0, err
+	}
+}
+
+// grows tells how many bytes of a file are holes, and how many of those make it
+// larger than what was committed.
+func (w *walker) grows(f *os.File, st *unix.Stat_t, path string) (holes, grows int64, err error) {
 	// Blocks (of 512 bytes, stat(2)) are known already, and most files have
 	// all of theirs. They are no proof: a compressing file system counts few.
 	const page = 4096
 	if st.Size-st.Blocks*512 <= page {
+		return 0, 0, nil
+	}
+	holes, err = holesIn(f, st.Size)
+	if err != nil || holes <= page {
+		return 0, 0, unreadable(err)
+	}
+	held, err := w.held(path)
+	return holes, min(holes, max(0, st.Size-held)), err
+}
+
+// held is the size of what was committed last at a path, less what of it was
+// hollow.
+func (w *walker) held(path string) (int64, error) {
+	if f, ok := w.old.files[path]; ok {
+		return w.heldOf(f), nil
+	}
+	if covered(w.old.gone, path) {
+		return 0, nil
+	}
+	return w.layers.size(path)
+}
+
+func (w *walker) heldOf(f file) int64 {
+	if f.mode != modeFile && f.mode != modeExecutable {
+		return 0
+	}
+	if f.size == 0 && f.ctime == 0 { // of a rebuilt delta; nobody sets a ctime
+		f.size = w.blobSize(f.oid)
+	}
+	return max(0, f.size-f.hollow)
+}
+
+// takeSparse decides about the files that waited, in their order.
+func (w *walker) takeSparse(ctx context.Context) error {
+	if len(w.later) == 0 {
 		return nil
 	}
-	holes, err := holesIn(f, st.Size)
-	if err != nil || holes <= page {
-		return unreadable(err)
+	freed, err := w.freed()
+	if err != nil {
+		return err
 	}
-	if s.holes+holes > s.limits.Holes {
-		return errStays{fmt.Sprintf("it is sparse, and %d of its %d bytes are holes", holes, st.Size)}
+	room := w.limits.Holes
+	for _, f := range w.result.files {
+		room -= f.hollow
 	}
-	s.holes += holes
+	for _, s := range w.later { // which may have to stay
+		room -= w.old.files[s.path].hollow
+	}
+	for _, s := range w.later {
+		now, err := w.regular(ctx, w.upper, s.path, s.dir, func(f *os.File, st *unix.Stat_t) (int64, error) {
+			holes, grows, err := w.grows(f, st, s.path)
+			moved := min(grows, freed)
+			after := room + w.old.files[s.path].hollow - (grows - moved)
+			if err == nil && grows > moved && after < 0 {
+				err = errStays{why: fmt.Sprintf("it is sparse, and %d of its %d bytes are holes; to commit it, fill them (cp --sparse=never FILE COPY)", holes, st.Size)}
+			}
+			if err != nil {
+				return 0, err
+			}
+			freed, room = freed-moved, after
+			return grows - moved, nil
+		})
+		if err := w.settle(s.path, s.kind, now, err); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// freed adds up what was committed last and is no more: files that vanished,
+// and what others lost in size.
+func (w *walker) freed() (int64, error) {
+	waiting := make(map[string]struct{}, len(w.later))
+	for _, s := range w.later {
+		waiting[s.path] = struct{}{}
+	}
+	var freed int64
+	for path, f := range w.old.files {
+		now, there := w.result.files[path]
+		if _, waits := waiting[path]; waits || there && now.oid == f.oid {
+			continue
+		}
+		freed += max(0, w.heldOf(f)-now.size)
+	}
+	for path, f := range w.result.files {
+		if _, known := w.old.files[path]; known {
+			continue
+		}
+		held, err := w.held(path)
+		if err != nil {
+			return 0, err
+		}
+		freed += max(0, held-f.size)
+	}
+	for path := range w.result.gone {
+		if covered(w.old.gone, path) || covered(w.result.gone, parent(path)) {
+			continue
+		}
+		names, err := w.expand(path)
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range names {
+			_, known := w.old.files[name]
+			_, there := w.result.files[name]
+			_, waits := waiting[name]
+			if known || there || waits || covered(w.old.gone, name) {
+				continue
+			}
+			held, err := w.layers.size(name)
+			if err != nil {
+				return 0, err
+			}
+			freed += held
+		}
+	}
+	return freed, nil
+}
+
+// parent is the directory of a path, "" at the top.
+func parent(path string) string {
+	return path[:max(0, strings.LastIndexByte(path, '/'))]
 }
 
 // holesIn adds up the holes of a file (lseek(2), SEEK_HOLE). A file system that

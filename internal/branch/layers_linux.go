@@ -170,6 +170,34 @@ func (l layerStack) read(set []int, path string) ([]byte, error) {
 	return nil, nil
 }
 
+// size is that of the regular file at a path of any depth. Layers have no
+// opaque directories: what hides a path is a whiteout, or something of another
+// kind, at the path or above it.
+func (l layerStack) size(path string) (int64, error) {
+	for i := range l {
+		f, err := l[i].open(path, unix.O_PATH)
+		switch {
+		case errors.Is(err, unix.ENOENT):
+			continue
+		case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+			return 0, nil
+		case err != nil:
+			return 0, fault.Wrap(fault.Internal, err, "cannot look up %q in a layer", path)
+		}
+		var st unix.Stat_t
+		err = unix.Fstat(int(f.Fd()), &st)
+		_ = f.Close() // O_PATH
+		if err != nil {
+			return 0, fault.Wrap(fault.Internal, err, "cannot look up %q in a layer", path)
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return 0, nil
+		}
+		return st.Size, nil
+	}
+	return 0, nil
+}
+
 // overlayAttributes reads what overlayfs noted on a file or directory. It
 // refuses everything that changes what the merged view shows and that we do
 // not follow: redirect, metacopy, xattr whiteouts (Documentation/filesystems/

@@ -24,6 +24,8 @@ type beneath interface {
 	read(set []int, path string) ([]byte, error)
 	// expand appends the tracked paths at or below path.
 	expand(set []int, path string, found []string) ([]string, error)
+	// size is that of a regular file, 0 when there is none.
+	size(path string) (int64, error)
 	all() []int
 	close()
 }
@@ -92,6 +94,13 @@ func (l *listing) expand(_ []int, path string, found []string) ([]string, error)
 		}
 	}
 	return found, nil
+}
+
+func (l *listing) size(path string) (int64, error) {
+	if f, ok := l.files[path]; ok && (f.mode == modeFile || f.mode == modeExecutable) {
+		return f.size, nil
+	}
+	return 0, nil
 }
 
 func (l *listing) all() []int { return nil }

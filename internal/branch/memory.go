@@ -34,8 +34,14 @@ type remembered struct {
 	Env     map[string]string `json:"env"`     // what says where configuration lies
 	Sources map[string]string `json:"sources"` // path → signature, "" when there is no such file
 	Values  map[string]string `json:"values"`
-	Commit  string            `json:"commit"` // of HEAD when git was asked last
-	Tree    string            `json:"tree"`
+	head
+}
+
+// head is a commit that HEAD named once, and its tree; empty where git was
+// asked for its configuration only.
+type head struct {
+	Commit string `json:"commit"`
+	Tree   string `json:"tree"`
 }
 
 const memoryVersion = 2
@@ -58,7 +64,9 @@ func (m Memory) Open(ctx context.Context, dir string) (*Repository, error) {
 	started := time.Now()
 	r, err := Open(ctx, dir)
 	if err == nil && r.Location == location {
-		remember(path, r, started)
+		if said, err := r.settings(); err == nil {
+			remember(path, location, said, head{r.Head, r.HeadTree}, started)
+		}
 	}
 	return r, err
 }
@@ -70,12 +78,17 @@ func (m Memory) At(commonDir, top, oid string) *Repository {
 	// Asked of the common directory, as At does: a linked work tree's own
 	// configuration is for its own commands.
 	location.GitDir = commonDir
-	ask := r.settings
+	path, ask := m.path(location), r.settings
 	r.settings = sync.OnceValues(func() (*settings, error) {
-		if known := recall(m.path(location), location); known != nil {
+		if known := recall(path, location); known != nil {
 			return &settings{values: known.Values}, nil
 		}
-		return ask()
+		started := time.Now()
+		said, err := ask()
+		if err == nil {
+			remember(path, location, said, lastHead(path), started)
+		}
+		return said, err
 	})
 	return r
 }
@@ -85,15 +98,27 @@ func (m Memory) path(l Location) string {
 	return filepath.Join(m.Dir(l.CommonDir), "git-"+hex.EncodeToString(sum[:8])+".json")
 }
 
+// readMemory reads what was remembered, whether it still holds or not.
+func readMemory(path string) (found remembered, ok bool) {
+	data, err := os.ReadFile(path)
+	if err != nil || seal.Decode(data, &found) != nil || found.Version != memoryVersion {
+		return remembered{}, false
+	}
+	return found, true
+}
+
+// lastHead is what stays true of a memory that no longer holds: which tree a
+// commit has.
+func lastHead(path string) head {
+	found, _ := readMemory(path)
+	return found.head
+}
+
 // recall reads what was remembered; nil when there is nothing or it may no
 // longer hold.
 func recall(path string, l Location) *remembered {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	var found remembered
-	if seal.Decode(data, &found) != nil || found.Version != memoryVersion {
+	found, ok := readMemory(path)
+	if !ok {
 		return nil
 	}
 	git, err := exec.LookPath("git")
@@ -125,15 +150,14 @@ func settled(changed, now time.Time) bool {
 
 // remember keeps what git said since started. It is housekeeping: what cannot
 // be kept is asked again the next time.
-func remember(path string, r *Repository, started time.Time) {
+func remember(path string, l Location, said *settings, at head, started time.Time) {
 	git, err := exec.LookPath("git")
-	said, settingsErr := r.settings()
-	if err != nil || settingsErr != nil {
+	if err != nil {
 		return
 	}
 	found := remembered{Version: memoryVersion, Git: git, Env: configEnv(), Sources: map[string]string{},
-		Values: map[string]string{}, Commit: r.Head, Tree: r.HeadTree}
-	for _, source := range append(configFiles(git, r.Location), said.files...) {
+		Values: map[string]string{}, head: at}
+	for _, source := range append(configFiles(git, l), said.files...) {
 		if !filepath.IsAbs(source) {
 			continue // as git names the repository's own, which are among ours
 		}

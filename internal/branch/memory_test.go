@@ -172,6 +172,41 @@ func TestMemoryAgreesWithGit(t *testing.T) {
 	check(dir, "with another work tree the second time", asked)
 }
 
+// A configuration that changes after a sandbox was made is asked for by one
+// command, not by each: they know the repository, and ask for settings only.
+func TestMemoryLearnsFromSettings(t *testing.T) {
+	dir := repository(t)
+	memories := t.TempDir()
+	memory := branch.Memory{Dir: func(string) string { return memories }}
+	common := filepath.Join(dir, ".git")
+	started := gitLog(t)
+	files := []string{filepath.Join(os.Getenv("HOME"), ".gitconfig"), filepath.Join(common, "config")}
+	age(t, files...)
+	opened, err := memory.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "config", "user.name", "Grace")
+	age(t, files...)
+	started()
+	for _, want := range []int{1, 0} {
+		values := branch.Values(t, memory.At(common, dir, opened.Head))
+		if n := started(); n != want {
+			t.Errorf("%d processes, want %d", n, want)
+		}
+		if values["user.name"] != "Grace" {
+			t.Errorf("user.name is %q", values["user.name"])
+		}
+	}
+	again, err := memory.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := started(); n != 0 || again.Head != opened.Head || again.HeadTree != opened.HeadTree {
+		t.Errorf("%d processes; HEAD %s %s, want %s %s", n, again.Head, again.HeadTree, opened.Head, opened.HeadTree)
+	}
+}
+
 // What is not kept cannot be asked for: each setting that the package reads
 // stands in a section that the memory keeps.
 func TestMemoryKeepsWhatIsAsked(t *testing.T) {

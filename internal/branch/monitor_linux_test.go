@@ -29,7 +29,7 @@ func newMonitored(t testing.TB, dir, name string) *box {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBoxOn(t, branch.Cache{Dir: filepath.Join(t.TempDir(), "cache"), Monitor: branch.Monitor{Program: program}}, dir, name)
+	b := newBoxOn(t, branch.Cache{Dir: filepath.Join(t.TempDir(), "cache"), Monitor: branch.Monitor{Program: func() string { return program }}}, dir, name)
 	script := fmt.Sprintf("#!/bin/sh\n%s='%s\n%s' GORACE=atexit_sleep_ms=0 exec '%s'\n", monitorVariable, b.upper, b.target, self)
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func (r *Repository) Tip(ctx context.Context, branch string) (string, error) {
 	}
 	tip, err := r.git("rev-parse", "--verify", "--quiet", heads+branch+"^{commit}").line(ctx)
 	if exitCode(err) > 0 {
-		return "", fault.New(fault.NotFound, "cannot find the branch %q", branch).WithHint("git branch --list")
+		return "", fault.New(fault.NotFound, "cannot find the branch %q", branch).WithHint("litterbox reattach")
 	}
 	return tip, err
 }
@@ -189,6 +189,9 @@ func (r *Repository) IsAncestor(ctx context.Context, ancestor, descendant string
 // Dirty tells whether the user's checkout holds changes that are not
 // committed, new files included. It reads only up to the first one.
 func (r *Repository) Dirty(ctx context.Context) (bool, error) {
+	if r.plainlyClean(ctx) {
+		return false, nil
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	c := r.checkout("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=dirty")

@@ -13,6 +13,7 @@ package branch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -60,6 +61,9 @@ func Open(ctx context.Context, dir string) (*Repository, error) {
 	f := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	switch {
 	case err != nil && exitCode(err) < 0:
+		if _, gone := os.Stat(cmp.Or(dir, ".")); errors.Is(gone, os.ErrNotExist) {
+			return nil, fault.New(fault.NotFound, "cannot work in %q: there is no such directory", dir).WithHint("litterbox list --all")
+		}
 		return nil, err
 	case len(f) > 0 && strings.HasPrefix(f[0], "--"):
 		return nil, fault.New(fault.Unavailable, "cannot work with this old git").

@@ -27,7 +27,7 @@ type Source struct {
 type Limits struct {
 	FileSize int64 // bytes of one file; 4 GiB
 	Entries  int   // paths in the upper directory; 2,000,000
-	Holes    int64 // bytes of changed files that the disk does not hold; 64 MiB
+	Holes    int64 // bytes that the disk does not hold, of all that the sandbox committed; 64 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -78,10 +78,10 @@ type scan struct {
 	modules    map[string]file            // where the submodules of the base stand
 	storedCRLF func(path string) bool     // of the blob committed last
 	largeFile  func(content []byte) error // keeps what an LFS pointer points at
+	blobSize   func(oid string) int64     // of a blob that was committed, as raw bytes; 0 when nobody knows
 
 	start     int64 // ns
 	entries   int
-	holes     int64    // bytes of them that were read so far
 	below     []string // sorted paths that are tracked beside the layers
 	goneBelow []string // sorted paths that were gone
 	result    present
@@ -92,7 +92,14 @@ type scan struct {
 type present struct {
 	files map[string]file
 	gone  map[string]struct{}
+	left  Left
 	notes notes
+}
+
+// Left are files that no commit can take as they are: the sandbox alone has them.
+type Left struct {
+	Count int
+	First string // one of them
 }
 
 // notes are sentences for the user about what stayed out; a hostile sandbox

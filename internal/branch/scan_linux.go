@@ -18,6 +18,7 @@ type walker struct {
 	*scan
 	upper  root
 	layers beneath
+	later  []sparse // files that wait for the end of the walk
 }
 
 // directory is one directory of the upper layer on the way down.
@@ -70,6 +71,9 @@ func (s *scan) walk(ctx context.Context) error {
 				s.result.gone[path] = struct{}{}
 			}
 		}
+	}
+	if err := w.takeSparse(ctx); err != nil {
+		return err
 	}
 	return w.release(top)
 }
@@ -263,15 +267,24 @@ func (w *walker) file(ctx context.Context, f *os.File, d *directory, name, path 
 		old.ino == st.Ino && old.size == now.size && old.mtime == now.mtime && old.ctime == now.ctime
 	switch {
 	case same:
-		now.oid = old.oid
+		now.oid, now.hollow = old.oid, old.hollow
 	case now.mode == modeLink:
 		now, err = w.symlink(f, name, path, st)
 	default:
-		now, err = w.regular(ctx, w.upper, path, d)
+		now, err = w.regular(ctx, w.upper, path, d, w.postpone(path))
 	}
+	if errors.Is(err, errLater) {
+		w.later = append(w.later, sparse{path, d, kind})
+		return nil
+	}
+	return w.settle(path, kind, now, err)
+}
+
+// settle notes what a file turned out to be, or why it stays as it was.
+func (w *walker) settle(path string, kind layerKind, now file, err error) error {
 	var stays errStays
 	if errors.As(err, &stays) {
-		w.result.notes.add("%q stays as last committed: %s", path, stays.why)
+		w.result.stays(path, stays)
 		w.keep(path)
 		return nil
 	}
@@ -283,6 +296,16 @@ func (w *walker) file(ctx context.Context, f *os.File, d *directory, name, path 
 	}
 	w.result.files[path] = now
 	return nil
+}
+
+// stays notes that a path could not be committed as it is.
+func (p *present) stays(path string, why errStays) {
+	if !why.passing {
+		if p.left.Count++; p.left.Count == 1 {
+			p.left.First = path
+		}
+	}
+	p.notes.add("%q stays as last committed: %s", path, why.why)
 }
 
 func (w *walker) directory(ctx context.Context, d *directory, path string) error {
@@ -322,7 +345,7 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 		if err = unreadable(err); !errors.As(err, &stays) {
 			return err
 		}
-		w.result.notes.add("%q stays as last committed: %s", path, stays.why)
+		w.result.stays(path, stays)
 		w.keepBelow(path)
 		if w.copied != nil {
 			w.copied.meetBelow(path)
@@ -359,94 +382,4 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 		return err
 	}
 	return w.read(ctx, f, sub)
-}
-
-// visible is the subset of the layers that a merged directory shows.
-func (w *walker) visible(d *directory, path string) ([]int, error) {
-	kind, dirs, err := w.layers.lookup(d.visible, path)
-	if err != nil || kind != layerDir {
-		return nil, err
-	}
-	return dirs, nil
-}
-
-// isRepository tells whether a directory is the work tree of a repository of
-// its own, by what git looks for (setup.c, is_git_directory).
-func isRepository(d *os.File) bool {
-	st, err := statAt(d, ".git")
-	if err != nil {
-		return false
-	}
-	if st.Mode&unix.S_IFMT == unix.S_IFREG {
-		return true
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return false
-	}
-	r := root{d}
-	g, err := r.open(".git", unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return false
-	}
-	defer g.Close()
-	for _, name := range []string{"HEAD", "objects", "refs"} {
-		if _, err := statAt(g, name); err != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// release forgets what the agent's own commits stopped tracking (git rm
-// --cached), as far as it is ignored: git would not add it again.
-func (w *walker) release(top *directory) error {
-	for path := range w.old.released {
-		kind, ignored, err := w.look(top, path)
-		if err != nil {
-			return err
-		}
-		if !ignored {
-			continue
-		}
-		delete(w.result.files, path)
-		if kind == layerFile {
-			w.result.gone[path] = struct{}{}
-		}
-	}
-	return nil
-}
-
-// look walks down to a path, to tell what the layers have there and whether it
-// is ignored.
-func (w *walker) look(d *directory, path string) (layerKind, bool, error) {
-	for i := range len(path) {
-		if path[i] != '/' {
-			continue
-		}
-		dir := path[:i]
-		sub := &directory{path: dir, ignored: w.ignored(d, dir, true), ignore: d.ignore, attributes: d.attributes}
-		var err error
-		if _, sub.tracked, err = w.layers.lookup(d.tracked, dir); err != nil {
-			return layerNone, false, err
-		}
-		if sub.visible, err = w.visible(d, dir); err != nil {
-			return layerNone, false, err
-		}
-		if f, err := w.upper.open(dir, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
-			opaque, err := w.overlayAttributes(f)
-			_ = f.Close()
-			if err != nil {
-				return layerNone, false, err
-			}
-			if opaque {
-				sub.visible = nil
-			}
-		}
-		if err := w.rules(sub); err != nil {
-			return layerNone, false, err
-		}
-		d = sub
-	}
-	kind, _, err := w.layers.lookup(d.tracked, path)
-	return kind, w.ignored(d, path, false), err
 }

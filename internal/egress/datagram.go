@@ -50,7 +50,14 @@ type exchange struct {
 	quit  context.CancelFunc
 
 	in, out atomic.Int64
-	last    atomic.Int64 // when something was sent or came, in Unix nanoseconds
+	last    atomic.Pointer[time.Time] // when something was sent or came
+}
+
+// moved notes that something was sent or came. A time.Time keeps the clock that
+// nobody sets, unlike a number.
+func (x *exchange) moved() {
+	now := time.Now()
+	x.last.Store(&now)
 }
 
 // Datagram carries one datagram that the program who sent from source to
@@ -157,7 +164,7 @@ func (x *exchange) run(ctx context.Context, verdict Decision) {
 	x.life.moved = func() (in, out int64) { return x.in.Load(), x.out.Load() }
 	x.p.admit(&x.life, decides(x.t), x.observation(Allowed, verdict.Rule, verdict.Why))
 	x.observe(Allowed, verdict.Rule, verdict.Why)
-	x.last.Store(time.Now().UnixNano())
+	x.moved()
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -195,7 +202,7 @@ func (x *exchange) send(ctx context.Context, conn *net.UDPConn) {
 			x.out.Add(int64(len(payload))) // before an answer to it can be counted
 			n, err := conn.Write(payload)
 			x.out.Add(int64(n - len(payload)))
-			x.last.Store(time.Now().UnixNano())
+			x.moved()
 			if errors.Is(err, syscall.ECONNREFUSED) {
 				x.back.Refuse(x.ends.source, x.ends.destination)
 			}
@@ -211,7 +218,7 @@ func (x *exchange) receive(conn *net.UDPConn) {
 		return
 	}
 	for {
-		quiet := time.Since(time.Unix(0, x.last.Load()))
+		quiet := time.Since(*x.last.Load())
 		if quiet >= x.p.o.DatagramTimeout {
 			return
 		}
@@ -220,7 +227,7 @@ func (x *exchange) receive(conn *net.UDPConn) {
 		}
 		switch err := x.pass(raw); {
 		case err == nil:
-			x.last.Store(time.Now().UnixNano())
+			x.moved()
 		case errors.Is(err, os.ErrDeadlineExceeded):
 		case errors.Is(err, syscall.ECONNREFUSED):
 			x.back.Refuse(x.ends.source, x.ends.destination)

@@ -55,7 +55,7 @@ func (e *Engine) takeQuestions(ctx context.Context, p *place, request ExecReques
 		kind, _, err = frames.Next()
 	}
 	if err == nil && kind != wire.KindStarted {
-		err = fault.New(fault.Unsupported, "its keeper is of an older version").WithHint("litterbox stop %s", p.record.Name)
+		err = keeper.ErrOtherVersion(p.record.Name)
 	}
 	if err != nil {
 		return nil, errors.Join(cannot(err), stream.Close())

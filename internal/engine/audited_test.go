@@ -69,6 +69,7 @@ var silent = map[string]string{
 	"Refused":        "reads",
 	"Samples":        "reads",
 	"Status":         "reads",
+	"Strays":         "reads",
 	"SuggestNetwork": "reads",
 	"VerifyAudit":    "reads",
 	"Watch":          "reads",

@@ -15,12 +15,20 @@ import (
 // copied tells whether the sandbox's upper directory holds its whole workspace.
 func (p *place) copied() bool { return p.record.Carriage == sandbox.CarriageCopy }
 
-// carry decides how the workspace of a new sandbox is carried.
+// carry decides how the workspace of a new sandbox is carried, and says what
+// the place of the state means for it.
 func (e *Engine) carry(ctx context.Context, d driver.Driver, record *sandbox.Sandbox) (notes []string) {
 	how, why := d.Carriage(ctx, e.Store.Root)
 	record.Carriage = how
 	if how == sandbox.CarriageCopy && record.Isolation == sandbox.IsolationFull {
 		notes = append(notes, "its files are a copy, which is slower and isolated alike: "+why)
+	}
+	if noexec(e.Store.Root) {
+		where := "HOME and /tmp"
+		if how == sandbox.CarriageCopy {
+			where = "HOME, /tmp and workspace"
+		}
+		notes = append(notes, "no program that lies in its "+where+" can be run: "+e.Store.Root+" is mounted noexec; XDG_STATE_HOME can name a place that is not")
 	}
 	return notes
 }

@@ -86,6 +86,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 		return false, none, notes, fault.Wrap("", err, "cannot commit what sandbox %q holds", p.record.Name)
 	}
 	notes = append(notes, result.Notes...)
+	p.left = result.Left
 	if !result.Written {
 		return false, none, notes, nil
 	}
@@ -150,20 +151,47 @@ func (e *Engine) agentCommits(ctx context.Context, p *place) (*branch.Received, 
 	return received, received.Notes
 }
 
+// receive takes the agent's history up to want. What the base reaches is not
+// packed again: it may be gigabytes, and a partial clone does not have all of it.
 func (e *Engine) receive(ctx context.Context, p *place, want, have string) (*branch.Received, error) {
+	since := have
+	if since == "" {
+		since = p.record.Base
+	}
+	received, err, exported := e.receiveSince(ctx, p, want, have, since)
+	if fault.KindOf(exported) == fault.Conflict {
+		// git inside does not know that commit: the agent made the repository anew.
+		received, err, _ = e.receiveSince(ctx, p, want, have, "")
+	}
+	return received, err
+}
+
+// receiveSince takes what want reaches and since does not; exported is what the
+// sandbox says about its part.
+func (e *Engine) receiveSince(ctx context.Context, p *place, want, have, since string) (received *branch.Received, err, exported error) {
 	stream, err := p.dial(ctx)
 	if err != nil {
-		return nil, err
+		return nil, err, nil
 	}
 	defer stream.Close()
 	// A program that calls itself git inside could hold its pipe for ever.
 	ctx, cancel := context.WithTimeout(ctx, exportPatience)
 	defer cancel()
 	pack, writer := io.Pipe()
-	go func() { writer.CloseWithError(wire.Export(ctx, stream, have, want, writer)) }()
-	defer pack.Close() // ends the export when the quarantine has seen enough
+	said := make(chan error, 1)
+	go func() {
+		err := wire.Export(ctx, stream, since, want, writer)
+		said <- err
+		writer.CloseWithError(err)
+	}()
 	quarantine := branch.Quarantine{Dir: p.path("received"), GitLayer: p.record.Layers[len(p.record.Layers)-1], Base: p.record.Base, State: p.deltaFile()}
-	return p.repo.Receive(ctx, quarantine, pack, want, have)
+	received, err = p.repo.Receive(ctx, quarantine, pack, want, have)
+	pack.Close() // ends the export when the quarantine has seen enough
+	select {
+	case exported = <-said:
+	default: // it is not what went wrong first
+	}
+	return received, err, exported
 }
 
 // exportPatience bounds how long the sandbox may take to pack its own commits.

@@ -67,8 +67,9 @@ type place struct {
 	repo   *branch.Repository
 	driver driver.Driver
 	config config.Config
-	dir    string   // the sandbox's state directory
-	notes  []string // what the user should know
+	dir    string      // the sandbox's state directory
+	notes  []string    // what the user should know
+	left   branch.Left // what the last commit could not take
 
 	flatten bool // its layers should be made one, once nobody waits
 
@@ -85,14 +86,15 @@ func (e *Engine) find(ctx context.Context, dir, name string) (*place, error) {
 	}
 	gitDir, err := gitDirOf(ctx, dir)
 	if err != nil {
-		return nil, err
+		return nil, e.elsewhere(ctx, dir, slug, err)
 	}
 	id, err := e.Store.Claimed(gitDir, slug)
 	if err != nil {
 		return nil, err
 	}
 	if id == "" {
-		return nil, fault.New(fault.NotFound, "no sandbox named %q in this repository", slug).WithHint("litterbox list")
+		err := fault.New(fault.NotFound, "no sandbox named %q in this repository", slug).WithHint("litterbox list")
+		return nil, e.elsewhere(ctx, dir, slug, err)
 	}
 	record, err := e.sandbox(ctx, id)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -210,7 +212,10 @@ func (e *Engine) layers(ctx context.Context, p *place) ([]string, error) {
 	cache := e.cache(p.record.GitDir)
 	cache.Had, cache.HadModules = p.record.Layers, p.record.Modules
 	if !p.copied() {
-		cache.Monitor = branch.Monitor{Program: p.driver.Capabilities().FSMonitor, Files: monitoredFiles}
+		cache.Monitor = branch.Monitor{
+			Program: func() string { return p.driver.Capabilities().FSMonitor }, // it looks at the machine
+			Files:   monitoredFiles,
+		}
 	}
 	made, err := cache.Layers(ctx, p.repo, p.record.Base, p.record.BaseTree, e.layerOwner(p), branch.Progress(e.Progress))
 	if err != nil {

@@ -219,7 +219,8 @@ func (e *Engine) recordCycle(p *place, kind, command, message string) (*sandbox.
 
 func (e *Engine) endCycle(p *place, cycle *sandbox.Cycle, exit wire.Exit, problem error) error {
 	cycle.State = sandbox.Completed
-	cycle.CompletedAt = time.Now()
+	// As long after its start as it took, whatever was made of the clock meanwhile.
+	cycle.CompletedAt = cycle.StartedAt.Add(time.Since(cycle.StartedAt))
 	cycle.ExitCode, cycle.TimedOut = exit.Code, exit.TimedOut
 	if problem != nil {
 		cycle.State, cycle.Problem = sandbox.CycleFailed, problem.Error()

@@ -162,10 +162,15 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 		BaseImage: p.record.Image}
 	status.Problem = problem
 	if head == "" {
-		status.Problem = "its branch " + p.record.Branch + " is gone"
+		status.Problem = "its branch " + p.record.Branch + " is gone; litterbox reattach makes it again"
 	}
-	if status.Services, err = e.services(ctx, p, state == sandbox.Running); err != nil {
+	switch services, err := e.services(ctx, p, state == sandbox.Running); {
+	case fault.KindOf(err) == fault.Unsupported:
+		status.Problem = withHint(err)
+	case err != nil:
 		return status, err
+	default:
+		status.Services = services
 	}
 	if status.Ports, err = e.ports(p, state == sandbox.Running); err != nil {
 		return status, err
@@ -203,6 +208,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if status.Lease == nil {
 		return status, nil // it has just ended
 	}
+	status.Lease.Heartbeat = lastBeat(status.Lease)
 	if used, err := p.driver.CollectMetrics(ctx, p.driverLease(status.Lease)); err == nil {
 		status.Resources = &used
 	} else if !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrMachineLost) {
@@ -215,6 +221,10 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if stream, err := p.dial(ctx); err == nil {
 		defer stream.Close()
 		background, err := wire.Processes(ctx, stream)
+		if fault.KindOf(err) == fault.Unsupported {
+			status.Problem = withHint(err)
+			return status, nil
+		}
 		if err != nil {
 			return status, err
 		}
@@ -224,6 +234,9 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	}
 	return status, nil
 }
+
+// withHint words an error that is part of an answer.
+func withHint(err error) string { return err.Error() + "; try: " + fault.HintOf(err) }
 
 // Log lists the iterations of a sandbox, oldest first.
 func (e *Engine) Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error) {
@@ -237,6 +250,12 @@ func (e *Engine) Log(ctx context.Context, dir, name string) ([]sandbox.Iteration
 // Stop ends a sandbox's processes; its files, branch and home stay.
 func (e *Engine) Stop(ctx context.Context, dir, name string) (err error) {
 	p, err := e.find(ctx, dir, name)
+	orphan := false
+	if fault.KindOf(err) == fault.NotFound {
+		if found := e.findOrphan(name); found != nil {
+			p, err, orphan = found, nil, true
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -246,6 +265,9 @@ func (e *Engine) Stop(ctx context.Context, dir, name string) (err error) {
 		return err
 	}
 	defer func() { err = call.end("", nil, err) }()
+	if orphan {
+		return e.stop(ctx, p) // nothing can be committed; its files stay for reattach
+	}
 	// While it runs the agent's own history can be asked for; afterwards not.
 	if err := e.settle(ctx, p); err != nil {
 		return err

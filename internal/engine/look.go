@@ -89,9 +89,7 @@ func (e *Engine) ask(ctx context.Context, place Place, question func(wire.Stream
 		err = closeErr
 	}
 	if fault.KindOf(err) == fault.Unsupported {
-		// A guest that was started by an older litterbox.
-		return fault.Wrap(fault.Unavailable, err, "cannot ask sandbox %q: it was started by an older litterbox", p.record.Name).
-			WithHint("litterbox stop %s", p.record.Name)
+		return keeper.ErrOtherVersion(p.record.Name) // its guest does not know the operation
 	}
 	return err
 }

@@ -21,6 +21,12 @@ func freeSpace(dir string) int64 {
 	return roundedSize(int64(fs.Bavail) * fs.Bsize)
 }
 
+// noexec tells whether no program below dir can be run (mount(2), MS_NOEXEC).
+func noexec(dir string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(dir, &fs) == nil && fs.Flags&unix.ST_NOEXEC != 0
+}
+
 // roundedSize drops what nobody wants to read, and keeps an even number.
 func roundedSize(n int64) int64 {
 	const unit = 128 << 20

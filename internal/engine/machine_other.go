@@ -7,3 +7,5 @@ package engine
 func machineMemory() int64 { return 0 }
 
 func freeSpace(string) int64 { return 0 }
+
+func noexec(string) bool { return false }

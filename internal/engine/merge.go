@@ -236,6 +236,10 @@ func (e *Engine) deleteLanded(ctx context.Context, p *place, result *MergeResult
 		result.Notes = append(result.Notes, fmt.Sprintf("sandbox %s stays: its work is not committed on your branch yet; commit, then run litterbox merge %s again", p.record.Name, p.record.Name))
 		return nil
 	}
+	if only := onlyInside(p.left); only != "" {
+		result.Notes = append(result.Notes, fmt.Sprintf("sandbox %s stays: %s; litterbox delete %s --force deletes it", p.record.Name, only, p.record.Name))
+		return nil
+	}
 	deleted, err := e.destroy(ctx, p)
 	if err != nil {
 		return err
@@ -245,8 +249,21 @@ func (e *Engine) deleteLanded(ctx context.Context, p *place, result *MergeResult
 	return nil
 }
 
+// onlyInside says which files would be lost with a sandbox although all of its
+// commits stay; "" for none.
+func onlyInside(left branch.Left) string {
+	switch left.Count {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%q could not be committed and is nowhere else", left.First)
+	}
+	return fmt.Sprintf("%d files, %q among them, could not be committed and are nowhere else", left.Count, left.First)
+}
+
 // Delete ends a sandbox and moves its branch to the trash, from where it can
-// be had back. Work that HEAD does not hold needs a word or Force.
+// be had back. Work that HEAD does not hold needs a word or Force, and files
+// that no commit could take need Force.
 func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result DeleteResult, err error) {
 	ctx, call, err := e.record(ctx, "delete", request.Dir, request.Name, map[string]any{"force": request.Force})
 	if err != nil {
@@ -278,6 +295,10 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 			return DeleteResult{}, err
 		}
 		p.note("what lay uncommitted in the sandbox could not be saved: " + err.Error())
+	}
+	if only := onlyInside(p.left); only != "" && !request.Force {
+		return DeleteResult{}, fault.New(fault.Denied, "cannot delete sandbox %q: %s", p.record.Name, only).
+			WithHint("litterbox exec %s, to make it one that can be committed, or litterbox delete %s --force", p.record.Name, p.record.Name)
 	}
 	if !request.Force {
 		head := p.record.Base

@@ -9,6 +9,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -63,13 +64,16 @@ func (e *Engine) Samples(ctx context.Context, dir string, all, disk bool) ([]Sam
 	samples := make([]Sample, 0, len(infos))
 	for _, info := range infos {
 		if info.State == sandbox.Failed {
-			if _, err := e.sandbox(ctx, info.ID); errors.Is(err, seal.ErrDamaged) {
+			if _, err := e.sandbox(ctx, info.ID); errors.Is(err, seal.ErrDamaged) || fault.KindOf(err) == fault.Unsupported {
 				continue // list says what mends it
 			}
 		}
 		one, err := e.sample(ctx, info, disk)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // deleted since it was listed
+		}
+		if fault.KindOf(err) == fault.Unsupported {
+			continue // a newer program wrote something of it: its own commands say so
 		}
 		if err != nil {
 			return samples, err
@@ -108,11 +112,8 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 	if err != nil || lease == nil {
 		return sample, err
 	}
-	sample.Heartbeat = &lease.Heartbeat
-	if age, known := lease.Beat.Age(process.Now()); known {
-		heartbeat := time.Now().Add(-age) // the time of day may have jumped since
-		sample.Heartbeat = &heartbeat
-	}
+	heartbeat := lastBeat(lease)
+	sample.Heartbeat = &heartbeat
 	used, err := p.driver.CollectMetrics(ctx, p.driverLease(lease))
 	switch {
 	case err == nil:
@@ -122,12 +123,21 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 	}
 	if info.State == sandbox.Running {
 		services, err := e.services(ctx, p, true)
-		if err != nil {
+		if err != nil && fault.KindOf(err) != fault.Unsupported { // status says what mends it
 			return sample, err
 		}
 		sample.Services = append(sample.Services, services...)
 	}
 	return sample, nil
+}
+
+// lastBeat is when the lease was last heard of, by the time of day as it is
+// now: that may have jumped since.
+func lastBeat(lease *sandbox.Lease) time.Time {
+	if age, known := lease.Beat.Age(process.Now()); known {
+		return time.Now().Add(-age)
+	}
+	return lease.Heartbeat
 }
 
 func (e *Engine) commands(id string) (CommandCounts, error) {
@@ -146,7 +156,7 @@ func (e *Engine) commands(id string) (CommandCounts, error) {
 		default:
 			continue
 		}
-		took := cycle.CompletedAt.Sub(cycle.StartedAt)
+		took := max(0, cycle.CompletedAt.Sub(cycle.StartedAt)) // a recovered one ended by another clock
 		counts.Total += took
 		for i, bound := range Latencies() {
 			if took <= bound {

@@ -233,6 +233,7 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 	if err != nil {
 		return Network{}, err
 	}
+	before := *policy
 	list := &policy.Allow
 	if request.Deny {
 		list = &policy.Deny
@@ -254,6 +255,9 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 		op = keeper.OpDeploy
 	}
 	if err := p.tellKeeper(ctx, op); err != nil {
+		if fault.KindOf(err) == fault.Unsupported { // one of another version, which goes on with what it has
+			err = errors.Join(err, p.savePolicy(&before))
+		}
 		return Network{}, err
 	}
 	change := "allow "

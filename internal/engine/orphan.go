@@ -32,6 +32,52 @@ func (e *Engine) findOrphan(name string) *place {
 	return found
 }
 
+// elsewhere explains why slug names no sandbox here, when there is one of that
+// name that has lost its repository: then the next step is to take it back.
+func (e *Engine) elsewhere(ctx context.Context, dir, slug string, err error) error {
+	orphan := e.findOrphan(slug)
+	if orphan == nil || fault.KindOf(err) != fault.NotFound && fault.KindOf(err) != fault.AlreadyExists {
+		return err
+	}
+	record := orphan.record
+	moved := fault.New(fault.KindOf(err), "sandbox %q has lost its repository, which was at %s", record.Name, record.Repository)
+	if repo, err := branch.Open(ctx, dir); err == nil {
+		if has, err := repo.Has(ctx, record.Base); err == nil && has {
+			return moved.WithHint("litterbox reattach")
+		}
+	}
+	return moved.WithHint("cd to its new place or a new clone, then litterbox reattach")
+}
+
+// Strays are the sandboxes that have lost their repository and that Reattach
+// would give to the one at dir.
+func (e *Engine) Strays(ctx context.Context, dir string) ([]Info, error) {
+	records, _, err := e.sandboxes(ctx) // List speaks of those that cannot be read
+	if err != nil {
+		return nil, err
+	}
+	var repo *branch.Repository
+	var strays []Info
+	for _, record := range records {
+		if !orphaned(record) || record.State == sandbox.Deleting {
+			continue
+		}
+		if repo == nil {
+			if repo, err = branch.Open(ctx, dir); err != nil {
+				return nil, err
+			}
+		}
+		wanted, err := e.lost(ctx, repo, record, "")
+		if err != nil {
+			return nil, err
+		}
+		if wanted {
+			strays = append(strays, e.info(record, "", sandbox.Orphaned))
+		}
+	}
+	return strays, nil
+}
+
 // orphan prepares the work on a sandbox without a repository.
 func (e *Engine) orphan(record *sandbox.Sandbox) *place {
 	return &place{record: record, repo: branch.At(record.GitDir, "", record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(record.ID)}

@@ -139,7 +139,13 @@ func (e *Engine) planPrune(ctx context.Context, request PruneRequest) ([]Pruned,
 		if layer.entry.Partial {
 			one.Why = "it was never finished"
 		}
-		if age := now.Sub(layer.entry.Used); age < cacheRest {
+		if age := now.Sub(layer.entry.Used); age < 0 {
+			// Its date is of a clock that was set back: it rests from now on.
+			if !request.DryRun {
+				layer.cache.Touch(layer.entry)
+			}
+			one.Kept = "it was used in the future, by its date; prune again in " + cacheRest.String()
+		} else if age < cacheRest {
 			one.Kept = "it was used " + age.Round(time.Second).String() + " ago"
 		}
 		plan = append(plan, one)

@@ -82,11 +82,22 @@ func (e *Engine) lost(ctx context.Context, repo *branch.Repository, record *sand
 		}
 		return false, err
 	}
+	if old != "" {
+		if old != record.Repository && old != record.GitDir && filepath.Join(old, ".git") != record.GitDir {
+			return false, nil
+		}
+		if orphaned(record) {
+			return true, nil
+		}
+		// Another repository took the old one's place: it has no such branch.
+		_, err := branch.At(record.GitDir, "", record.Base).Tip(ctx, record.Branch)
+		if fault.KindOf(err) == fault.NotFound {
+			return true, nil
+		}
+		return false, err
+	}
 	if !orphaned(record) {
 		return false, nil
-	}
-	if old != "" {
-		return old == record.Repository || old == record.GitDir || filepath.Join(old, ".git") == record.GitDir, nil
 	}
 	return repo.Has(ctx, record.Base)
 }

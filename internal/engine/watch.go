@@ -283,9 +283,9 @@ func (w *watching) live(ctx context.Context, log *audit.Reader, after uint64, ea
 		case <-ticker.C:
 		}
 		byTime(held)
-		ripe, full := time.Now().Add(-watchSettle), len(held) >= watchHeld
+		now, full := time.Now(), len(held) >= watchHeld
 		n := 0
-		for ; n < len(held) && (held[n].Time.Before(ripe) || full && len(held)-n > watchHeld/2); n++ {
+		for ; n < len(held) && (settled(now, held[n].Time) || full && len(held)-n > watchHeld/2); n++ {
 			if err := each(held[n]); err != nil {
 				return err
 			}
@@ -293,6 +293,11 @@ func (w *watching) live(ctx context.Context, log *audit.Reader, after uint64, ea
 		held = append(held[:0], held[n:]...)
 	}
 }
+
+// settled tells whether nothing that is older can come any more. What is later
+// than now was told before somebody set the clock back; it would be held for as
+// long as it was set back.
+func settled(now, at time.Time) bool { return now.Sub(at) > watchSettle || at.After(now) }
 
 func (w *watching) send(ctx context.Context, a Activity) {
 	select {

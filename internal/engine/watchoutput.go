@@ -179,7 +179,7 @@ func unwatchable(payload []byte) error {
 	if json.Unmarshal(payload, &failure) == nil && failure.Kind != string(fault.Unsupported) {
 		return fault.New(fault.Kind(failure.Kind), "%s", failure.Text)
 	}
-	return fault.New(fault.Unsupported, "its keeper was started by an older litterbox; litterbox stop ends that")
+	return fault.New(fault.Unsupported, "it was started by another version of litterbox; litterbox stop ends that")
 }
 
 // rememberedPatience bounds how long keepers may take to tell what they

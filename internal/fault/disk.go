@@ -20,7 +20,7 @@ var diskTroubles = []struct {
 	{syscall.ENOSPC, "no space left on device", "df -h DIR; df -i DIR; make room there, and type the same again"},
 	{syscall.ENOSPC, "out of diskspace", "df -h DIR; df -i DIR; make room there, and type the same again"}, // git's own word
 	{syscall.EDQUOT, "disk quota exceeded", "quota -s; make room in DIR, and type the same again"},
-	{syscall.EROFS, "read-only file system", "findmnt --target DIR tells why nothing can be written there; export XDG_STATE_HOME=/a/writable/directory keeps litterbox's state elsewhere"},
+	{syscall.EROFS, "read-only file system", "findmnt --target DIR tells why nothing can be written there"},
 	{syscall.ENOLCK, "no locks available", "export XDG_STATE_HOME=/a/directory/on/a/local/disk"},
 }
 
@@ -34,6 +34,27 @@ func DiskTrouble(said, dir string) error {
 		}
 	}
 	return nil
+}
+
+// ofState tells whether a directory lies where litterbox's state does, so that
+// naming another place for it would help; a repository stays where it is. Of a
+// directory that nobody knows it is assumed.
+func ofState(dir string) bool {
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return false
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	if !filepath.IsAbs(dir) {
+		return true
+	}
+	if real, err := filepath.EvalSymlinks(state); err == nil {
+		state = real // the state's paths have no links
+	}
+	return dir == state || strings.HasPrefix(dir, filepath.Join(state, "litterbox"))
 }
 
 // diskHint names the disk that could not be written and what to type; empty for
@@ -62,7 +83,11 @@ func diskHint(err error) string {
 		if !filepath.IsAbs(dir) || strings.ContainsFunc(dir, func(r rune) bool { return r <= ' ' || strings.ContainsRune("'\"\\$`&;|<>()*?[]#~!{}", r) || r == 0x7f }) {
 			dir = "." // nothing that a shell would take for something else
 		}
-		return strings.ReplaceAll(one.hint, "DIR", dir)
+		hint := strings.ReplaceAll(one.hint, "DIR", dir)
+		if one.cause == syscall.EROFS && ofState(dir) {
+			hint += "; export XDG_STATE_HOME=/a/writable/directory keeps litterbox's state elsewhere"
+		}
+		return hint
 	}
 	return ""
 }

@@ -138,7 +138,7 @@ func mountedBelow(mounts, workspace string) ([]string, error) {
 		if len(fields) < 5 {
 			return nil, fs.ErrInvalid
 		}
-		point := unescape(fields[4])
+		point := filepath.Clean(unescape(fields[4]))
 		if name, ok := strings.CutPrefix(point, workspace+"/"); ok {
 			found = append(found, name, name+"/")
 		}
@@ -149,5 +149,8 @@ func mountedBelow(mounts, workspace string) ([]string, error) {
 
 // unescape reads the octal escapes of mountinfo.
 func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

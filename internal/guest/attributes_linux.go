@@ -41,7 +41,7 @@ func attributeCallOf(n *notification) (c attributeCall, ok bool) {
 	a := n.args
 	switch [2]uint32{n.arch, uint32(n.nr)} {
 	case [2]uint32{unix.AUDIT_ARCH_X86_64, 90}: // chmod
-		return attributeCall{dir: unix.AT_FDCWD, path: a[0], mode: uint32(a[1])}, true
+		return attributeCall{dir: unix.AT_FDCWD, path: a[0], mode: uint32(a[1])}, a[0] != 0
 	case [2]uint32{unix.AUDIT_ARCH_X86_64, 91}, [2]uint32{unix.AUDIT_ARCH_AARCH64, 52}: // fchmod
 		return attributeCall{dir: int32(a[0]), mode: uint32(a[1])}, true
 	case [2]uint32{unix.AUDIT_ARCH_X86_64, 268}, [2]uint32{unix.AUDIT_ARCH_AARCH64, 53}: // fchmodat
@@ -90,13 +90,16 @@ func (a *attributes) change(n *notification) (errno unix.Errno) {
 		return unix.EIO
 	}
 	isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK
+	isDirectory := st.Mode&unix.S_IFMT == unix.S_IFDIR
 	switch {
 	case c.touch:
 		err = touch(file, times)
 	case isLink:
 		err = unix.EOPNOTSUPP // links have no mode of their own
+	case c.mode&unix.S_ISUID != 0 || c.mode&unix.S_ISGID != 0 && !isDirectory:
+		err = unix.EPERM // see setGroup
 	default:
-		err = unix.Fchmodat(unix.AT_FDCWD, link, c.mode&0o1777, 0)
+		err = unix.Fchmodat(unix.AT_FDCWD, link, c.mode&0o7777, 0)
 	}
 	errors.As(err, &errno)
 	return errno
@@ -116,6 +119,9 @@ func (a *attributes) allows(real string) bool {
 // open opens what the call names, as a place in the file system only: nothing
 // is read, and a pipe or a device does not notice.
 func (c attributeCall) open(pid uint32) (int, unix.Errno) {
+	if c.path == 0 && c.dir < 0 {
+		return -1, unix.EBADF // AT_FDCWD too: only a path starts there
+	}
 	name := procPath(pid, "cwd")
 	if c.dir != unix.AT_FDCWD {
 		name = procPath(pid, "fd/"+strconv.Itoa(int(c.dir)))

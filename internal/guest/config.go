@@ -61,12 +61,17 @@ type Config struct {
 	// namespace, with which the guest finds out fast who connects; 0 is none.
 	SocketDiag int
 
+	// Nested says that inner user namespaces are allowed, and with them every
+	// mode of a file.
+	Nested bool
+
 	// Shared is set where the guest has no namespaces of its own.
 	Shared *Shared
 
 	// Notify, when not nil, is called once on the thread that makes every
 	// child, before the first one. It installs a seccomp filter with
-	// user notification of rename, renameat and renameat2 on that thread and
+	// user notification of rename, renameat and renameat2 on that thread, and of
+	// chmod and its like where they ask for the set-group-ID bit, and
 	// returns its listener; the guest answers there (rename_linux.go). With
 	// SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (kernel 5.19) a caller's timer
 	// signals do not start a long rename over and over.

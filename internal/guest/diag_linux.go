@@ -78,15 +78,20 @@ func (d *diag) inode(local, remote netip.AddrPort) string {
 		if binary.NativeEndian.Uint32(answer[8:]) != d.sequence {
 			continue // to a question that was given up
 		}
-		if n < diagInode+4 || binary.NativeEndian.Uint16(answer[4:]) != diagByFamily {
-			return "" // an error: no such socket any more, or a kernel without tcp_diag
-		}
-		if answer[diagState] == diagListen {
-			return "" // nobody is connected; this is who would take it
-		}
-		if inode := binary.NativeEndian.Uint32(answer[diagInode:]); inode != 0 {
-			return strconv.FormatUint(uint64(inode), 10)
-		}
-		return ""
+		return diagAnswer(answer[:n])
 	}
+}
+
+// diagAnswer reads the answer to a question for one socket.
+func diagAnswer(answer []byte) (inode string) {
+	if len(answer) < diagInode+4 || binary.NativeEndian.Uint16(answer[4:]) != diagByFamily {
+		return "" // an error: no such socket any more, or a kernel without tcp_diag
+	}
+	if answer[diagState] == diagListen {
+		return "" // nobody is connected; this is who would take it
+	}
+	if inode := binary.NativeEndian.Uint32(answer[diagInode:]); inode != 0 {
+		return strconv.FormatUint(uint64(inode), 10)
+	}
+	return ""
 }

@@ -35,8 +35,8 @@ type execution struct {
 	stdio *stdio
 	grace time.Duration
 
-	interrupted atomic.Int64 // when the client last sent INT or QUIT, in Unix nanoseconds
-	ended       atomic.Bool  // the command's process is over: its number is not to be signalled
+	interrupted atomic.Pointer[time.Time] // when the client last sent INT or QUIT; nil: never
+	ended       atomic.Bool               // the command's process is over: its number is not to be signalled
 	endOnce     sync.Once
 	ending      chan struct{} // closed when the groups were told to end; the rest is set then
 
@@ -231,7 +231,8 @@ func (e *execution) obey(name string) {
 	case unix.SIGTERM, unix.SIGHUP:
 		e.end(sig)
 	case unix.SIGINT, unix.SIGQUIT:
-		e.interrupted.Store(time.Now().UnixNano())
+		now := time.Now()
+		e.interrupted.Store(&now)
 		e.signal(sig)
 	default:
 		e.signal(sig)
@@ -274,7 +275,7 @@ func (e *execution) end(signals ...unix.Signal) {
 // Ctrl-C meant them too.
 func (e *execution) endInterrupted() {
 	at := e.interrupted.Load()
-	if at == 0 || time.Since(time.Unix(0, at)) > e.grace {
+	if at == nil || time.Since(*at) > e.grace {
 		return
 	}
 	e.end()

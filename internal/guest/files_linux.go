@@ -195,6 +195,9 @@ func dropPartialWrites(workspace string) {
 // replace writes a new file beside path and renames it. In the workspace it
 // grows inside of .git, where no commit taken meanwhile can see it.
 func (g *guest) replace(path string, mode uint32, from io.Reader) (size int64, err error) {
+	if mode&unix.S_ISGID != 0 && !g.Nested {
+		return 0, unix.EPERM // as for commands, see setGroup
+	}
 	beside := filepath.Dir(path)
 	if git := filepath.Join(g.Workspace, ".git"); strings.HasPrefix(path, g.Workspace+"/") && sameDevice(git, beside) {
 		beside = git

@@ -76,7 +76,8 @@ func readLine(path string) (string, error) {
 	return strings.TrimRight(string(text), "\n"), err
 }
 
-// findPacked looks a ref up in packed-refs; "" when it is not there.
+// findPacked looks a ref up in packed-refs; "" when it is not there. What is no
+// record there is an error: git makes something of many such lines.
 func findPacked(path, ref string) (string, error) {
 	f, _, err := openRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,14 +87,20 @@ func findPacked(path, ref string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); ; {
-		if !lines.Scan() {
-			return "", lines.Err()
+	lines := bufio.NewScanner(f)
+	for first := true; lines.Scan(); first = false {
+		if text := lines.Text(); first && strings.HasPrefix(text, "#") || strings.HasPrefix(text, "^") {
+			continue // the header, and what a tag points to
 		}
-		if id, name, ok := strings.Cut(lines.Text(), " "); ok && name == ref && wire.IsObjectID(id) {
+		id, name, ok := strings.Cut(lines.Text(), " ")
+		if !ok || !wire.IsObjectID(id) {
+			return "", fs.ErrInvalid
+		}
+		if name == ref {
 			return id, nil
 		}
 	}
+	return "", lines.Err()
 }
 
 // askTime is how long git may look for HEAD: a repository can be made so that

@@ -60,6 +60,10 @@ func residentPages(pid int) int64 {
 	if err != nil {
 		return 0
 	}
+	return secondNumber(data)
+}
+
+func secondNumber(data []byte) int64 {
 	var fields [2]int64
 	for i, at := 0, 0; i < 2; i++ {
 		for ; at < len(data) && data[at] >= '0' && data[at] <= '9'; at++ {

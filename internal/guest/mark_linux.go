@@ -37,6 +37,10 @@ func limitOf(pid int) uint64 {
 	if err != nil {
 		return 0
 	}
+	return markIn(limits)
+}
+
+func markIn(limits []byte) uint64 {
 	for line := range bytes.Lines(limits) {
 		if values, ok := bytes.CutPrefix(line, []byte("Max file locks")); ok {
 			fields := bytes.Fields(values)

@@ -65,18 +65,24 @@ func (o *output) pump(s *source) {
 	defer s.file.Close()
 	defer o.wake()
 	defer s.ended.Store(true)
-	conn, err := s.file.SyscallConn()
-	if err != nil {
-		return
-	}
 	// Together with its header a full piece fits one SSH packet.
-	buf := make([]byte, 32<<10-64)
+	eachPiece(s.file, make([]byte, 32<<10-64), &o.mu, func(piece []byte) {
+		o.pass(s.kind, piece)
+		s.passed += int64(len(piece))
+		o.wake()
+	})
+}
+
+// eachPiece passes on what is written to the other end of a pipe or terminal,
+// until nobody holds that any more. Reading a piece and passing it on are one
+// step below mu: whoever holds it sees every byte either in the pipe or passed
+// on.
+func eachPiece(file *os.File, buf []byte, mu *sync.Mutex, pass func(piece []byte)) {
+	conn, err := file.SyscallConn()
 	for over := false; !over && err == nil; {
 		err = conn.Read(func(fd uintptr) (ready bool) {
-			// Reading and passing on are one step, so that whoever holds mu
-			// sees every byte either in the pipe or delivered.
-			o.mu.Lock()
-			defer o.mu.Unlock()
+			mu.Lock()
+			defer mu.Unlock()
 			n, err := unix.Read(int(fd), buf)
 			switch {
 			case err == unix.EINTR:
@@ -87,9 +93,7 @@ func (o *output) pump(s *source) {
 				over = true
 				return true
 			}
-			o.pass(s.kind, buf[:n])
-			s.passed += int64(n)
-			o.wake()
+			pass(buf[:n])
 			return true
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"slices"
@@ -123,7 +124,11 @@ func inodeIn(table, port string) string {
 		return ""
 	}
 	defer file.Close()
-	lines := bufio.NewScanner(file)
+	return inodeOf(file, port)
+}
+
+func inodeOf(table io.Reader, port string) string {
+	lines := bufio.NewScanner(table)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		if len(fields) > 9 && strings.HasSuffix(fields[1], port) {

@@ -104,8 +104,14 @@ func readStat(pid int) (p process, ok bool) {
 	if err != nil {
 		return process{}, false
 	}
-	// The name stands in parentheses and may hold any byte, more of them too.
-	text := string(stat)
+	p, ok = parseStat(string(stat))
+	p.PID = pid
+	return p, ok
+}
+
+// parseStat reads one. The name stands in parentheses and may hold any byte,
+// more of them too.
+func parseStat(text string) (p process, ok bool) {
 	open, shut := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || shut < open {
 		return process{}, false
@@ -118,7 +124,6 @@ func readStat(pid int) (p process, ok bool) {
 	flags, _ := strconv.ParseUint(fields[6], 10, 64)
 	p.zombie = fields[0] == "Z"
 	p.over = p.zombie || flags&exiting != 0
-	p.PID = pid
 	p.Command = "[" + text[open+1:shut] + "]"
 	p.Parent, _ = strconv.Atoi(fields[1])
 	p.Group, _ = strconv.Atoi(fields[2])

@@ -15,8 +15,9 @@ import (
 // git mv and os.Rename. So the kernel asks here before each rename of a
 // command (seccomp_unotify(2)): such a directory becomes one of the upper
 // layer alone, under its own name, and then the caller's own call goes on,
-// with the caller's own rights. Nothing is ever done in the caller's stead,
-// and so nothing is gained by changing the arguments meanwhile.
+// with the caller's own rights. No rename is ever done in the caller's stead,
+// and so nothing is gained by changing the arguments meanwhile. (The other call
+// that is asked about, chmod, is done here: see setGroup.)
 //
 // One call is looked at after the other. A process that stands inside of such
 // a directory while another renames it finds itself in a deleted one.
@@ -26,11 +27,12 @@ type renamer struct {
 	device    uint64 // of the workspace's overlay
 	overlay   bool   // false: another file system, where there is nothing to do
 	root      unix.Stat_t
+	mounts    []uint64 // where directories may get the set-group-ID bit
 	probe     *scratch // tells at once which directories are plain; nil until one is needed
 }
 
-func newRenamer(listener int, workspace string) (*renamer, error) {
-	r := &renamer{watched: watched{listener}, workspace: workspace}
+func newRenamer(listener int, workspace, home string) (*renamer, error) {
+	r := &renamer{watched: watched{listener}, workspace: workspace, mounts: mountsOf(workspace, home, "/tmp", "/var/tmp")}
 	var st unix.Stat_t
 	if err := unix.Stat(workspace, &st); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "cannot find the workspace %q", workspace)
@@ -50,7 +52,11 @@ func newRenamer(listener int, workspace string) (*renamer, error) {
 // serve answers every notification, for as long as the guest lives.
 func (r *renamer) serve() {
 	r.each(func(n *notification) answer {
-		r.help(n)
+		c, ok := callOf(n)
+		if !ok { // never one to go on with, whatever it is
+			return answer{errno: -int32(r.setGroup(n))}
+		}
+		r.help(n, c)
 		return answer{flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	})
 }
@@ -80,10 +86,9 @@ func callOf(n *notification) (c renameCall, ok bool) {
 
 // help does what the call needs to succeed. Whatever stands in the way, the
 // caller then hears from the kernel itself.
-func (r *renamer) help(n *notification) {
+func (r *renamer) help(n *notification, c renameCall) {
 	defer func() { _ = recover() }() // a defect here must not stop every rename inside
-	c, ok := callOf(n)
-	if !ok || !r.overlay || c.flags&^(unix.RENAME_EXCHANGE|unix.RENAME_NOREPLACE) != 0 {
+	if !r.overlay || c.flags&^(unix.RENAME_EXCHANGE|unix.RENAME_NOREPLACE) != 0 {
 		return
 	}
 	exchange := c.flags&unix.RENAME_EXCHANGE != 0

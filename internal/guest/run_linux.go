@@ -83,7 +83,7 @@ func (g *guest) setUp(scores victims) error {
 	if config.Notify != nil && config.Shared != nil {
 		go (&attributes{watched{listener}, config.Shared.Writable}).serve()
 	} else if config.Notify != nil {
-		r, err := newRenamer(listener, config.Workspace)
+		r, err := newRenamer(listener, config.Workspace, config.Home)
 		if err != nil {
 			return err
 		}

@@ -265,29 +265,10 @@ func newOutlet(j *journal.Journal) (*outlet, *os.File, error) {
 
 func (o *outlet) pump() {
 	defer close(o.done)
-	buf := make([]byte, 8<<10)
-	conn, err := o.file.SyscallConn()
-	for over := false; !over && err == nil; {
-		err = conn.Read(func(fd uintptr) (ready bool) {
-			// One step, so that whoever holds mu sees every byte either in the
-			// pipe or in the journal.
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			n, err := unix.Read(int(fd), buf)
-			switch {
-			case err == unix.EINTR:
-				return true
-			case err == unix.EAGAIN:
-				return false
-			case err != nil || n <= 0:
-				over = true
-				return true
-			}
-			o.journal.Print(time.Now(), buf[:n])
-			o.passed += int64(n)
-			return true
-		})
-	}
+	eachPiece(o.file, make([]byte, 8<<10), &o.mu, func(piece []byte) {
+		o.journal.Print(time.Now(), piece)
+		o.passed += int64(len(piece))
+	})
 	o.journal.Flush(time.Now())
 }
 

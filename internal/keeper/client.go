@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
-	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
@@ -54,6 +53,10 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	}
 	var request wire.Request
 	if err := json.Unmarshal(payload, &request); err != nil {
+		return
+	}
+	if !understands(request) {
+		_ = wire.Fail(conn, ErrOtherVersion(k.order.Spec.Name)) // who asked may have gone
 		return
 	}
 	if strings.HasPrefix(string(request.Op), "keeper.") {
@@ -131,7 +134,7 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 		k.net.askers.serve(conn)
 		return
 	default:
-		err = fault.New(fault.Unsupported, "this keeper does not know %q", request.Op)
+		err = ErrOtherVersion(k.order.Spec.Name) // which knows more operations
 	}
 	if err != nil {
 		_ = wire.Fail(conn, err)

@@ -15,7 +15,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -180,74 +179,6 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (_
 		return nil, nil, err
 	}
 	return k, listener, nil
-}
-
-// connect opens the wire and the keeper's own socket, and records the lease.
-func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
-	var err error
-	if k.link, err = k.openWire(ctx); err != nil {
-		return nil, err
-	}
-	if err := k.tellGuest(ctx); err != nil {
-		return nil, errors.Join(err, k.link.Close())
-	}
-	dir := k.order.Spec.StateDir
-	if k.net, err = openNetwork(dir, k.emit); err != nil {
-		return nil, errors.Join(err, k.link.Close())
-	}
-	path := filepath.Join(dir, Socket)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fault.Wrap(fault.Unavailable, err, "cannot replace the keeper's socket")
-	}
-	var listener *net.UnixListener
-	err = process.ShortPath(dir, func(short string) error {
-		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(short, Socket), Net: "unix"})
-		return err
-	})
-	if err != nil {
-		return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot open the keeper's socket"), k.link.Close())
-	}
-	listener.SetUnlinkOnClose(false) // its short path is gone by then
-	return listener, k.renew(sandbox.LeaseActive)
-}
-
-// linked is the outcome of a handshake.
-type linked struct {
-	link *wire.Link
-	err  error
-}
-
-// connectEarly begins the handshake while the guest still starts: our first
-// words wait for it, and our part of the work is done meanwhile.
-func (k *keeper) connectEarly(ctx context.Context) func(net.Conn) {
-	return func(conn net.Conn) {
-		k.early = make(chan linked, 1)
-		go func() {
-			link, err := wire.Connect(ctx, conn, k.order.HostPrivate, k.order.GuestPublic)
-			k.early <- linked{link, err}
-		}()
-	}
-}
-
-func (k *keeper) openWire(ctx context.Context) (*wire.Link, error) {
-	if k.early != nil {
-		if early := <-k.early; early.err == nil {
-			return early.link, nil
-		}
-	}
-	conn, err := k.driver.Dial(ctx, k.driverLease())
-	if err != nil {
-		return nil, err
-	}
-	link, err := wire.Connect(ctx, conn, k.order.HostPrivate, k.order.GuestPublic)
-	if err != nil {
-		return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot talk to the guest"), conn.Close())
-	}
-	return link, nil
-}
-
-func (k *keeper) driverLease() driver.Lease {
-	return driver.Lease{ID: k.lease.ID, SandboxID: k.lease.SandboxID, StateDir: k.order.Spec.StateDir, Handle: k.lease.Handle}
 }
 
 // renew writes the lease with a fresh heartbeat.

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -27,11 +26,11 @@ var boot = sync.OnceValue(func() string {
 // Identify describes the running process pid so that it is not taken for a
 // later one with the same number.
 func Identify(pid int) (sandbox.Process, error) {
-	start, _, err := stat(pid)
+	s, err := ReadStat(pid)
 	if err != nil {
 		return sandbox.Process{}, err
 	}
-	return sandbox.Process{PID: pid, StartTime: start, Boot: boot()}, nil
+	return sandbox.Process{PID: pid, StartTime: s.Start, Boot: boot()}, nil
 }
 
 // Alive tells whether exactly that process still runs (a zombie does not).
@@ -39,27 +38,8 @@ func Alive(p sandbox.Process) bool {
 	if p.PID <= 0 || p.Boot == "" || p.Boot != boot() {
 		return false
 	}
-	start, state, err := stat(p.PID)
-	return err == nil && start == p.StartTime && state != 'Z' && state != 'X'
-}
-
-// stat reads fields 3 and 22 of proc(5) /proc/pid/stat. The command's name,
-// in parentheses, may hold anything, so fields count from the last one.
-func stat(pid int) (start uint64, state byte, err error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, 0, err
-	}
-	end := bytes.LastIndexByte(data, ')')
-	if end < 0 {
-		return 0, 0, errors.New("cannot parse /proc/pid/stat")
-	}
-	fields := strings.Fields(string(data[end+1:]))
-	if len(fields) < 20 {
-		return 0, 0, errors.New("cannot parse /proc/pid/stat")
-	}
-	start, err = strconv.ParseUint(fields[19], 10, 64)
-	return start, fields[0][0], err
+	s, err := ReadStat(p.PID)
+	return err == nil && s.Start == p.StartTime && !s.Over()
 }
 
 // ShortPath calls use with a path to dir that is short enough for a Unix

@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 )
 
 // ErrDamaged is a record that is not what was written.
@@ -38,7 +37,7 @@ func Encode(record any) ([]byte, error) {
 	if !ok { // an empty object, or none: nothing to protect
 		return append(data, '\n'), nil
 	}
-	return fmt.Appendf(body, "%s%08x%s\n", recordMark, sum(body), recordEnd), nil
+	return fmt.Appendf(body, "%s%08x%s\n", recordMark, Sum(body), recordEnd), nil
 }
 
 // Line adds the checksum to what ends with an object of JSON on one line.
@@ -47,7 +46,7 @@ func Line(data []byte) []byte {
 	if !ok || bytes.HasSuffix(body, []byte("{")) {
 		return data
 	}
-	return fmt.Appendf(bytes.Clone(body), "%s%08x%s", lineMark, sum(body), lineEnd)
+	return fmt.Appendf(bytes.Clone(body), "%s%08x%s", lineMark, Sum(body), lineEnd)
 }
 
 // Open checks and removes the checksum of a record or of a line, which may
@@ -82,7 +81,7 @@ func open(body, rest []byte, end, closing string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: it does not end where it should", ErrDamaged)
 	}
 	// Emptied by hand: "checksum": "".
-	if len(written) > 0 && string(written) != fmt.Sprintf("%0*x", digits, sum(body)) {
+	if len(written) > 0 && string(written) != fmt.Sprintf("%0*x", digits, Sum(body)) {
 		return nil, fmt.Errorf("%w: its checksum does not fit", ErrDamaged)
 	}
 	return append(body[:len(body):len(body)], closing...), nil
@@ -94,8 +93,4 @@ func cutLast(data []byte, mark string) (before, after []byte, found bool) {
 		return data, nil, false
 	}
 	return data[:at], data[at+len(mark):], true
-}
-
-func sum(body []byte) uint32 {
-	return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 }

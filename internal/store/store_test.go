@@ -212,6 +212,27 @@ func TestClaimHasOneWinner(t *testing.T) {
 	noLitter(t, s.RepositoryDir(gitDir))
 }
 
+func TestMoveGoesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	r := record(claim(t, s, "fix"), "fix")
+	for range 2 { // the record still names the old repository
+		if err := s.Move(r, "/elsewhere/.git"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if id, err := s.Claimed("/elsewhere/.git", "fix"); err != nil || id != r.ID {
+		t.Errorf("it is %q there, %v", id, err)
+	}
+	if id, err := s.Claimed(gitDir, "fix"); err != nil || id != "" {
+		t.Errorf("its old name is still %q, %v", id, err)
+	}
+	other := record("fix-12345678", "fix")
+	if err := s.Move(other, "/elsewhere/.git"); fault.KindOf(err) != fault.AlreadyExists {
+		t.Errorf("the name of another sandbox: %v", err)
+	}
+}
+
 func TestNamesArePerRepository(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -39,7 +39,7 @@ type Link struct {
 // Connect makes a link on conn, with the guest's key pinned: hostPrivate is
 // an OpenSSH PEM, guestPublic an authorized_keys line. It owns conn from here
 // on and closes it on failure. A guest of another protocol version is
-// fault.Unavailable and names both; a canceled ctx ends the handshake.
+// fault.Unsupported and names both; a canceled ctx ends the handshake.
 func Connect(ctx context.Context, conn net.Conn, hostPrivate, guestPublic []byte) (*Link, error) {
 	signer, err := ssh.ParsePrivateKey(hostPrivate)
 	if err != nil {
@@ -89,7 +89,7 @@ func connectError(ctx context.Context, conn *versionConn, err error) error {
 	case ctx.Err() != nil:
 		return canceled(ctx, "cannot connect to the sandbox")
 	case conn.foreign != "":
-		return fault.New(fault.Unavailable, "cannot talk to the sandbox: it speaks %q, this litterbox speaks %q",
+		return fault.New(fault.Unsupported, "cannot talk to the sandbox: it speaks %q, this litterbox speaks %q",
 			printable(conn.foreign), Identification).WithHint("stop the sandbox and start it again")
 	}
 	return fault.Wrap(fault.Unavailable, err, "cannot connect to the sandbox")

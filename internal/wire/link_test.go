@@ -127,7 +127,7 @@ func TestLinkNamesAnotherVersion(t *testing.T) {
 		_, _ = io.Copy(io.Discard, there)
 	}()
 	_, err := wire.Connect(context.Background(), here, k.HostPrivate, k.GuestPublic)
-	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "litterbox_9") ||
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "litterbox_9") ||
 		!strings.Contains(err.Error(), wire.Identification) || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("%v", err)
 	}

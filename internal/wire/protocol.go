@@ -2,14 +2,6 @@ package wire
 
 import "time"
 
-// Version of the frames and requests below. It stands in the SSH
-// identification string and in every [Hello]; a guest or keeper of another
-// version is named in an error instead of being misunderstood.
-const Version = 1
-
-// Identification is the SSH version string both ends send first (RFC 4253, 4.2).
-const Identification = "SSH-2.0-litterbox_1"
-
 // ChannelType is the SSH channel type that carries one stream of frames.
 const ChannelType = "stream@litterbox"
 

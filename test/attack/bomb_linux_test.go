@@ -29,7 +29,7 @@ func bombAttacks() []attack {
 		bomb{
 			name: "fill memory with files", threat: "memory that belongs to no process, in /dev/shm",
 			limit: "memory=200MiB", want: "", needs: "python3",
-			script: "f = open('/dev/shm/x', 'wb')\nfor i in range(40):\n    f.write(b'x' * (10 << 20))\n    f.flush()\nprint('survived')",
+			script: slowly("open('/dev/shm/x', 'ab').write(b'x' * (10 << 20))"),
 		}.attack(),
 		bomb{
 			name: "fork without end", threat: "a process table that is full, and nobody who could log in",

@@ -130,6 +130,7 @@ func fileAttacks() []attack {
 				}
 			},
 		},
+		setGroupAttack(),
 		{
 			Name:   "leave set-user-id files",
 			Threat: "a file in the upper directory lies on the host, where it runs as its owner",

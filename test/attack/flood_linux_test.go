@@ -34,6 +34,15 @@ func floodAttacks() []attack {
 				if got := w.Git("show", box+":real"); got != "real" {
 					w.Errorf("what was real is not committed: %q", got)
 				}
+				// One of the many was small enough. What is allowed is not
+				// allowed again with each commit.
+				got = w.InsideShell(box, "truncate -s 120M many-1; truncate -s 60M one-more; mv many-2 moved; truncate -s 60M many-2")
+				if got.Code != 0 || strings.Count(got.Stderr, "it is sparse") < 4 {
+					w.Errorf("the next commit exits %d and says %q", got.Code, got.Stderr)
+				}
+				if size := w.treeSize(box); size > 65<<20 {
+					w.Errorf("the branch holds %d MB", size>>20)
+				}
 				if grown := w.used(w.State) + w.used(filepath.Join(w.Repo, ".git")) - before; grown > 200<<20 {
 					w.Errorf("the host's disk holds %d MB more", grown>>20)
 				}
@@ -182,6 +191,19 @@ func (w *world) used(path string) int64 {
 		w.Fatal(err)
 	}
 	return n
+}
+
+// treeSize adds up the files of a commit, in bytes.
+func (w *world) treeSize(revision string) (size int64) {
+	w.Helper()
+	for line := range strings.Lines(w.Git("ls-tree", "-r", "-l", revision)) {
+		n, err := strconv.ParseInt(strings.Fields(line)[3], 10, 64)
+		if err != nil {
+			w.Fatal(err)
+		}
+		size += n
+	}
+	return size
 }
 
 // loose counts the loose objects of the host's repository.

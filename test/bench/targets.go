@@ -65,7 +65,7 @@ const (
 func targets() []target {
 	const (
 		clients   = "a command is a process of its own that starts, asks the sandbox's keeper and ends; the start of a Go program of this size is about half of it"
-		records   = "besides what bwrap does, git runs three times, to look at the checkout, to make the branch and to write the commit, and a keeper is started that outlives the command; bwrap keeps no record and makes no branch"
+		records   = "besides what bwrap does, git runs to make the branch, to write the commit and, where the checkout is large, to look at that, and a keeper is started that outlives the command; bwrap keeps no record and makes no branch"
 		committed = "the commit is written by one git process, whose start and end are most of it"
 		made      = "every file is made through the overlay, behind a filter of system calls"
 		status    = "git looks at each file through the overlay, behind a filter of system calls; what the template index saves does not outweigh it in a repository of this size"

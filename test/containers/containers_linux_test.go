@@ -17,8 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
@@ -195,18 +193,7 @@ func TestContainersPage(t *testing.T) {
 		}
 	}
 	page.WriteString(closing)
-	if *update {
-		if err := os.WriteFile(path, []byte(page.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(have), page.String()); diff != "" {
-		t.Errorf("the page is out of date (go test ./test/containers -run Page -update):\n%s", diff)
-	}
+	program.Page(t, path, page.String(), *update)
 }
 
 const closing = `

@@ -257,16 +257,30 @@ func TestServiceAndPorts(t *testing.T) {
 }
 
 func TestAllowInAPause(t *testing.T) {
+	// The same few rules again and again, or each round would make more steps
+	// than the one before, and there were no last one. A rule that is there
+	// makes a revision, too.
+	rule := func(kind string, n int) string { return fmt.Sprintf("%s%d.example.com", kind, n%4) }
+	revision := func(h *program.Host) (found int) {
+		h.Helper()
+		got := h.Must("network", "box")
+		if _, err := fmt.Sscanf(got, "revision %d", &found); err != nil {
+			h.Errorf("no revision: %v in\n%s", err, got)
+		}
+		return found
+	}
 	everyRound(t, "", operation{
 		before: func(h *program.Host, _ int) { runs(h) },
-		args: func(n int) []string {
-			return []string{"allow", "box", fmt.Sprintf("host%d.example.com", n), "--pause"}
-		},
+		args:   func(n int) []string { return []string{"allow", "box", rule("host", n), "--pause"} },
 		after: func(h *program.Host, n int) {
 			runs(h)
 			// What is in force is what is recorded, and the next change follows.
-			h.Must("allow", "box", fmt.Sprintf("next%d.example.com", n))
-			if got := h.Must("network", "box"); !strings.Contains(got, fmt.Sprintf("next%d.example.com", n)) {
+			was := revision(h)
+			h.Must("allow", "box", rule("next", n))
+			if now := revision(h); now != was+1 {
+				h.Errorf("revision %d follows %d", now, was)
+			}
+			if got := h.Must("network", "box"); !strings.Contains(got, rule("next", n)) {
 				h.Errorf("%s", got)
 			}
 		},

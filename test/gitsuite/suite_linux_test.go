@@ -37,6 +37,9 @@ func source(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("LITTERBOX_TEST_GIT")
 	if dir == "" {
+		if slices.Contains(strings.Split(os.Getenv("LITTERBOX_TEST_REQUIRE"), ","), "git-suite") {
+			t.Fatal("LITTERBOX_TEST_REQUIRE demands git-suite, and LITTERBOX_TEST_GIT names no source of git")
+		}
 		t.Skip("LITTERBOX_TEST_GIT names no source of git; see make test-git")
 	}
 	has, err := os.ReadFile(filepath.Join(dir, "version"))
@@ -53,12 +56,16 @@ func source(t *testing.T) string {
 	return filepath.Join(dir, "source")
 }
 
-// scripts are the names to run: the subset, or what the patterns of
-// LITTERBOX_GIT_SUITE match, separated by spaces.
+// scripts are the names to run: the quick ones, or what LITTERBOX_GIT_SUITE
+// says, "subset" or patterns separated by spaces.
 func scripts(t *testing.T, dir string) []string {
 	t.Helper()
-	patterns := subset
-	if text := os.Getenv("LITTERBOX_GIT_SUITE"); text != "" && text != "subset" {
+	patterns := quick
+	switch text := os.Getenv("LITTERBOX_GIT_SUITE"); text {
+	case "", "quick":
+	case "subset":
+		patterns = subset
+	default:
 		patterns = strings.Fields(text)
 	}
 	var names []string

@@ -19,8 +19,6 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
@@ -61,6 +59,8 @@ type machine struct {
 	Lacks string
 	// Mend is what the refusal or doctor says mends it.
 	Mend string
+	// Note is what create says of it without being asked.
+	Note string
 }
 
 func without(what string) []string { return []string{"without", what, "sh", "-c"} }
@@ -133,17 +133,17 @@ func machines() []machine {
 			Name: "HOME is mounted `noexec`",
 			Mount: `cp "$LITTERBOX" "$HOME/guest" && export LITTERBOX_GUEST_PROGRAM="$HOME/guest" &&
 				mount --bind "$HOME" "$HOME" && mount -o remount,bind,noexec "$HOME"`,
-			Tier: full, Lacks: "programs", Mend: "export XDG_STATE_HOME=/a/directory/where/programs/run",
+			Tier: full, Lacks: "programs", Mend: "export XDG_STATE_HOME=/a/directory/where/programs/run", Note: "is mounted noexec",
 		},
 		{Name: "HOME is a tmpfs", Mount: fmt.Sprintf(newHome, "-t tmpfs none"), Tier: full},
 		{
 			Name:  "HOME is on a file system that no overlay can write to, as NFS is (tried with ramfs)",
-			Mount: fmt.Sprintf(newHome, "-t ramfs none"), Tier: full, Lacks: "overlays", Mend: otherState,
+			Mount: fmt.Sprintf(newHome, "-t ramfs none"), Tier: full, Lacks: "overlays", Mend: otherState, Note: "its files are a copy",
 		},
 		{
 			Name:  "HOME is on an overlay, as in containers",
 			Mount: fmt.Sprintf(`mkdir "$SPARE/upper" "$SPARE/work" && `+newHome, `-t overlay none -o "lowerdir=$HOME,upperdir=$SPARE/upper,workdir=$SPARE/work,userxattr"`),
-			Tier:  full, Lacks: "overlays", Mend: otherState,
+			Tier:  full, Lacks: "overlays", Mend: otherState, Note: "its files are a copy",
 		},
 		{
 			Name:  "HOME is read-only",
@@ -259,6 +259,9 @@ func (m machine) check(t *testing.T, step func(string) program.Result) {
 	if m.Tier != full && !strings.Contains(create.Stderr, m.Mend) {
 		t.Errorf("the refusal does not say %q:\n%s", m.Mend, create.Stderr)
 	}
+	if !strings.Contains(create.Stderr, m.Note) {
+		t.Errorf("create does not note %q:\n%s", m.Note, create.Stderr)
+	}
 	if m.Mend != "" {
 		m.checkDoctor(t, step("doctor"))
 	}
@@ -322,16 +325,5 @@ func TestPlatformsPage(t *testing.T) {
 	}
 	page.WriteString("\n[Containers](containers.md) of Docker, Podman and gVisor have a page of their own.\n")
 	page.WriteString("\nWhat the degraded tier does not isolate stands in [docs/security.md](../security.md); `litterbox doctor` tries what a machine has.\n")
-	if *update {
-		if err := os.WriteFile(path, []byte(page.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(have), page.String()); diff != "" {
-		t.Errorf("the page is out of date (go test ./test/machines -run Page -update):\n%s", diff)
-	}
+	program.Page(t, path, page.String(), *update)
 }

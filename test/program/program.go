@@ -29,15 +29,6 @@ type Built struct {
 // their paths below its root, without cgo: a sandbox need not have this
 // machine's libraries. The caller removes them with Remove.
 func Build(packages ...string) (*Built, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return nil, fmt.Errorf("cannot find the module: no caller")
-	}
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		// Built with -trimpath, or moved: the go command started us in our package.
-		root = filepath.Join("..", "..")
-	}
 	dir, err := os.MkdirTemp("", "litterbox-program-")
 	if err != nil {
 		return nil, err
@@ -48,14 +39,36 @@ func Build(packages ...string) (*Built, error) {
 		return nil, err
 	}
 	for _, pkg := range append([]string{"cmd/litterbox"}, packages...) {
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", b.Path(filepath.Base(pkg)), "./"+pkg)
-		build.Dir = root
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if output, err := build.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("cannot build %s: %w\n%s", pkg, err, output)
+		if err := b.build(filepath.Base(pkg), pkg); err != nil {
+			return nil, err
 		}
 	}
 	return b, nil
+}
+
+// Variant builds litterbox once more, under another name and with a build tag.
+func (b *Built) Variant(name, tag string) error {
+	return b.build(name, "cmd/litterbox", "-tags", tag)
+}
+
+func (b *Built) build(name, pkg string, flags ...string) error {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		return fmt.Errorf("cannot find the module: no caller")
+	}
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		// Built with -trimpath, or moved: the go command started us in our package.
+		root = filepath.Join("..", "..")
+	}
+	args := append([]string{"build", "-buildvcs=false", "-o", b.Path(name)}, flags...)
+	build := exec.Command("go", append(args, "./"+pkg)...)
+	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build %s: %w\n%s", pkg, err, output)
+	}
+	return nil
 }
 
 // missing says why the namespace driver cannot run here.

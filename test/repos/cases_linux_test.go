@@ -30,9 +30,10 @@ const pageTail = `
 ## What differs from plain git
 
 - A file that its owner may not read (mode 000) stops ` + "`git add`" + ` altogether; litterbox commits the rest, keeps the file as it was last committed and says so. Run by root both read it.
+- Sparse files: what is a hole costs a sandbox nothing, so of what its files on the branch have in holes only 64 MiB may be new. A file that git held already at that size, in its place or under another name, is committed however sparse it became. What stays out stands in a note; ` + "`cp --sparse=never FILE COPY`" + ` makes a file that is committed.
 - Filters other than Git LFS (` + "`filter.<name>.clean`" + `) are never run: content goes in as it is.
 - ` + "`git gc`" + `, ` + "`git repack`" + ` and ` + "`git pack-refs`" + ` may run on the host at any time, while sandboxes run and commit: a commit whose objects are taken away before the branch names them is made again. Only ` + "`litterbox milestone`" + ` should not meet a ` + "`--prune=now`" + `.
-- A repository whose directories carry the set-group-id bit (` + "`core.sharedRepository`" + `): inside, that bit is refused to everything. git on the host goes on as configured.
+- Set-user-id and set-group-id bits are refused to files inside. Directories may have the latter, as in a repository that is shared (` + "`git init --shared`" + `) inside.
 `
 
 // table is in the order of the page.
@@ -53,8 +54,24 @@ var table = []repository{
 			if got := h.Inside("box", "git", "show", "HEAD~2:old"); got.Code == 0 || !strings.Contains(got.Stderr, "promisor") {
 				h.Errorf("older content: exited %d, %s", got.Code, got.Stderr)
 			}
-			run(h, `git rev-list --objects --missing=print HEAD | grep -q '^?'`)
+			run(h, `git rev-list --objects --missing=print HEAD | grep -q '^?'
+				git log --format=%s box | grep -qx inside`)
 		},
+	},
+	{
+		name: "partial clone without directories", says: "with `--filter=tree:0`: `create` names the command that brings the directories of older commits",
+		needs: `git fetch -h 2>&1 | grep -q refetch || { echo "this git has no fetch --refetch: $(git version)"; exit 1; }`,
+		make: `mkdir older; echo old >older/file; git add .; git commit -qm older; git rm -qr older; git commit -qm newer
+			git config uploadpack.allowFilter true; git config uploadpack.allowAnySHA1InWant true
+			git clone -q --filter=tree:0 "file://$PWD" "$ODD"
+			cd "$ODD"
+			! "$LITTERBOX" create early 2>"$DIR/said"
+			sed -n 's/^ *try: //p' "$DIR/said" | sed 's/   (.*//' >"$DIR/try"; grep -q 'git fetch' "$DIR/try"
+			git config gc.autoDetach false # git fetch --refetch joins packs afterwards
+			sh -e "$DIR/try"`,
+		odd: true, change: `echo more >>README; git commit -qam inside; git log --oneline -- older | wc -l >count`,
+		outside: `echo more >>README; git log --oneline -- older | wc -l >count; git add -A`,
+		also:    func(h *program.Host, _ program.Result) { run(h, `git log --format=%s box | grep -qx inside`) },
 	},
 	{
 		name: "partial clone, sparse", says: "with files of HEAD that the clone does not have: `create` names the command that brings them",
@@ -63,7 +80,9 @@ var table = []repository{
 			git clone -q --filter=blob:none --sparse "file://$PWD" "$ODD"
 			cd "$ODD"; git rev-list --objects --missing=print HEAD | grep -q '^?'
 			! "$LITTERBOX" create early 2>"$DIR/said"
-			sed -n 's/^ *try: //p' "$DIR/said" | sed 's/   (.*//' >"$DIR/try"; grep -q 'git fetch' "$DIR/try"; sh -e "$DIR/try"`,
+			sed -n 's/^ *try: //p' "$DIR/said" | sed 's/   (.*//' >"$DIR/try"; grep -q 'git fetch' "$DIR/try"
+			git config gc.autoDetach false # git fetch --refetch joins packs afterwards
+			sh -e "$DIR/try"`,
 		odd: true, change: `echo more >>other/file`,
 		outside: `git sparse-checkout disable; echo more >>other/file; git add -A`,
 	},
@@ -147,6 +166,12 @@ END
 		make: `echo a >file; echo b >FILE; mkdir Dir dir; echo c >Dir/x; echo d >dir/x; git add .; git commit -qm case`, change: `echo more >>FILE; echo more >>dir/x; rm Dir/x; echo e >File`,
 	},
 	{
+		name: "names that differ in case, with core.ignorecase", says: "the same: inside, case counts",
+		make:    `echo a >file; echo b >FILE; mkdir Dir dir; echo c >Dir/x; echo d >dir/x; git add .; git commit -qm case; git config core.ignorecase true`,
+		change:  `echo more >>FILE; echo more >>dir/x; rm Dir/x; echo e >File; git mv README Readme`,
+		outside: `git config core.ignorecase false; echo more >>FILE; echo more >>dir/x; rm Dir/x; echo e >File; git mv README Readme; git add -A`,
+	},
+	{
 		name: "names of any bytes", says: "line breaks, quotes, a byte that is no UTF-8, a leading dash, a trailing space",
 		make:   `printf x >"$(printf 'a\nb')"; printf x >"$(printf 'c\377d')"; git add .; git commit -qm names`,
 		change: `printf y >"$(printf 'a\nb')"; printf y >"$(printf '\300\200e')"; printf z >'qu"o'"'"'te\\'; printf z >./-rf; printf z >'end '; mkdir -p ' /\t'; printf z >' /\t/x'`,
@@ -217,7 +242,7 @@ END
 		change: `git tag | wc -l >tags; echo more >>README`,
 	},
 	{
-		name: "a shared repository", says: "`core.sharedRepository`: its group rights stay as they are; what litterbox writes into the object store follows it. Inside, set-group-id bits are refused",
+		name: "a shared repository", says: "`core.sharedRepository`: its group rights stay as they are; what litterbox writes into the object store follows it. The sandbox's own `.git` is not shared",
 		make:   `git config core.sharedRepository group; chmod -R g+rwX .git; find .git -type d -exec chmod g+s {} +`,
 		change: `echo more >>README; mkdir made; echo x >made/x; git add -A; git commit -qm inside`, outside: `echo more >>README; mkdir made; echo x >made/x; git add -A`,
 		also: func(h *program.Host, got program.Result) {

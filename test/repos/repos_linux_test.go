@@ -112,16 +112,5 @@ func TestPage(t *testing.T) {
 		b.WriteString("| " + c.name + " | " + c.says + " |\n")
 	}
 	b.WriteString(pageTail)
-	if *update {
-		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(have), b.String()); diff != "" {
-		t.Errorf("%s is not what the table says (go test ./test/repos -update):\n%s", page, diff)
-	}
+	program.Page(t, page, b.String(), *update)
 }

@@ -13,9 +13,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
@@ -104,9 +107,22 @@ func (b *box) verify() {
 	if b.holds == nil || !b.exists {
 		return
 	}
-	got := b.Command(b.Repo, "git", "show", b.name+":"+b.file())
+	got := b.show(b.name)
 	if !slices.Contains(b.holds, strings.TrimSpace(got.Stdout)) {
 		b.Errorf("%s holds %q (%s), want one of %q", b.name, got.Stdout, strings.TrimSpace(got.Stderr), b.holds)
+	}
+}
+
+// show reads the sandbox's file in a commit. The user's git gc, which merges
+// start, and ours put packs in the place of others meanwhile: a git that is just
+// reading may find neither, and then it says so. It is asked again.
+func (b *box) show(revision string) program.Result {
+	for try := 1; ; try++ {
+		got := b.Command(b.Repo, "git", "show", revision+":"+b.file())
+		if got.Code == 0 || try == 3 {
+			return got
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 
@@ -199,7 +215,7 @@ func (b *box) home(verb string) bool {
 		return false
 	}
 	b.landed = true
-	if got := b.Command(b.Repo, "git", "show", "HEAD:"+b.file()); !slices.Contains(b.holds, strings.TrimSpace(got.Stdout)) {
+	if got := b.show("HEAD"); !slices.Contains(b.holds, strings.TrimSpace(got.Stdout)) {
 		b.Errorf("%s %s: %+v, want one of %q", verb, b.name, got, b.holds)
 	}
 	return true
@@ -266,7 +282,7 @@ func (b *box) killClient(random *rand.Rand) {
 		return
 	}
 	time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
-	ended(cmd.Process.Pid, syscall.SIGKILL)
+	_ = cmd.Process.Kill() // unless it is over
 	switch err := cmd.Wait(); {
 	case cmd.ProcessState.Success():
 		b.holds = []string{content}
@@ -283,43 +299,49 @@ func (b *box) killClient(random *rand.Rand) {
 }
 
 func (b *box) killKeeper(random *rand.Rand) {
-	if keeper, _ := b.pids(); keeper > 0 {
-		ended(keeper, syscall.SIGKILL)
-	}
+	keeper, _ := b.processes()
+	b.kill(keeper)
 	b.exec(random)
 }
 
 func (b *box) killGuest(random *rand.Rand) {
-	if _, guest := b.pids(); guest > 0 {
-		ended(guest, syscall.SIGKILL)
-	}
+	_, guest := b.processes()
+	b.kill(guest)
 	b.exec(random)
 }
 
-// pids are the processes that the lease names; zeros without one.
-func (b *box) pids() (keeper, guest int) {
+// kill ends that very process: its number may belong to another one by now.
+func (b *box) kill(p sandbox.Process) {
+	pidfd, err := unix.PidfdOpen(p.PID, 0)
+	if err != nil {
+		return // it has ended
+	}
+	defer unix.Close(pidfd)
+	if process.Alive(p) {
+		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // it may end meanwhile
+	}
+}
+
+// processes are those that the lease names; zeros without one.
+func (b *box) processes() (keeper, guest sandbox.Process) {
 	found, err := filepath.Glob(filepath.Join(b.State, "litterbox/sandboxes", b.name+"-????????", "lease.json"))
 	if err != nil || len(found) != 1 {
-		return 0, 0
+		return keeper, guest
 	}
 	data, err := os.ReadFile(found[0])
 	if err != nil {
-		return 0, 0
-	}
-	type process struct {
-		PID int `json:"pid"`
+		return keeper, guest
 	}
 	var lease struct {
 		Handle []byte `json:"handle"`
 		Holder string `json:"holder"`
 	}
-	var holder process
 	var place struct {
-		Guest process `json:"guest"`
+		Guest sandbox.Process `json:"guest"`
 	}
-	if json.Unmarshal(data, &lease) != nil || json.Unmarshal([]byte(lease.Holder), &holder) != nil || json.Unmarshal(lease.Handle, &place) != nil {
+	if json.Unmarshal(data, &lease) != nil || json.Unmarshal([]byte(lease.Holder), &keeper) != nil || json.Unmarshal(lease.Handle, &place) != nil {
 		b.Errorf("the lease of %s: %s", b.name, data)
-		return 0, 0
+		return sandbox.Process{}, sandbox.Process{}
 	}
-	return holder.PID, place.Guest.PID
+	return keeper, place.Guest
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,9 +28,9 @@ type weight struct{ descriptors, memory map[string]int }
 func weigh(h *program.Host, name string) weight {
 	h.Helper()
 	b := box{Host: h, name: name}
-	keeper, guest := b.pids()
+	keeper, guest := b.processes()
 	w := weight{map[string]int{}, map[string]int{}}
-	for who, pid := range map[string]int{"keeper": keeper, "guest": guest} {
+	for who, pid := range map[string]int{"keeper": keeper.PID, "guest": guest.PID} {
 		if entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)); err == nil { // the guest of another user's id has none for us
 			w.descriptors[who] = len(entries)
 		}
@@ -72,9 +71,9 @@ func (w weight) compare(t *testing.T, before weight) {
 	}
 }
 
-// ownGroup matches the control groups of our sandboxes. Other tests make some at
-// the same time.
-var ownGroup = regexp.MustCompile(`^litterbox-(box-[0-9]+|steady)-[0-9a-f]{8}$`)
+// ownPrefix is what the names of our sandboxes begin with, and of no others: their
+// control groups lie beside those of whoever else has sandboxes on this machine.
+var ownPrefix = fmt.Sprintf("soak-%d-", os.Getpid())
 
 // census is what of the sandboxes of this host is on the machine, by kind.
 func census(h *program.Host) map[string][]string {
@@ -108,7 +107,7 @@ func census(h *program.Host) map[string][]string {
 		}
 	}
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && ownGroup.MatchString(entry.Name()) {
+		if err == nil && entry.IsDir() && strings.HasPrefix(entry.Name(), "litterbox-"+ownPrefix) {
 			found["cgroup"] = append(found["cgroup"], path)
 		}
 		return nil // groups of others come and go

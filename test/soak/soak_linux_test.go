@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -62,13 +61,14 @@ func TestSoak(t *testing.T) {
 	before := census(h)
 
 	// Nobody kills or deletes this one: what grows in it is a leak.
-	h.Must("create", "steady")
-	work(h, "steady", 20)
-	early := weigh(h, "steady")
+	steady := ownPrefix + "steady"
+	h.Must("create", steady)
+	work(h, steady, 20)
+	early := weigh(h, steady)
 
 	boxes := make([]*box, count)
 	for i := range boxes {
-		boxes[i] = &box{Host: h, name: fmt.Sprintf("box-%d", i)}
+		boxes[i] = &box{Host: h, name: fmt.Sprintf("%s%d", ownPrefix, i)}
 	}
 	deadline := time.Now().Add(length)
 	var done sync.Map
@@ -86,7 +86,7 @@ func TestSoak(t *testing.T) {
 				counter, _ := done.LoadOrStore(name, new(int64Counter))
 				counter.(*int64Counter).add()
 				if worker == 0 && n%10 == 0 {
-					work(h, "steady", 1)
+					work(h, steady, 1)
 				}
 			}
 		})
@@ -99,7 +99,7 @@ func TestSoak(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	late := weigh(h, "steady")
+	late := weigh(h, steady)
 	late.compare(t, early)
 	for _, b := range boxes {
 		if b.exists {
@@ -113,7 +113,7 @@ func TestSoak(t *testing.T) {
 			h.Must("delete", "--force", b.name)
 		}
 	}
-	h.Must("delete", "--force", "steady")
+	h.Must("delete", "--force", steady)
 	h.Must("doctor", "--fix")
 	if left := h.Must("doctor"); strings.Contains(left, "left behind") {
 		t.Errorf("doctor --fix leaves something behind:\n%s", left)
@@ -157,9 +157,4 @@ func work(h *program.Host, name string, times int) {
 			return
 		}
 	}
-}
-
-// ended sends a signal to a process that may have ended meanwhile.
-func ended(pid int, signal syscall.Signal) {
-	_ = syscall.Kill(pid, signal)
 }

@@ -111,25 +111,15 @@ func (Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Metr
 	m.CPU, m.Memory, m.Processes, m.Threads = 0, 0, 0, 0
 	var count func(pid int)
 	count = func(pid int) {
-		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		s, err := process.ReadStat(pid)
 		if err != nil {
 			return // it has just ended
 		}
-		// The command's name may hold anything: fields count from the last
-		// parenthesis (proc_pid_stat(5)).
-		fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-		if len(fields) < 22 {
-			return
-		}
-		at := func(field int) int64 {
-			n, _ := strconv.ParseInt(fields[field-3], 10, 64)
-			return n
-		}
-		m.CPU += time.Duration(at(14)+at(15)+at(16)+at(17)) * (10 * time.Millisecond) // USER_HZ is 100
-		if fields[0] != "Z" && fields[0] != "X" {
+		m.CPU += time.Duration(s.CPU) * (10 * time.Millisecond) // USER_HZ is 100
+		if !s.Over() {
 			m.Processes++
-			m.Threads += int(at(20))
-			m.Memory += at(24) * int64(os.Getpagesize())
+			m.Threads += s.Threads
+			m.Memory += s.Resident * int64(os.Getpagesize())
 		}
 		for _, child := range children(pid) {
 			count(child)

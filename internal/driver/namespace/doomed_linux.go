@@ -26,7 +26,12 @@ func doomed(pid int) bool {
 	if err != nil {
 		return false
 	}
-	for line := range bytes.Lines(data) {
+	return killed(data)
+}
+
+// killed reads /proc/pid/status for a SIGKILL that waits.
+func killed(status []byte) bool {
+	for line := range bytes.Lines(status) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		if string(name) != "SigPnd" && string(name) != "ShdPnd" {
 			continue
@@ -39,18 +44,9 @@ func doomed(pid int) bool {
 	return false
 }
 
-// exiting tells whether a process runs no more of its program (proc(5),
-// /proc/pid/stat: field 9). The name in field 2 may hold anything.
+// exiting tells whether a process runs no more of its program.
 func exiting(pid int) bool {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return false
-	}
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // from field 3 on
-	if len(fields) < 7 {
-		return false
-	}
 	const flag = 4 // PF_EXITING
-	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
-	return err == nil && flags&flag != 0
+	t, ok := look(pid)
+	return ok && t.Flags&flag != 0
 }

@@ -3,6 +3,7 @@ package namespace
 import (
 	"bytes"
 	"context"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -70,13 +71,13 @@ func add(all []task) sum {
 	var s sum
 	deadline := time.Now().Add(exactTime)
 	for _, t := range all {
-		s.cpu += ticks(t.cpu)
-		if t.over() {
+		s.cpu += ticks(t.CPU)
+		if t.Over() {
 			continue
 		}
 		s.processes++
-		s.threads += t.threads
-		share := t.resident
+		s.threads += t.Threads
+		share := t.Resident * int64(os.Getpagesize())
 		if share > smallProcess && len(all) > 2 && time.Now().Before(deadline) {
 			if exact, ok := proportional(t.pid); ok {
 				share = exact
@@ -94,10 +95,17 @@ func proportional(pid int) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	for line := range bytes.Lines(data) {
+	return pss(data)
+}
+
+func pss(rollup []byte) (int64, bool) {
+	for line := range bytes.Lines(rollup) {
 		if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
 			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(string(rest)), " kB"), 10, 64)
-			return kib << 10, err == nil
+			if err != nil || kib < 0 || kib > math.MaxInt64>>10 {
+				return 0, false
+			}
+			return kib << 10, true
 		}
 	}
 	return 0, false

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -65,13 +66,18 @@ func realRoot() bool {
 
 // idsMapped tells whether the ids of sandboxes exist in our user namespace
 // (user_namespaces(7), /proc/pid/uid_map). Root of a container that maps fewer
-// ids cannot hand them out.
-func idsMapped() bool {
+// ids cannot hand them out. The map is written once in a namespace's life, and
+// a process of several threads cannot change to another one.
+var idsMapped = sync.OnceValue(func() bool {
 	data, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {
 		return false
 	}
-	for line := range strings.Lines(string(data)) {
+	return holdsShift(string(data))
+})
+
+func holdsShift(uidMap string) bool {
+	for line := range strings.Lines(uidMap) {
 		var inside, outside, count int64
 		if _, err := fmt.Sscan(line, &inside, &outside, &count); err == nil &&
 			inside <= shiftBase && inside+count >= shiftBase+shiftCount {

@@ -50,8 +50,8 @@ func stopAll(ctx context.Context, stateDir string, guest sandbox.Process) error 
 	if !again {
 		was = stopped{Guest: guest}
 		for _, t := range tree(guest.PID) {
-			if t.state == 'T' {
-				was.Before = append(was.Before, stoodStill{t.pid, t.start})
+			if t.State == 'T' {
+				was.Before = append(was.Before, stoodStill{t.pid, t.Start})
 			}
 		}
 		data, err := json.Marshal(was)
@@ -110,7 +110,7 @@ func continueAll(stateDir string, guest sandbox.Process) error {
 	all := tree(guest.PID)
 	slices.SortStableFunc(all, func(a, b task) int { return b.depth - a.depth })
 	for _, t := range all {
-		if !slices.Contains(was.Before, stoodStill{t.pid, t.start}) {
+		if !slices.Contains(was.Before, stoodStill{t.pid, t.Start}) {
 			_ = unix.Kill(t.pid, unix.SIGCONT)
 		}
 	}

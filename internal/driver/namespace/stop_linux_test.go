@@ -46,7 +46,7 @@ func family(t *testing.T) (guest sandbox.Process, stopped int) {
 		}
 		stopped, _ = strconv.Atoi(strings.TrimSpace(string(data)))
 		one, ok := look(stopped)
-		return ok && one.state == 'T' && len(tree(guest.PID)) == 6
+		return ok && one.State == 'T' && len(tree(guest.PID)) == 6
 	})
 	return guest, stopped
 }
@@ -92,8 +92,8 @@ func TestStopAndContinueBySignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "all but one to go on", func() bool { still, all := states(guest); return still == 1 && all == 6 })
-	if one, ok := look(stopped); !ok || one.state != 'T' {
-		t.Errorf("the process that stood still before is %q", one.state)
+	if one, ok := look(stopped); !ok || one.State != 'T' {
+		t.Errorf("the process that stood still before is %q", one.State)
 	}
 	if err := continueAll(dir, guest); err != nil {
 		t.Errorf("a second time: %v", err)

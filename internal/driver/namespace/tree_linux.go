@@ -1,32 +1,25 @@
 package namespace
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
-// task is one process of a place, as the host sees it: proc_pid_stat(5).
+// task is one process of a place, as the host sees it.
 type task struct {
-	pid, parent int
-	depth       int // below the guest, which has 0
-	state       byte
-	start       uint64 // clock ticks since boot
-	cpu         uint64 // clock ticks, with those of children that were waited for
-	threads     int
-	resident    int64 // bytes
+	process.Stat
+	pid   int
+	depth int // below the guest, which has 0
 }
 
 // still tells whether the process runs no code of its own at this moment:
 // stopped, held by a debugger, or over.
-func (t task) still() bool { return strings.IndexByte("TtZX", t.state) >= 0 }
-
-// over tells whether the process has ended.
-func (t task) over() bool { return t.state == 'Z' || t.state == 'X' }
+func (t task) still() bool { return strings.IndexByte("TtZX", t.State) >= 0 }
 
 // tree lists the processes of a place, the guest first, parents before
 // children. Whoever loses a parent inside becomes the guest's child, so all
@@ -91,24 +84,8 @@ func children(pid int) []int {
 	return found
 }
 
-// look reads one process. The command's name may hold anything, so fields
-// count from the last parenthesis.
+// look reads one process.
 func look(pid int) (task, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return task{}, false
-	}
-	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-	if len(fields) < 22 {
-		return task{}, false
-	}
-	at := func(field int) uint64 { // as the manual page counts them
-		n, _ := strconv.ParseUint(fields[field-3], 10, 64)
-		return n
-	}
-	t := task{
-		pid: pid, parent: int(at(4)), state: fields[0][0], start: at(22),
-		cpu: at(14) + at(15) + at(16) + at(17), threads: int(at(20)), resident: int64(at(24)) * int64(os.Getpagesize()),
-	}
-	return t, true
+	s, err := process.ReadStat(pid)
+	return task{Stat: s, pid: pid}, err == nil
 }

@@ -23,9 +23,12 @@ import (
 
 // How long certificates last. Leaves stay below what clients accept from any
 // authority (398 days, CA/Browser Forum baseline requirements); an authority is
-// replaced when it would not outlive a leaf.
+// replaced when it would not outlive a leaf. It is good for the past, too: a
+// clock that is set back must not end it, as programs inside read their roots
+// only when they start.
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
+	authorityPast = 10 * 365 * 24 * time.Hour
 	leafLife      = 90 * 24 * time.Hour
 	leafRenew     = 30 * 24 * time.Hour
 	clockSkew     = 24 * time.Hour // a sandbox has the host's clock; what it compares with may not
@@ -50,14 +53,28 @@ type authority struct {
 // it, because it holds the keys by which clients resume sessions.
 type leaf struct {
 	config *tls.Config
+	from   time.Time
 	until  time.Time
 }
+
+// fresh tells whether a certificate verifies at now, the time of day, and for
+// long enough after. The clock may have been set since it was made, both ways.
+func (l *leaf) fresh(now time.Time) bool { return !now.Before(l.from) && l.until.Sub(now) > leafRenew }
+
+// fresh tells whether leaves that are signed at now verify as long as they last.
+func (a *authority) fresh(now time.Time) bool {
+	return !now.Before(a.certificate.NotBefore) && a.certificate.NotAfter.Sub(now) > leafLife
+}
+
+// today is the time of day alone: certificates are compared with that, and not
+// with the clock of this process, which nobody sets.
+func today() time.Time { return time.Now().Round(0) }
 
 // openAuthority reads file, or makes an authority and writes it there.
 func openAuthority(file string) (*authority, error) {
 	data, err := os.ReadFile(file)
 	if err == nil {
-		if a := parseAuthority(data); a != nil && time.Until(a.certificate.NotAfter) > leafLife {
+		if a := parseAuthority(data); a != nil && a.fresh(today()) {
 			return a, nil
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -82,9 +99,9 @@ func newAuthority() (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
+	now := today()
 	template := &x509.Certificate{
-		SerialNumber: serial, NotBefore: now.Add(-clockSkew), NotAfter: now.Add(authorityLife),
+		SerialNumber: serial, NotBefore: now.Add(-authorityPast), NotAfter: now.Add(authorityLife),
 		// The serial number keeps two authorities apart in programs that find
 		// issuers by name.
 		Subject:  pkix.Name{CommonName: "litterbox, for one sandbox only", SerialNumber: serial.Text(16)},
@@ -156,7 +173,7 @@ func parseAuthority(data []byte) *authority {
 func (a *authority) config(host string) (*tls.Config, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if have := a.leaves[host]; have != nil && time.Until(have.until) > leafRenew {
+	if have := a.leaves[host]; have != nil && have.fresh(today()) {
 		return have.config, nil
 	}
 	made, err := a.mint(host)
@@ -179,7 +196,7 @@ func (a *authority) mint(host string) (*leaf, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
+	now := today()
 	template := &x509.Certificate{
 		SerialNumber: serial, NotBefore: now.Add(-clockSkew), NotAfter: now.Add(leafLife),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
@@ -196,7 +213,7 @@ func (a *authority) mint(host string) (*leaf, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &leaf{until: template.NotAfter, config: &tls.Config{
+	return &leaf{from: template.NotBefore, until: template.NotAfter, config: &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der, a.certificate.Raw}, PrivateKey: key}},
 		NextProtos:   []string{"h2", "http/1.1"},

@@ -81,7 +81,7 @@ func (i *Inspector) Prepare() error {
 func (i *Inspector) sign() (*authority, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.authority != nil && time.Until(i.authority.certificate.NotAfter) > leafLife {
+	if i.authority != nil && i.authority.fresh(today()) {
 		return i.authority, nil
 	}
 	var err error

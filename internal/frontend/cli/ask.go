@@ -239,13 +239,24 @@ func (a *asking) draws(ctx context.Context, now func() wire.Terminal, sizes <-ch
 func (a *asking) write(text string) { _, _ = io.WriteString(a.console.stderr, text) }
 
 // answerLine is a line as it is typed.
-type answerLine struct{ text []byte }
+type answerLine struct {
+	text    []byte
+	partial []byte // of a sequence whose end has not come
+}
 
 // enter takes keys and gives what to show of them; complete is true at the end
-// of the line. Keys that are no text, such as arrows, are left out.
+// of the line. Keys that are no text, such as arrows, are left out, and so is
+// what the terminal itself says when a program has asked it something.
 func (l *answerLine) enter(keys []byte) (echo string, complete bool) {
+	keys = append(l.partial, keys...)
+	l.partial = nil
 	for len(keys) > 0 {
-		if n := sequence(keys); n > 1 {
+		n, whole := sequence(keys)
+		if !whole {
+			l.partial = append([]byte(nil), keys[:2]...) // which kind is all that counts
+			return echo, false
+		}
+		if n > 1 {
 			keys = keys[n:]
 			continue
 		}
@@ -268,26 +279,42 @@ func (l *answerLine) enter(keys []byte) (echo string, complete bool) {
 	return echo, false
 }
 
-// sequence is the length of what a key that is no text sends (ECMA-48, control
-// sequences; xterm's SS3); 1 for a plain key, Escape alone included.
-func sequence(keys []byte) int {
-	if len(keys) < 2 || keys[0] != 0x1b {
-		return 1
+// sequence is the length of what comes before the next key: 1 for a plain key,
+// Escape alone included, and more for what a key that is no text sends (ECMA-48,
+// control sequences; xterm's SS3) and for what a terminal answers to a program
+// (control strings, which end with BEL or ST). whole is false when its end is
+// missing. A control character is in none of them: it is a key, so that Return
+// is one whatever came before it.
+func sequence(keys []byte) (n int, whole bool) {
+	if len(keys) < 2 || keys[0] != 0x1b || keys[1] < ' ' {
+		return 1, true
 	}
-	if keys[1] != '[' {
-		return min(len(keys), map[bool]int{true: 3, false: 2}[keys[1] == 'O'])
+	last := func(byte) bool { return true }
+	switch keys[1] {
+	case 'O':
+	case '[':
+		last = func(key byte) bool { return key >= 0x40 && key <= 0x7e }
+	case ']', 'P', '_', '^', 'X':
+		last = func(byte) bool { return false }
+	default: // with Alt, and the ST behind a string
+		return 2, true
 	}
-	for i := 2; i < len(keys); i++ {
-		if keys[i] >= 0x40 && keys[i] <= 0x7e {
-			return i + 1
+	for i, key := range keys[2:] {
+		switch {
+		case key == 0x07:
+			return i + 3, true
+		case key < ' ':
+			return i + 2, true
+		case last(key):
+			return i + 3, true
 		}
 	}
-	return len(keys)
+	return len(keys), false
 }
 
 func (l *answerLine) take() string {
 	text := string(l.text)
-	l.text = nil
+	l.text, l.partial = nil, nil
 	return text
 }
 

@@ -92,6 +92,7 @@ type useCases interface {
 	Ports(ctx context.Context, dir, name string) ([]engine.Port, error)
 	OpenPort(ctx context.Context, dir, name, port string) (p engine.Port, notes []string, err error)
 	Reattach(ctx context.Context, dir, old string) ([]engine.Reattached, error)
+	Strays(ctx context.Context, dir string) ([]engine.Info, error)
 	DiskUsage(ctx context.Context, dir string, all bool) (engine.DiskUsage, error)
 	Prune(context.Context, engine.PruneRequest) ([]engine.Pruned, error)
 	Samples(ctx context.Context, dir string, all, disk bool) ([]engine.Sample, error)

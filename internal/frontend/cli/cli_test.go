@@ -70,6 +70,8 @@ func (f *fake) Milestone(_ context.Context, dir, name, message string) (*sandbox
 	return f.milestone(dir, name, message)
 }
 
+func (f *fake) Strays(context.Context, string) ([]engine.Info, error) { return nil, nil }
+
 func (f *fake) List(_ context.Context, dir string, all bool) ([]engine.Info, error) {
 	return f.list(dir, all)
 }

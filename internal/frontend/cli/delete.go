@@ -27,7 +27,8 @@ func newDelete(s *session) *cobra.Command {
 		Short: "Delete sandboxes and their branches",
 		Long: `Delete sandboxes and their branches. The last commit of each stays in the trash
 of the repository, and the output says how to bring it back. Work that is not
-merged needs your word, or --force.`,
+merged needs your word, or --force; files that could not be committed, of which
+the commands said so, need --force.`,
 		Example: `  litterbox delete fix-login
   litterbox delete --force try-1 try-2`,
 		Args:              wantArgs(1, -1),
@@ -37,7 +38,7 @@ merged needs your word, or --force.`,
 			return runDelete(ctx, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.force, "force", false, "also delete what is not merged")
+	cmd.Flags().BoolVar(&o.force, "force", false, "also delete what is not merged or in no commit")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array")
 	return cmd
 }

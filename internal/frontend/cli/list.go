@@ -11,6 +11,7 @@ import (
 type listOptions struct {
 	console *console
 	list    func(ctx context.Context, dir string, all bool) ([]engine.Info, error)
+	strays  func(ctx context.Context, dir string) ([]engine.Info, error)
 
 	dir  string
 	all  bool
@@ -29,7 +30,7 @@ func newList(s *session) *cobra.Command {
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
-			o.list, o.dir = e.List, dir
+			o.list, o.strays, o.dir = e.List, e.Strays, dir
 			return runList(ctx, o)
 		}),
 	}
@@ -48,6 +49,18 @@ func runList(ctx context.Context, o *listOptions) error {
 			infos[i].Limits = list(infos[i].Limits)
 		}
 		return o.console.document(list(infos))
+	}
+	if !o.all {
+		strays, err := o.strays(ctx, o.dir)
+		if err != nil {
+			return err
+		}
+		for _, one := range strays {
+			o.console.note("%s has lost its repository, which was at %s; litterbox reattach takes it back here", one.Name, one.Repository)
+		}
+		if len(infos) == 0 && len(strays) > 0 {
+			return nil
+		}
 	}
 	if len(infos) == 0 {
 		o.console.note("no sandboxes yet; make one with: litterbox create NAME")

@@ -24,8 +24,9 @@ func newReattach(s *session) *cobra.Command {
 		Short: "Take back sandboxes whose repository moved or was cloned anew",
 		Long: `Take back the sandboxes of a repository that was moved, deleted or cloned anew:
 run it in the repository's new place. Without OLD-PATH it takes every sandbox
-that lost its repository and whose base commit this one has. A branch that is
-gone is made again; what the sandbox holds becomes a commit on it.`,
+that lost its repository and whose base commit this one has; with it also those
+whose branch is gone because another repository stands there now. A branch that
+is gone is made again; what the sandbox holds becomes a commit on it.`,
 		Example: `  litterbox list --all
   litterbox reattach
   litterbox reattach ~/old/place/of/project`,

@@ -52,6 +52,8 @@ func ago(now, then time.Time) string {
 	switch {
 	case then.IsZero():
 		return "-"
+	case age < -time.Minute: // somebody set the clock back
+		return "in the future"
 	case age < time.Minute:
 		return "just now"
 	case age < time.Hour:

@@ -35,6 +35,7 @@ func main() {
 		"attributes":  attributes,  // FILE NAME...: set extended attributes
 		"types":       types,       // TEXT: into the input of every terminal
 		"shared":      shared,      // JSON: what a place without namespaces may not touch
+		"setgroup":    setgroup,    // DIRECTORY: the set-group-ID bit for everything in it
 		"tree":        tree,        // MODE NAME OBJECT...: a raw git tree object
 	}
 	verb, ok := verbs[os.Args[1]]

@@ -79,12 +79,16 @@ func wanted(controller string) bool {
 // is the thread that counts: the process is where its first thread is, and that
 // one may just be starting a sandbox.
 func groupsOf(pid string) map[string]string {
-	own := map[string]string{}
 	data, err := os.ReadFile("/proc/" + pid + "/cgroup")
 	if err != nil {
-		return own
+		return map[string]string{}
 	}
-	for line := range strings.Lines(string(data)) {
+	return parseGroups(string(data))
+}
+
+func parseGroups(text string) map[string]string {
+	own := map[string]string{}
+	for line := range strings.Lines(text) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
 		if len(fields) == 3 {
 			own[fields[1]] = fields[2]
@@ -107,8 +111,12 @@ func mounts() []mount {
 	if err != nil {
 		return nil
 	}
+	return parseMounts(string(data))
+}
+
+func parseMounts(mountinfo string) []mount {
 	var found []mount
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(mountinfo) {
 		before, after, ok := strings.Cut(line, " - ")
 		left, right := strings.Fields(before), strings.Fields(after)
 		if !ok || len(left) < 5 || len(right) < 3 {
@@ -135,18 +143,26 @@ func mounts() []mount {
 
 // unescape undoes what mountinfo writes for blanks in paths.
 func unescape(path string) string {
+	if !strings.Contains(path, `\`) {
+		return path // nearly all of them, and there are many
+	}
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
-// parent is the directory of our own group below the mount.
+// parent is the directory of our own group below the mount; empty when it is
+// not there.
 func (m mount) parent(own string) string {
-	if m.root == "/" {
-		return filepath.Join(m.point, own)
+	below := own
+	if m.root != "/" {
+		// Else a namespace of its own: the mount's root is our group's.
+		if rest, ok := strings.CutPrefix(own+"/", m.root+"/"); ok {
+			below = rest
+		}
 	}
-	below, ok := strings.CutPrefix(own+"/", m.root+"/")
-	if !ok {
-		// A namespace of its own: the mount's root is our group's.
-		below = own
+	// "/.." leads out of our cgroup namespace (cgroup_namespaces(7)); below the
+	// mount it would lead to some other directory.
+	if slices.Contains(strings.Split(below, "/"), "..") {
+		return ""
 	}
 	return filepath.Join(m.point, below)
 }

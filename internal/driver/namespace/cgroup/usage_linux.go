@@ -58,7 +58,7 @@ func (p *Part) number(file string) int64 { return number(read(filepath.Join(p.Di
 
 func number(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if err != nil || n < 0 {
 		return -1
 	}
 	return n
@@ -66,7 +66,11 @@ func number(text string) int64 {
 
 // field reads one value of a file with a name and a value on each line.
 func (p *Part) field(file, name string) int64 {
-	for line := range strings.Lines(read(filepath.Join(p.Dir, file))) {
+	return field(read(filepath.Join(p.Dir, file)), name)
+}
+
+func field(text, name string) int64 {
+	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && key == name {
 			return number(value)
 		}
@@ -80,22 +84,28 @@ func (p *Part) io() (in, out int64) {
 	if p.Version == 2 {
 		file = "io.stat"
 	}
-	for line := range strings.Lines(read(filepath.Join(p.Dir, file))) {
+	return transferred(read(filepath.Join(p.Dir, file)))
+}
+
+// transferred reads the lines of both versions, "8:0 Read 4096" and
+// "8:0 rbytes=4096 wbytes=0 …".
+func transferred(text string) (in, out int64) {
+	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if p.Version == 1 && len(fields) == 3 { // 8:0 Read 4096
+		if len(fields) == 3 {
 			switch fields[1] {
 			case "Read":
-				in += number(fields[2])
+				in += max(0, number(fields[2]))
 			case "Write":
-				out += number(fields[2])
+				out += max(0, number(fields[2]))
 			}
 		}
 		for _, field := range fields {
 			if n, ok := strings.CutPrefix(field, "rbytes="); ok {
-				in += number(n)
+				in += max(0, number(n))
 			}
 			if n, ok := strings.CutPrefix(field, "wbytes="); ok {
-				out += number(n)
+				out += max(0, number(n))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package seccomp_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -86,10 +87,14 @@ func samples() []sample {
 	}
 
 	for _, mode := range []uint64{0o4755, 0o2755, 0o6644, 0o4000 | garbage} {
-		add(eperm, 0, "chmod", bad, mode)
-		add(eperm, 0, "fchmod", bad, mode)
-		add(eperm, 0, "fchmodat", bad, bad, mode)
-		add(eperm, 0, "fchmodat2", bad, bad, mode)
+		forChmod := eperm
+		if mode&unix.S_ISUID == 0 {
+			forChmod = 0 // see Watched
+		}
+		add(forChmod, 0, "chmod", bad, mode)
+		add(forChmod, 0, "fchmod", bad, mode)
+		add(forChmod, 0, "fchmodat", bad, bad, mode)
+		add(forChmod, 0, "fchmodat2", bad, bad, mode)
 		add(eperm, 0, "creat", bad, mode)
 		add(eperm, 0, "open", bad, unix.O_CREAT|unix.O_WRONLY, mode)
 		add(eperm, 0, "openat", bad, bad&^1, unix.O_CREAT, mode)
@@ -147,6 +152,42 @@ func TestPromisedAnswers(t *testing.T) {
 				}
 				if covered < 100 {
 					t.Errorf("only %d samples apply", covered)
+				}
+			})
+		}
+	}
+}
+
+// Which calls the guest is asked about. What asks for S_ISUID too is denied by
+// the policy of Install, which is the stricter.
+func TestWatched(t *testing.T) {
+	t.Parallel()
+	for _, arch := range arches() {
+		for _, nested := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/nested=%t", arch.Name, nested), func(t *testing.T) {
+				t.Parallel()
+				machine := compile(t, arch, seccomp.Watched(seccomp.Options{Nested: nested}))
+				for call, at := range map[string]int{
+					"rename": -1, "renameat": -1, "renameat2": -1, "chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mkdir": 1, "openat": 3,
+				} {
+					number := slices.Index(arch.Calls, call)
+					for mode, bit := range map[uint64]bool{0: false, 0o1777: false, 0o4755: false, 0o2000: true, 0o2755 | 1<<32: true, 0o6755: true} {
+						var args [6]uint64
+						chmod := strings.Contains(call, "chmod")
+						if at >= 0 {
+							args[at] = mode
+						}
+						want := seccomp.Allow
+						if at < 0 || chmod && bit && !nested {
+							want = seccomp.Notify
+						}
+						if number < 0 {
+							continue // a call of the other architecture
+						}
+						if got := machine.verdict(t, arch.Audit, uint32(number), args); got != want {
+							t.Errorf("%s with mode %#o: %v, want %v", call, mode, got, want)
+						}
+					}
 				}
 			})
 		}

@@ -115,7 +115,7 @@ func watchRenames() int {
 	if err := seccomp.Install(seccomp.Options{}); err != nil {
 		return report(err)
 	}
-	fd, err := seccomp.InstallNotify()
+	fd, err := seccomp.InstallNotify(seccomp.Options{})
 	if err != nil {
 		return report(err)
 	}
@@ -161,7 +161,7 @@ func watchRenames() int {
 	if _, _, errno := unix.RawSyscall(unix.SYS_UNSHARE, unix.CLONE_NEWUSER, 0, 0); errno != unix.EPERM {
 		return report(fmt.Errorf("unshare under both filters: %v", errno))
 	}
-	if _, err := seccomp.InstallNotify(); fault.KindOf(err) != fault.Conflict {
+	if _, err := seccomp.InstallNotify(seccomp.Options{}); fault.KindOf(err) != fault.Conflict {
 		return report(fmt.Errorf("a second listener: %w", err))
 	}
 	// Another thread of this process is not under the filter.

@@ -88,7 +88,7 @@ func policies() map[string]seccomp.Policy {
 	return map[string]seccomp.Policy{
 		"sandbox": seccomp.Sandbox(seccomp.Options{}),
 		"nested":  seccomp.Sandbox(seccomp.Options{Nested: true}),
-		"renames": seccomp.Renames(),
+		"watched": seccomp.Watched(seccomp.Options{}),
 	}
 }
 

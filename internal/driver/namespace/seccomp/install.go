@@ -37,16 +37,16 @@ func Install(opts Options) error {
 }
 
 // InstallNotify puts a second, tiny filter on the calling thread, which asks
-// the returned descriptor about every rename and allows the rest; see
-// seccomp_unotify(2). A thread under it waits in rename until somebody answers,
-// so whoever answers must not be under it, nor a process started from here on
+// the returned descriptor about every rename and, unless opts.Nested, every
+// wish for a set-group-ID bit, and allows the rest; see seccomp_unotify(2). A
+// thread under it waits in such a call until somebody answers, so whoever answers must not be under it, nor a process started from here on
 // without the descriptor being served. The descriptor is close-on-exec.
 //
 // A call that the policy of [Install] denies is denied without being asked
 // about: the kernel takes the strictest verdict of all filters. It fails with
 // fault.Conflict where an outer sandbox already listens on this thread: the
 // kernel allows one listener in a chain of filters.
-func InstallNotify() (fd int, err error) { return installNotify(Renames(), "renames") }
+func InstallNotify(opts Options) (fd int, err error) { return installNotify(Watched(opts), "renames") }
 
 // InstallAttributes is InstallNotify for changes of modes and times.
 func InstallAttributes() (fd int, err error) {

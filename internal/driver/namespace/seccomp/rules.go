@@ -186,23 +186,25 @@ func table() []Rule {
 
 		// Files. A set-user-ID file in the upper layer is harmless inside
 		// (nosuid, no_new_privs), but lies on the host as a program that runs
-		// as the user, and git carries no such bits out anyway. mkdir is
-		// missing because the kernel takes none from it; a directory still
-		// inherits S_ISGID from its parent. What it costs, tried: tar without
-		// -p and git do not notice; `git init --shared` fails; `tar -p` and
-		// `cp -a` of such files copy them, without the bits, and exit non-zero;
-		// npm leaves such a file of a package out with a warning.
+		// as the user, and git carries no such bits out anyway. On a directory
+		// the set-group-ID bit only says which group new files get, and git
+		// wants it (core.sharedRepository): commands ask the guest for it (see
+		// [Watched]), which sets it on directories. mkdir is missing because
+		// the kernel takes none from it; a directory inherits S_ISGID from its
+		// parent. What it costs, tried: tar without -p and git do not notice;
+		// `tar -p` and `cp -a` of such files copy them, without the bits, and
+		// exit non-zero; npm leaves such a file of a package out with a warning.
 		{
-			Calls: []string{"chmod", "fchmod"}, When: []Test{has(1, setID)}, Verdict: Fail(eperm), Nested: true,
-			Why: "no set-user-ID and set-group-ID files in what the host keeps",
+			Calls: []string{"chmod", "fchmod"}, When: []Test{has(1, unix.S_ISUID)}, Verdict: Fail(eperm), Nested: true,
+			Why: "no set-user-ID files in what the host keeps; for S_ISGID see Watched and Attributes",
 		},
 		{
-			Calls: []string{"fchmodat", "fchmodat2"}, When: []Test{has(2, setID)}, Verdict: Fail(eperm), Nested: true,
+			Calls: []string{"fchmodat", "fchmodat2"}, When: []Test{has(2, unix.S_ISUID)}, Verdict: Fail(eperm), Nested: true,
 			Why: "as chmod",
 		},
 		{
 			Calls: []string{"creat"}, When: []Test{has(1, setID)}, Verdict: Fail(eperm), Nested: true,
-			Why: "as chmod",
+			Why: "as chmod, and what is made here is never a directory",
 		},
 		{
 			Calls: []string{"open"}, When: []Test{has(1, unix.O_CREAT|tmpfile), has(2, setID)}, Verdict: Fail(eperm), Nested: true,
@@ -235,10 +237,19 @@ func table() []Rule {
 	}
 }
 
-// Renames is the policy of [InstallNotify].
-func Renames() Policy {
-	return Policy{Unknown: Allow, Rules: []Rule{{
+// Watched is the policy of [InstallNotify].
+func Watched(opts Options) Policy {
+	policy := Policy{Unknown: Allow, Rules: []Rule{{
 		Calls: []string{"rename", "renameat", "renameat2"}, Verdict: Notify,
 		Why: "overlayfs answers EXDEV for a directory of the lower layer",
 	}}}
+	if opts.Nested {
+		return policy // every bit may be set
+	}
+	const why = "for a directory only, which seccomp cannot see"
+	policy.Rules = append(policy.Rules,
+		Rule{Calls: []string{"chmod", "fchmod"}, When: []Test{has(1, unix.S_ISGID)}, Verdict: Notify, Why: why},
+		Rule{Calls: []string{"fchmodat", "fchmodat2"}, When: []Test{has(2, unix.S_ISGID)}, Verdict: Notify, Why: why},
+	)
+	return policy
 }

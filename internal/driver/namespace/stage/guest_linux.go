@@ -42,8 +42,11 @@ func becomeGuest(config Config, status *os.File) error {
 		Home:       config.Home,
 		Env:        config.Env,
 		Network:    true,
+		Nested:     config.Nested,
 		SocketDiag: inheritedDiag(),
-		Notify:     seccomp.InstallNotify,
+		Notify: func() (int, error) {
+			return seccomp.InstallNotify(seccomp.Options{Nested: config.Nested})
+		},
 	})
 }
 

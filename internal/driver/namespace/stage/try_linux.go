@@ -16,7 +16,7 @@ func tryDatagrams() error {
 // tryFilters installs what watches renames, as the guest does, and then what
 // every sandbox is under.
 func tryFilters() error {
-	if _, err := seccomp.InstallNotify(); err != nil {
+	if _, err := seccomp.InstallNotify(seccomp.Options{}); err != nil {
 		return err
 	}
 	return seccomp.Install(seccomp.Options{})

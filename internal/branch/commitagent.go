@@ -1,0 +1,77 @@
+package branch
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// agentChanges takes into account what the agent's own commits (dis)continued
+// to track.
+func (i *importer) agentChanges(ctx context.Context) error {
+	i.agent = map[string]treeDiff{}
+	commits := i.q.Agent.commits()
+	if len(commits) == 0 {
+		return nil
+	}
+	last := commits[len(commits)-1]
+	pairs := [][2]string{{i.old.last, last.Tree}}
+	_, tree, err := i.r.Resolve(ctx, heads+i.q.Branch)
+	if err != nil {
+		return err
+	}
+	if i.old.shared || (i.old.lastTree != "" && i.old.lastTree != tree) {
+		// The last iteration's tree holds what others committed, which the
+		// agent never had: take what each of its commits changed.
+		pairs = nil
+		for _, c := range commits {
+			pairs = append(pairs, [2]string{c.ParentTree, c.Tree})
+		}
+	}
+	i.old.released = maps.Clone(i.old.released)
+	for _, p := range pairs {
+		changes, err := i.r.diffTrees(ctx, p[0], p[1])
+		if err != nil {
+			return fault.Wrap("", err, "cannot read the agent's own commits")
+		}
+		for _, c := range changes {
+			i.agent[c.path] = c
+			if c.newMode == 0 {
+				i.old.released[c.path] = struct{}{}
+			} else {
+				delete(i.old.released, c.path)
+			}
+		}
+	}
+	return nil
+}
+
+// agentCommit writes one commit of the agent's own history: its whole tree, or,
+// where somebody else has committed to the branch, what it changed.
+func (i *importer) agentCommit(ctx context.Context, c AgentCommit, parent string) (string, error) {
+	if err := i.fi.begin(i.ref, c.Author, c.Committer, c.Encoding, string(c.Message), parent); err != nil {
+		return "", err
+	}
+	if len(i.result.Agent) == 0 {
+		before, err := i.fi.ask(`ls ""`)
+		if err != nil {
+			return "", err
+		}
+		i.active = !i.old.shared && before[0].oid == i.old.lastTree
+	}
+	if i.active {
+		i.fi.edit(edit{mode: modeTree, oid: c.Tree})
+		return i.fi.end()
+	}
+	changes, err := i.r.diffTrees(ctx, c.ParentTree, c.Tree)
+	if err != nil {
+		return "", err
+	}
+	slices.SortStableFunc(changes, func(a, b treeDiff) int { return int(min(a.newMode, 1)) - int(min(b.newMode, 1)) })
+	for _, d := range changes {
+		i.fi.edit(edit{path: d.path, mode: d.newMode, oid: d.newOid})
+	}
+	return i.fi.end()
+}

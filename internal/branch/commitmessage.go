@@ -1,0 +1,40 @@
+package branch
+
+import (
+	"strings"
+	"time"
+)
+
+// Signature is who and when.
+type Signature struct {
+	Name  string
+	Email string
+	When  time.Time
+}
+
+// Trailer is one line at the end of a commit message, git-interpret-trailers(1).
+type Trailer struct {
+	Key   string
+	Value string
+}
+
+// message puts the parts of a commit message together.
+func (i *importer) message() string {
+	return commitMessage(i.q.Subject, i.q.Body, i.q.Trailers)
+}
+
+func commitMessage(subject, body string, trailers []Trailer) string {
+	clean := func(s string) string { return strings.Trim(strings.ReplaceAll(s, "\x00", ""), "\n") }
+	oneLine := func(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+	text := oneLine(subject) + "\n"
+	if body = clean(body); body != "" {
+		text += "\n" + body + "\n"
+	}
+	for n, t := range trailers {
+		if n == 0 {
+			text += "\n"
+		}
+		text += oneLine(t.Key) + ": " + oneLine(t.Value) + "\n"
+	}
+	return text
+}

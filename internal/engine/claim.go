@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// claim takes the name. A claim whose creator died is cleared away first:
+// it never became a sandbox.
+func (e *Engine) claim(ctx context.Context, record *sandbox.Sandbox) error {
+	id, err := e.Store.Claim(record.GitDir, record.Name)
+	if fault.KindOf(err) == fault.AlreadyExists {
+		cleared, clearErr := e.clearDead(ctx, record.GitDir, record.Name)
+		if clearErr != nil {
+			return clearErr
+		}
+		if cleared {
+			id, err = e.Store.Claim(record.GitDir, record.Name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	record.ID = id
+	if record.Holder, err = process.Identify(os.Getpid()); err != nil {
+		return fault.Wrap(fault.Unsupported, err, "cannot create a sandbox on this system").
+			WithHint("run litterbox on Linux")
+	}
+	return e.Store.Save(record)
+}
+
+// discard takes back everything that an unfinished create has made.
+func (e *Engine) discard(ctx context.Context, p *place) error {
+	err := e.stop(ctx, p)
+	// Branch and pin were made together, or the branch is somebody else's.
+	pinned, pinErr := p.repo.Pinned(ctx, p.record.ID)
+	err = errors.Join(err, pinErr)
+	if pinned {
+		if tip, tipErr := p.repo.Tip(ctx, p.record.Branch); tipErr == nil {
+			if tip == p.record.Base {
+				err = errors.Join(err, p.repo.DeleteBranch(ctx, p.record.Branch, tip))
+			} else {
+				// Set-up had committed something: it goes where deletions go.
+				_, _, trashErr := p.repo.Trash(ctx, p.record.Branch, p.record.Name, time.Now())
+				err = errors.Join(err, trashErr)
+			}
+		}
+	}
+	return errors.Join(err, p.repo.Unpin(ctx, p.record.ID), e.remove(p))
+}
+
+// clearDead removes what a create or delete that died has left of name. It
+// reports whether the name is free now.
+func (e *Engine) clearDead(ctx context.Context, gitDir, name string) (bool, error) {
+	id, err := e.Store.Claimed(gitDir, name)
+	if err != nil || id == "" {
+		return id == "", err
+	}
+	record, err := e.sandbox(ctx, id)
+	if errors.Is(err, os.ErrNotExist) {
+		// Claimed, and its creator died before the first record; a creator
+		// that lives writes the record within a moment.
+		return e.clearClaim(gitDir, name, id)
+	}
+	if err != nil {
+		return false, err
+	}
+	dead := (record.State == sandbox.Creating || record.State == sandbox.Deleting) && !process.Alive(record.Holder)
+	if !dead {
+		return false, nil
+	}
+	p := &place{record: record, repo: e.memory().At(gitDir, record.Repository, record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(id)}
+	return true, e.discard(ctx, p)
+}
+
+// claimAge is how long a claim without a record counts as being made.
+const claimAge = 10 * time.Second
+
+func (e *Engine) clearClaim(gitDir, name, id string) (bool, error) {
+	if held, err := e.claimHeld(gitDir, name, id); err != nil || held {
+		return false, err
+	}
+	if err := removeTree(e.Store.SandboxDir(id)); err != nil {
+		return false, fault.Wrap(fault.Unavailable, err, "cannot clear away a half-made sandbox")
+	}
+	return true, e.Store.Release(gitDir, name, id)
+}
+
+// claimHeld tells whether a claim without a record may still become a sandbox.
+func (e *Engine) claimHeld(gitDir, name, id string) (bool, error) {
+	_, by, err := e.Store.Claimant(gitDir, name)
+	if err != nil {
+		return false, err
+	}
+	if by.PID != 0 {
+		return process.Alive(by), nil
+	}
+	info, err := os.Stat(e.Store.SandboxDir(id))
+	return err == nil && time.Since(info.ModTime()) < claimAge, nil
+}
+
+// unfinished says what a half-made or half-deleted sandbox needs.
+func (e *Engine) unfinished(record *sandbox.Sandbox) error {
+	if process.Alive(record.Holder) {
+		return fault.New(fault.Conflict, "sandbox %q is just %s", record.Name, record.State).
+			WithHint("wait a moment, then litterbox list")
+	}
+	if record.State == sandbox.Deleting {
+		return fault.New(fault.NotFound, "sandbox %q was being deleted when that was interrupted", record.Name).
+			WithHint("litterbox delete --force %s", record.Name)
+	}
+	return fault.New(fault.NotFound, "sandbox %q was never finished: its creation was interrupted", record.Name).
+		WithHint("litterbox create %s", record.Name)
+}
