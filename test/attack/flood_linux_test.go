@@ -1,7 +1,6 @@
 package attack_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -119,7 +118,8 @@ func floodAttacks() []attack {
 			},
 			Run: func(w *world) {
 				w.sandbox()
-				pids := w.processes()
+				keeper, guest := w.MustProcesses(box)
+				pids := map[string]int{"keeper": keeper, "guest": guest}
 				// A client that never reads, and one that reads everything.
 				reader, writer, err := os.Pipe()
 				if err != nil {
@@ -225,33 +225,4 @@ func highWater(status string) int {
 		}
 	}
 	return 0
-}
-
-// processes are those of ours that every byte passes through.
-func (w *world) processes() map[string]int {
-	w.Helper()
-	type process struct {
-		PID int `json:"pid"`
-	}
-	var status struct {
-		Lease struct {
-			Holder string
-			Handle []byte
-		}
-	}
-	var keeper process
-	var handle struct {
-		Guest process `json:"guest"`
-	}
-	err := json.Unmarshal([]byte(w.Must("status", box, "--json")), &status)
-	if err == nil {
-		err = json.Unmarshal([]byte(status.Lease.Holder), &keeper)
-	}
-	if err == nil {
-		err = json.Unmarshal(status.Lease.Handle, &handle)
-	}
-	if err != nil || keeper.PID == 0 || handle.Guest.PID == 0 {
-		w.Fatalf("cannot find keeper and guest: %v", err)
-	}
-	return map[string]int{"keeper": keeper.PID, "guest": handle.Guest.PID}
 }

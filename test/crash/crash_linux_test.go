@@ -108,7 +108,7 @@ func (c change) rounds(t *testing.T, victim string, failure int) {
 		stdin, args := c.before(h, n)
 		at := tracer.Target{Step: n, Fail: failure}
 		if victim != "client" {
-			keeper, guest := pids(h, c.box(n))
+			keeper, guest := h.MustProcesses(c.box(n))
 			at.Of = []int{keeper}
 			if victim == "guest" {
 				at.Of = []int{guest}

@@ -53,39 +53,6 @@ func rounds() []round {
 	return all
 }
 
-// pids are the processes that the lease of the sandbox names.
-func pids(h *program.Host, name string) (keeper, guest int) {
-	h.Helper()
-	found, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes", name+"-????????", "lease.json"))
-	if err != nil || len(found) != 1 {
-		h.Fatalf("the lease of %s: %q, %v", name, found, err)
-	}
-	var lease struct {
-		Handle []byte `json:"handle"`
-		Holder string `json:"holder"`
-	}
-	type process struct {
-		PID int `json:"pid"`
-	}
-	var holder process
-	var place struct {
-		Guest process `json:"guest"`
-	}
-	data, err := os.ReadFile(found[0])
-	for _, next := range []struct {
-		data func() []byte
-		into any
-	}{{func() []byte { return data }, &lease}, {func() []byte { return []byte(lease.Holder) }, &holder}, {func() []byte { return lease.Handle }, &place}} {
-		if err == nil {
-			err = json.Unmarshal(next.data(), next.into)
-		}
-	}
-	if err != nil {
-		h.Fatal(err)
-	}
-	return holder.PID, place.Guest.PID
-}
-
 // everyRound carries the operation out once for each round.
 func everyRound(t *testing.T, config string, o operation) {
 	if os.Getenv("LITTERBOX_TEST_CRASH") == "" {
@@ -108,7 +75,7 @@ func everyRound(t *testing.T, config string, o operation) {
 		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
 		o.before(h, n)
 		victim := 0
-		if keeper, guest := pids(h, "box"); r.victim == "keeper" {
+		if keeper, guest := h.MustProcesses("box"); r.victim == "keeper" {
 			victim = keeper
 		} else if r.victim == "guest" {
 			victim = guest

@@ -54,6 +54,13 @@ type lease struct {
 	Holder string `json:"holder"`
 }
 
+// keeper is the process that keeps the sandbox.
+func (b box) keeper() int {
+	b.Helper()
+	keeper, _ := b.MustProcesses(b.name)
+	return keeper
+}
+
 func (b box) lease() lease {
 	b.Helper()
 	data, err := os.ReadFile(filepath.Join(b.dir(), "lease.json"))
@@ -65,26 +72,6 @@ func (b box) lease() lease {
 		b.Fatal(err)
 	}
 	return read
-}
-
-func (b box) keeper() int {
-	b.Helper()
-	var holder process
-	if err := json.Unmarshal([]byte(b.lease().Holder), &holder); err != nil {
-		b.Fatal(err)
-	}
-	return holder.PID
-}
-
-func (b box) guest() int {
-	b.Helper()
-	var place struct {
-		Guest process `json:"guest"`
-	}
-	if err := json.Unmarshal(b.lease().Handle, &place); err != nil {
-		b.Fatal(err)
-	}
-	return place.Guest.PID
 }
 
 func (b box) signal(pid int, signal syscall.Signal) {
@@ -219,7 +206,7 @@ func TestRebootIsSeen(t *testing.T) {
 	t.Parallel()
 	b := create(built.New(t), "box")
 	b.Must("exec", "box", "--", "sh", "-c", "echo kept >file")
-	keeper, guest := b.keeper(), b.guest()
+	keeper, guest := b.MustProcesses(b.name)
 	for _, pid := range []int{keeper, guest} {
 		b.signal(pid, syscall.SIGKILL)
 		b.await("process "+strconv.Itoa(pid)+" is gone", func() bool { return gone(pid) })
@@ -271,7 +258,8 @@ func TestDeathInAPause(t *testing.T) {
 	for round, killed := range [][]string{{"guest"}, {"guest", "keeper"}, {"keeper", "guest"}} {
 		b.Must("exec", "box", "--", "sh", "-c", "echo "+strconv.Itoa(round)+" >file")
 		b.Must("pause", "box")
-		pids := map[string]int{"guest": b.guest(), "keeper": b.keeper()}
+		keeper, guest := b.MustProcesses(b.name)
+		pids := map[string]int{"guest": guest, "keeper": keeper}
 		for _, who := range killed {
 			b.signal(pids[who], syscall.SIGKILL)
 		}

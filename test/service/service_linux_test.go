@@ -87,32 +87,6 @@ func port(h *program.Host, sandbox, name string) string {
 	return ""
 }
 
-// leader is the pid of sandbox's keeper or guest, on this machine.
-func leader(h *program.Host, sandbox, which string) int {
-	h.Helper()
-	var status struct {
-		Lease struct {
-			Holder string
-			Handle []byte
-		}
-	}
-	type process struct{ PID int }
-	var keeper process
-	var handle struct{ Guest process }
-	for _, err := range []error{
-		json.Unmarshal([]byte(h.Must("status", sandbox, "--json")), &status),
-		json.Unmarshal([]byte(status.Lease.Holder), &keeper), json.Unmarshal(status.Lease.Handle, &handle),
-	} {
-		if err != nil {
-			h.Fatal(err)
-		}
-	}
-	if which == "keeper" {
-		return keeper.PID
-	}
-	return handle.Guest.PID
-}
-
 // start makes a sandbox with the configuration's services and waits for them.
 func start(t *testing.T, names ...string) *program.Host {
 	t.Helper()
@@ -188,12 +162,14 @@ func TestDatabases(t *testing.T) {
 	if log := h.Must("service", "box", "logs", "pg", "--tail", "-1"); strings.Contains(log, "not properly shut down") || !strings.Contains(log, "fast shutdown request") {
 		t.Errorf("the database was not ended as it wants to be:\n%s", log)
 	}
-	if err := syscall.Kill(leader(h, "box", "keeper"), syscall.SIGKILL); err != nil {
+	keeper, _ := h.MustProcesses("box")
+	if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	h.Must("service", "box", "start")
 	check("after kill -9 of the keeper")
-	if err := syscall.Kill(leader(h, "box", "guest"), syscall.SIGKILL); err != nil {
+	_, guest := h.MustProcesses("box")
+	if err := syscall.Kill(guest, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the services run again", func() bool { return h.Litterbox("service", "box", "start").Code == 0 })

@@ -3,13 +3,13 @@ package soak_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -299,19 +299,27 @@ func (b *box) killClient(random *rand.Rand) {
 }
 
 func (b *box) killKeeper(random *rand.Rand) {
-	keeper, _ := b.processes()
-	b.kill(keeper)
+	keeper, _, err := b.Processes(b.name)
+	b.kill(keeper, err)
 	b.exec(random)
 }
 
 func (b *box) killGuest(random *rand.Rand) {
-	_, guest := b.processes()
-	b.kill(guest)
+	_, guest, err := b.Processes(b.name)
+	b.kill(guest, err)
 	b.exec(random)
 }
 
-// kill ends that very process: its number may belong to another one by now.
-func (b *box) kill(p sandbox.Process) {
+// kill ends that very process, if there is one by its lease: its number may
+// belong to another one by now.
+func (b *box) kill(p sandbox.Process, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		b.Error(err)
+		return
+	}
 	pidfd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {
 		return // it has ended
@@ -320,28 +328,4 @@ func (b *box) kill(p sandbox.Process) {
 	if process.Alive(p) {
 		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // it may end meanwhile
 	}
-}
-
-// processes are those that the lease names; zeros without one.
-func (b *box) processes() (keeper, guest sandbox.Process) {
-	found, err := filepath.Glob(filepath.Join(b.State, "litterbox/sandboxes", b.name+"-????????", "lease.json"))
-	if err != nil || len(found) != 1 {
-		return keeper, guest
-	}
-	data, err := os.ReadFile(found[0])
-	if err != nil {
-		return keeper, guest
-	}
-	var lease struct {
-		Handle []byte `json:"handle"`
-		Holder string `json:"holder"`
-	}
-	var place struct {
-		Guest sandbox.Process `json:"guest"`
-	}
-	if json.Unmarshal(data, &lease) != nil || json.Unmarshal([]byte(lease.Holder), &keeper) != nil || json.Unmarshal(lease.Handle, &place) != nil {
-		b.Errorf("the lease of %s: %s", b.name, data)
-		return sandbox.Process{}, sandbox.Process{}
-	}
-	return keeper, place.Guest
 }

@@ -27,10 +27,9 @@ type weight struct{ descriptors, memory map[string]int }
 
 func weigh(h *program.Host, name string) weight {
 	h.Helper()
-	b := box{Host: h, name: name}
-	keeper, guest := b.processes()
+	keeper, guest := h.MustProcesses(name)
 	w := weight{map[string]int{}, map[string]int{}}
-	for who, pid := range map[string]int{"keeper": keeper.PID, "guest": guest.PID} {
+	for who, pid := range map[string]int{"keeper": keeper, "guest": guest} {
 		if entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)); err == nil { // the guest of another user's id has none for us
 			w.descriptors[who] = len(entries)
 		}

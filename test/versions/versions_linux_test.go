@@ -5,7 +5,6 @@
 package versions_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,36 +74,6 @@ func (p pair) told(args ...string) {
 	}
 }
 
-// processes are the keeper and the guest that the lease of the box names.
-func (p pair) processes() (keeper, guest int) {
-	p.Helper()
-	found, err := filepath.Glob(filepath.Join(p.State, "litterbox/sandboxes/box-????????/lease.json"))
-	if err != nil || len(found) != 1 {
-		p.Fatalf("the lease: %q, %v", found, err)
-	}
-	data, err := os.ReadFile(found[0])
-	var lease struct {
-		Handle []byte
-		Holder string
-	}
-	type process struct{ PID int }
-	var holder process
-	var place struct{ Guest process }
-	if err == nil {
-		err = json.Unmarshal(data, &lease)
-	}
-	if err == nil {
-		err = json.Unmarshal([]byte(lease.Holder), &holder)
-	}
-	if err == nil {
-		err = json.Unmarshal(lease.Handle, &place)
-	}
-	if err != nil || holder.PID == 0 || place.Guest.PID == 0 {
-		p.Fatalf("the lease says %s: %v", data, err)
-	}
-	return holder.PID, place.Guest.PID
-}
-
 // over fails unless the processes end, and with them what they have mounted.
 func (p pair) over(pids ...int) {
 	p.Helper()
@@ -156,7 +125,7 @@ func TestEachCommand(t *testing.T) {
 		p.use(p.first, "create", "box")
 		p.use(p.first, "exec", "box", "--", "sh", "-c", "echo one >one")
 		p.use(p.first, "exec", "box", "--no-commit", "--", "sh", "-c", "echo two >two")
-		keeper, guest := p.processes()
+		keeper, guest := p.MustProcesses("box")
 
 		for _, args := range [][]string{
 			{"exec", "box", "--", "true"}, {"write", "box", "file"}, {"read", "box", "one"}, {"cp", "README", "box:copy"}, {"cp", "box:one", "copy"},
@@ -184,7 +153,7 @@ func TestEachCommand(t *testing.T) {
 			t.Errorf("the limits changed: %s", got)
 		}
 		p.use(p.first, "exec", "box", "--", "sh", "-c", "echo three >three")
-		if k, g := p.processes(); k != keeper || g != guest {
+		if k, g := p.MustProcesses("box"); k != keeper || g != guest {
 			t.Errorf("keeper and guest are %d and %d, were %d and %d", k, g, keeper, guest)
 		}
 
@@ -207,7 +176,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("applied is %q", got)
 		}
 		p.kept(p.first, "one", "two")
-		keeper, guest := p.processes()
+		keeper, guest := p.MustProcesses("box")
 		p.use(p.later, "merge", "box", "--no-edit") // deletes it, too
 		p.over(keeper, guest)
 	})
@@ -226,7 +195,7 @@ func TestPaused(t *testing.T) {
 		if got := p.use(p.later, "list"); !strings.Contains(got, "paused") {
 			t.Errorf("%s", got)
 		}
-		keeper, guest := p.processes()
+		keeper, guest := p.MustProcesses("box")
 		p.use(p.later, "stop", "box")
 		p.over(keeper, guest)
 		p.kept(p.later, "one")
@@ -239,7 +208,7 @@ func TestKeeperDies(t *testing.T) {
 		p.use(p.first, "create", "box")
 		p.use(p.first, "exec", "box", "--", "sh", "-c", "echo one >one")
 		p.use(p.first, "exec", "box", "--no-commit", "--", "sh", "-c", "echo two >two")
-		keeper, guest := p.processes()
+		keeper, guest := p.MustProcesses("box")
 		if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +216,7 @@ func TestKeeperDies(t *testing.T) {
 		p.told("exec", "box", "--", "true")
 		p.told("start", "box")
 		p.use(p.first, "exec", "box", "--", "true") // its own version does
-		if keeper, _ = p.processes(); syscall.Kill(keeper, syscall.SIGKILL) != nil {
+		if keeper, _ = p.MustProcesses("box"); syscall.Kill(keeper, syscall.SIGKILL) != nil {
 			t.Errorf("keeper %d did not follow", keeper)
 		}
 		p.over(keeper)
@@ -263,7 +232,7 @@ func TestDelete(t *testing.T) {
 		p.use(p.first, "create", "box")
 		p.use(p.first, "exec", "box", "--", "sh", "-c", "echo one >one")
 		p.use(p.first, "exec", "box", "--no-commit", "--", "sh", "-c", "echo two >two")
-		keeper, guest := p.processes()
+		keeper, guest := p.MustProcesses("box")
 		p.use(p.later, "delete", "--force", "box")
 		p.over(keeper, guest)
 		trash := p.Git("for-each-ref", "--format=%(refname)", "refs/litterbox/trash/box-*")

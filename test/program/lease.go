@@ -1,0 +1,57 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Processes says who keeps a sandbox and who is its guest by its lease on the
+// disk: a command that is asked could mend what a test has just broken. It
+// fails with fs.ErrNotExist where there is not one lease for that name.
+func (h *Host) Processes(name string) (keeper, guest sandbox.Process, err error) {
+	found, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes", name+"-????????", "lease.json"))
+	if err != nil {
+		return keeper, guest, err
+	}
+	if len(found) != 1 {
+		return keeper, guest, fmt.Errorf("the leases of %s are %q: %w", name, found, fs.ErrNotExist)
+	}
+	data, err := os.ReadFile(found[0])
+	if err != nil {
+		return keeper, guest, err
+	}
+	var lease struct {
+		Handle []byte `json:"handle"`
+		Holder string `json:"holder"`
+	}
+	place := struct {
+		Guest *sandbox.Process `json:"guest"`
+	}{&guest}
+	err = json.Unmarshal(data, &lease)
+	if err == nil {
+		err = json.Unmarshal([]byte(lease.Holder), &keeper)
+	}
+	if err == nil {
+		err = json.Unmarshal(lease.Handle, &place)
+	}
+	if err != nil {
+		return keeper, guest, fmt.Errorf("the lease of %s says %s: %w", name, data, err)
+	}
+	return keeper, guest, nil
+}
+
+// MustProcesses is Processes of a sandbox that has both; the test fails where
+// one is missing.
+func (h *Host) MustProcesses(name string) (keeper, guest int) {
+	h.Helper()
+	k, g, err := h.Processes(name)
+	if err != nil || k.PID <= 1 || g.PID <= 1 {
+		h.Fatalf("sandbox %s is kept by %+v, its guest is %+v: %v", name, k, g, err)
+	}
+	return k.PID, g.PID
+}
