@@ -39,8 +39,9 @@ func Install(opts Options) error {
 // InstallNotify puts a second, tiny filter on the calling thread, which asks
 // the returned descriptor about every rename and, unless opts.Nested, every
 // wish for a set-group-ID bit, and allows the rest; see seccomp_unotify(2). A
-// thread under it waits in such a call until somebody answers, so whoever answers must not be under it, nor a process started from here on
-// without the descriptor being served. The descriptor is close-on-exec.
+// thread under it waits in such a call until somebody answers, so whoever
+// answers must not be under it, nor a process started from here on without the
+// descriptor being served. The descriptor is close-on-exec.
 //
 // A call that the policy of [Install] denies is denied without being asked
 // about: the kernel takes the strictest verdict of all filters. It fails with
