@@ -166,7 +166,7 @@ func TestWhatGitCannotHoldStaysOut(t *testing.T) {
 		`".gitmodules" stays out: git refuses a symbolic link of that name`,
 		`".g\u200cit" stays out: a file system may take its name for .git`,
 		`"README" stays out: git cannot hold a socket, pipe or device`,
-		`"nested" stays out: it is a git repository of its own`,
+		`"nested" stays out: it is a git repository of its own; without its .git it would come out`,
 		`"pipe" stays out: git cannot hold a socket, pipe or device`,
 		`"src/.git" stays out: a file system may take its name for .git`,
 		`"sub/pipe" stays out: git cannot hold a socket, pipe or device`,
@@ -174,6 +174,10 @@ func TestWhatGitCannotHoldStaysOut(t *testing.T) {
 		`"trap/git~1" stays out: a file system may take its name for .git`,
 	}
 	if diff := cmp.Diff(want, got.Notes); diff != "" {
+		t.Error(diff)
+	}
+	// What the pipes hold is nothing that could be lost.
+	if diff := cmp.Diff(branch.Left{Count: 6, First: ".gitmodules"}, got.Left); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff("D\tREADME\nA\tsrc/new\nA\ttrap/fine", b.show("diff", "--name-status", b.base, "fix")); diff != "" {

@@ -222,28 +222,25 @@ func (r *Repository) emptyTree() string {
 }
 
 func (in intake) parents(ctx context.Context, commits []AgentCommit) error {
-	var ask strings.Builder
+	var trees []string
 	for _, c := range commits {
 		if c.ParentTree == "" {
 			c.ParentTree = in.r.emptyTree()
 		}
-		ask.WriteString(c.ParentTree + "^{tree}\n")
+		trees = append(trees, c.ParentTree+"^{tree}")
 	}
 	if len(commits) == 0 {
 		return nil
 	}
-	c := in.git("cat-file", "--batch-check=%(objectname) %(objecttype)")
-	c.stdin = strings.NewReader(ask.String())
-	out, err := c.output(ctx)
+	found, err := in.git().lookUp(ctx, trees)
 	if err != nil {
 		return err
 	}
-	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	for n := range commits {
-		if n >= len(lines) || !strings.HasSuffix(lines[n], " tree") {
+		if found[n].kind != "tree" {
 			return fault.New(fault.Denied, "cannot find the parent of the commit %s", commits[n].Oid)
 		}
-		commits[n].ParentTree = strings.TrimSuffix(lines[n], " tree")
+		commits[n].ParentTree = found[n].oid
 	}
 	return nil
 }

@@ -237,10 +237,17 @@ func (r *Repository) Resolve(ctx context.Context, rev string) (commit, tree stri
 type object struct{ oid, kind string }
 
 // lookUp resolves names in the user's checkout: in a linked worktree HEAD is
-// that worktree's. Names on standard input leave nothing for an option to hide in.
+// that worktree's.
 func (r *Repository) lookUp(ctx context.Context, names ...string) ([]object, error) {
-	c := r.git("cat-file", "--batch-check=%(objectname) %(objecttype)")
+	c := r.git()
 	c.gitDir = r.GitDir
+	return c.lookUp(ctx, names)
+}
+
+// lookUp resolves names. On standard input they leave nothing for an option to
+// hide in.
+func (c call) lookUp(ctx context.Context, names []string) ([]object, error) {
+	c.args = []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}
 	c.stdin = strings.NewReader(strings.Join(names, "\n") + "\n")
 	out, err := c.output(ctx)
 	if err != nil {

@@ -96,10 +96,18 @@ type present struct {
 	notes notes
 }
 
-// Left are files that no commit can take as they are: the sandbox alone has them.
+// Left are paths that no commit can take as they are: what they hold may be
+// nowhere but in the sandbox.
 type Left struct {
 	Count int
 	First string // one of them
+}
+
+// Add counts a path in.
+func (l *Left) Add(path string) {
+	if l.Count++; l.Count == 1 {
+		l.First = path
+	}
 }
 
 // notes are sentences for the user about what stayed out; a hostile sandbox

@@ -191,6 +191,7 @@ func (w *walker) read(ctx context.Context, f *os.File, d *directory) error {
 		}
 		if why := badPath(path, mode); why != "" {
 			w.result.notes.add("%q stays out: %s", path, why)
+			w.result.left.Add(path)
 			if w.copied != nil { // if the base has it, nobody takes it away
 				w.copied.meetBelow(path)
 			}
@@ -301,9 +302,7 @@ func (w *walker) settle(path string, kind layerKind, now file, err error) error 
 // stays notes that a path could not be committed as it is.
 func (p *present) stays(path string, why errStays) {
 	if !why.passing {
-		if p.left.Count++; p.left.Count == 1 {
-			p.left.First = path
-		}
+		p.left.Add(path)
 	}
 	p.notes.add("%q stays as last committed: %s", path, why.why)
 }
@@ -322,6 +321,9 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 		link, linked = module, true
 	}
 	if linked {
+		if !given {
+			w.result.left.Add(path)
+		}
 		if !given && link.oid != w.old.files[path].oid {
 			w.result.notes.add("of %q only the commit's name comes out: it is a git repository of its own, whose commits stay inside unless they are pushed from there", path)
 		}
@@ -374,7 +376,8 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 			return nil
 		}
 		if isRepository(f) {
-			w.result.notes.add("%q stays out: it is a git repository of its own", path)
+			w.result.notes.add("%q stays out: it is a git repository of its own; without its .git it would come out", path)
+			w.result.left.Add(path)
 			return nil
 		}
 	}

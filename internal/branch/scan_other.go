@@ -19,5 +19,10 @@ func (s *scan) expand(string) ([]string, error) {
 	return nil, fault.New(fault.Unsupported, "cannot read a layer on this system")
 }
 
+// innerRefs needs openat2(2).
+func innerRefs(string) (map[string]string, error) {
+	return nil, fault.New(fault.Unsupported, "cannot read an overlay directory on this system")
+}
+
 // startWriteback is a hint to Linux; other systems do without.
 func startWriteback(string) {}

@@ -87,6 +87,9 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	}
 	notes = append(notes, result.Notes...)
 	p.left = result.Left
+	for _, path := range modules.left {
+		p.left.Add(path)
+	}
 	if !result.Written {
 		return false, none, notes, nil
 	}
@@ -184,14 +187,18 @@ func (e *Engine) receiveSince(ctx context.Context, p *place, want, have, since s
 		said <- err
 		writer.CloseWithError(err)
 	}()
-	quarantine := branch.Quarantine{Dir: p.path("received"), GitLayer: p.record.Layers[len(p.record.Layers)-1], Base: p.record.Base, State: p.deltaFile()}
-	received, err = p.repo.Receive(ctx, quarantine, pack, want, have)
+	received, err = p.repo.Receive(ctx, p.quarantine(), pack, want, have)
 	pack.Close() // ends the export when the quarantine has seen enough
 	select {
 	case exported = <-said:
 	default: // it is not what went wrong first
 	}
 	return received, err, exported
+}
+
+// quarantine is where the agent's own commits are looked at.
+func (p *place) quarantine() branch.Quarantine {
+	return branch.Quarantine{Dir: p.path("received"), GitLayer: p.record.Layers[len(p.record.Layers)-1], Base: p.record.Base, State: p.deltaFile()}
 }
 
 // exportPatience bounds how long the sandbox may take to pack its own commits.

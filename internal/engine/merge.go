@@ -236,7 +236,7 @@ func (e *Engine) deleteLanded(ctx context.Context, p *place, result *MergeResult
 		result.Notes = append(result.Notes, fmt.Sprintf("sandbox %s stays: its work is not committed on your branch yet; commit, then run litterbox merge %s again", p.record.Name, p.record.Name))
 		return nil
 	}
-	if only := onlyInside(p.left); only != "" {
+	if only := e.onlyInside(ctx, p); only != "" {
 		result.Notes = append(result.Notes, fmt.Sprintf("sandbox %s stays: %s; litterbox delete %s --force deletes it", p.record.Name, only, p.record.Name))
 		return nil
 	}
@@ -249,16 +249,30 @@ func (e *Engine) deleteLanded(ctx context.Context, p *place, result *MergeResult
 	return nil
 }
 
-// onlyInside says which files would be lost with a sandbox although all of its
-// commits stay; "" for none.
-func onlyInside(left branch.Left) string {
-	switch left.Count {
+// onlyInside says what could be lost with a sandbox although all of its
+// commits stay, by its last commit and its git; "" for nothing.
+func (e *Engine) onlyInside(ctx context.Context, p *place) string {
+	switch p.left.Count {
 	case 0:
-		return ""
 	case 1:
-		return fmt.Sprintf("%q could not be committed and is nowhere else", left.First)
+		return fmt.Sprintf("%q is not in its commits as it is now", p.left.First)
+	default:
+		return fmt.Sprintf("%d paths, %q among them, are not in its commits as they are now", p.left.Count, p.left.First)
 	}
-	return fmt.Sprintf("%d files, %q among them, could not be committed and are nowhere else", left.Count, left.First)
+	inner, err := p.repo.InnerHead(ctx, p.deltaFile(), p.record.Branch)
+	ref := ""
+	if err == nil {
+		ref, err = p.repo.InnerWork(ctx, p.quarantine(), p.path("upper"), inner)
+	}
+	switch {
+	case err != nil:
+		return "it cannot be told whether the git in it holds more than its commits: " + err.Error()
+	case ref == "refs/stash":
+		return "the stash of the git in it is not in its commits"
+	case ref != "":
+		return fmt.Sprintf("the branch %q of the git in it is not in its commits", strings.TrimPrefix(ref, "refs/heads/"))
+	}
+	return ""
 }
 
 // Delete ends a sandbox and moves its branch to the trash, from where it can
@@ -296,9 +310,11 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 		}
 		p.note("what lay uncommitted in the sandbox could not be saved: " + err.Error())
 	}
-	if only := onlyInside(p.left); only != "" && !request.Force {
-		return DeleteResult{}, fault.New(fault.Denied, "cannot delete sandbox %q: %s", p.record.Name, only).
-			WithHint("litterbox exec %s, to make it one that can be committed, or litterbox delete %s --force", p.record.Name, p.record.Name)
+	if !request.Force {
+		if only := e.onlyInside(ctx, p); only != "" {
+			return DeleteResult{}, fault.New(fault.Denied, "cannot delete sandbox %q: %s", p.record.Name, only).
+				WithHint("litterbox shell %s, to bring it into a commit or to remove it, or litterbox delete %s --force", p.record.Name, p.record.Name)
+		}
 	}
 	if !request.Force {
 		head := p.record.Base

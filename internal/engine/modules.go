@@ -33,6 +33,7 @@ func (p *place) keepModules(made branch.Layers) {
 type moduleHeads struct {
 	stand map[string]string // those directly in the repository, for its commit
 	taken map[string]string // all
+	left  []string          // those that hold what was not taken
 }
 
 func (h moduleHeads) remember(r *sandbox.Sandbox) {
@@ -56,10 +57,12 @@ func (e *Engine) moduleCommits(ctx context.Context, p *place) (moduleHeads, []st
 		head, found, err := e.moduleCommit(ctx, p, m)
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("the commits in the submodule %q were not taken over: %v", m.Path, err))
+			heads.left = append(heads.left, m.Path)
 			continue
 		}
 		if found.Changed {
 			notes = append(notes, fmt.Sprintf("the submodule %q holds changes that are not committed in it: they stay in the sandbox (git -C %s commit)", m.Path, m.Path))
+			heads.left = append(heads.left, m.Path)
 		}
 		if head == "" {
 			continue

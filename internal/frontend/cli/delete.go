@@ -27,8 +27,9 @@ func newDelete(s *session) *cobra.Command {
 		Short: "Delete sandboxes and their branches",
 		Long: `Delete sandboxes and their branches. The last commit of each stays in the trash
 of the repository, and the output says how to bring it back. Work that is not
-merged needs your word, or --force; files that could not be committed, of which
-the commands said so, need --force.`,
+merged needs your word, or --force. What is in no commit needs --force: files
+that git cannot hold, repositories inside the repository, other branches and the
+stash of the git in the sandbox; merge keeps a sandbox that has such.`,
 		Example: `  litterbox delete fix-login
   litterbox delete --force try-1 try-2`,
 		Args:              wantArgs(1, -1),

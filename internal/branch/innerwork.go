@@ -1,0 +1,55 @@
+package branch
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// maxInnerRefs is how many branches of the git inside are looked at: an agent
+// can make any number of them.
+const maxInnerRefs = 200
+
+// InnerWork names a branch of the git inside, or its stash, that holds commits
+// which were never taken: of the agent's own history only what HEAD there
+// reaches comes out. It is empty where there is none. upper is the sandbox's
+// upper directory, and inner is what was taken last ([Repository.InnerHead]).
+func (r *Repository) InnerWork(ctx context.Context, q Quarantine, upper, inner string) (string, error) {
+	refs, err := innerRefs(upper)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil // its files are gone, the branch is what there is
+	}
+	if err != nil {
+		return "", err
+	}
+	known := func(oid string) bool { return oid == q.Base || oid == inner }
+	maps.DeleteFunc(refs, func(_, oid string) bool { return known(oid) })
+	if len(refs) == 0 {
+		return "", nil
+	}
+	in := intake{r: r, q: q, c: call{gitDir: q.Dir, private: true}}
+	if err := in.prepare(); err != nil {
+		return "", err
+	}
+	taken, err := in.remember(inner)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		c := in.git("rev-list", "--max-count=1", "--stdin")
+		c.stdin = strings.NewReader(refs[name] + "\n^" + strings.Join(append(taken, q.Base), "\n^") + "\n")
+		out, err := c.output(ctx)
+		if len(out) > 0 || exitCode(err) > 0 { // or it is no object that ever came out
+			return name, nil
+		}
+		if err != nil {
+			return "", fault.Wrap("", err, "cannot look up where the git inside stands")
+		}
+	}
+	return "", nil
+}
