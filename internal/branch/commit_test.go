@@ -2,6 +2,7 @@ package branch_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -440,8 +441,20 @@ func TestConsolidate(t *testing.T) {
 	for i := range 170 {
 		write(t, b.upper, "counter", strings.Repeat("x", i))
 		if result := b.importNow(); result.Packing == branch.PackingDue {
-			if err := b.r.Consolidate(t.Context(), b.consolidation()); err != nil {
+			q, swaps := b.consolidation(), 0
+			q.Lock = func(_ context.Context, name string) (func(), error) {
+				if name == "commit" {
+					swaps++
+				}
+				return func() {}, nil
+			}
+			if err := b.r.Consolidate(t.Context(), q); err != nil {
 				t.Fatal(err)
+			}
+			// A git that reads meanwhile looks for new packs once, so they take the
+			// place of others once, also where what was joined is joined again.
+			if swaps != 1 {
+				t.Fatalf("after %d commits packs took the place of others %d times", i+1, swaps)
 			}
 		}
 	}
