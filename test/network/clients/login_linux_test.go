@@ -34,15 +34,16 @@ func sshServer(t *testing.T, h *world.Host) string {
 		"export GIT_SSH_COMMAND='ssh -F none -i /tmp/key -o UserKnownHostsFile=/tmp/known -o BatchMode=yes -l outside'\n"
 }
 
-// bareRepository is one with a commit in it, for servers of git.
+// bareRepository is one with a commit in it, for servers of git. What it works
+// in is its own: the directory of the world outside belongs to every test.
 func bareRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	bare := filepath.Join(dir, "project.git")
 	outside.Do(t, nil, "sh", "-ec", `
 git init --quiet --bare -b main "$0"; git -C "$0" config http.receivepack true
-git init --quiet -b main work; cd work; echo content > file; git add file
-git -c user.name=o -c user.email=o@example.com commit --quiet -m first; git push --quiet "$0" main; cd ..; rm -rf work`, bare)
+git init --quiet -b main "$1"; cd "$1"; echo content > file; git add file
+git -c user.name=o -c user.email=o@example.com commit --quiet -m first; git push --quiet "$0" main`, bare, filepath.Join(dir, "work"))
 	return bare
 }
 
