@@ -91,7 +91,7 @@ arch:
 
 # Tests of the whole. They drive the true program from outside; test/program
 # builds it for them and asks the driver whether this machine can run it.
-test/program: driver driver/namespace
+test/program: driver driver/namespace sandbox
 test/attack: test/program
 test/attack/probe:
 test/tracer:

@@ -198,7 +198,11 @@ func (e *Engine) receiveSince(ctx context.Context, p *place, want, have, since s
 
 // quarantine is where the agent's own commits are looked at.
 func (p *place) quarantine() branch.Quarantine {
-	return branch.Quarantine{Dir: p.path("received"), GitLayer: p.record.Layers[len(p.record.Layers)-1], Base: p.record.Base, State: p.deltaFile()}
+	q := branch.Quarantine{Dir: p.path("received"), Base: p.record.Base, State: p.deltaFile()}
+	if n := len(p.record.Layers); n > 0 { // none before its first start
+		q.GitLayer = p.record.Layers[n-1]
+	}
+	return q
 }
 
 // exportPatience bounds how long the sandbox may take to pack its own commits.
