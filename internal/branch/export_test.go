@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -29,6 +30,11 @@ func Values(t *testing.T, r *Repository) map[string]string {
 	values := maps.Clone(s.values)
 	maps.DeleteFunc(values, func(key, _ string) bool { return !Remembered(key) })
 	return values
+}
+
+// Squash makes a milestone's commit and calls name before any ref names it.
+func Squash(ctx context.Context, r *Repository, q MilestoneRequest, tree string, name func(commit string) error) (string, error) {
+	return r.squash(ctx, q, tree, name)
 }
 
 // ReleaseSpare ends the process that Prefetch started, as time does.

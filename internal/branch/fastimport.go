@@ -136,6 +136,17 @@ func (f *fastImport) reset(ref, from string) {
 	fmt.Fprintf(f.in, "reset %s\nfrom %s\n\n", ref, from)
 }
 
+// keep stores what was sent so far as a pack, which is kept until the process
+// ends, and waits for that.
+func (f *fastImport) keep() error {
+	fmt.Fprintf(f.in, "checkpoint\n\nget-mark :%d\n", f.mark)
+	if err := f.in.Flush(); err != nil {
+		return f.died(err)
+	}
+	_, err := f.answers.ReadString('\n')
+	return f.died(err)
+}
+
 // treeEntry is an answer to ls; mode 0 means that there is nothing.
 type treeEntry struct {
 	mode uint32

@@ -197,6 +197,35 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// Whoever collects garbage right before a milestone's commit is named, and has
+// looked at the refs already, does not take it away.
+func TestMilestoneSurvivesACollection(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	b.inside("echo x > new")
+	tree := b.importNow().Tree
+	request := branch.MilestoneRequest{ID: "id1", Branch: "fix", Onto: b.base, Subject: "milestone", Author: b.request().Author, State: b.state}
+	commit, err := branch.Squash(t.Context(), b.r, request, tree, func(commit string) error {
+		b.show("reflog", "expire", "--expire=now", "--all")
+		b.show("gc", "-q", "--prune=now")
+		b.show("update-ref", "refs/heads/fix", commit)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.show("log", "-1", "--format=%H %P %T %s", "fix"); got != commit+" "+b.base+" "+tree+" milestone" {
+		t.Errorf("the branch is at %q", got)
+	}
+	b.show("gc", "-q", "--prune=now")
+	b.show("fsck", "--full", "--strict")
+	if refs := b.show("for-each-ref", "--format=%(refname)"); strings.Contains(refs, "present") {
+		t.Errorf("left behind:\n%s", refs)
+	}
+	if kept, err := filepath.Glob(filepath.Join(b.r.CommonDir, "objects/pack/*.keep")); err != nil || len(kept) > 0 {
+		t.Errorf("left behind: %q, %v", kept, err)
+	}
+}
+
 func TestMilestoneKeepsWhatItSquashes(t *testing.T) {
 	b := newBox(t, repository(t), "fix")
 	onto, ctx := b.base, context.Background()

@@ -23,6 +23,7 @@ type MilestoneRequest struct {
 	Trailers []Trailer
 	Author   Signature
 	State    string // the sandbox's delta file
+	Strict   bool   // as in ImportRequest
 }
 
 // MilestoneResult is the squashed commit, and where its history stays.
@@ -57,30 +58,20 @@ func (r *Repository) milestone(ctx context.Context, q MilestoneRequest) (Milesto
 		return MilestoneResult{}, fault.New(fault.Conflict,
 			"cannot squash the branch %q: it no longer contains %s", q.Branch, q.Onto)
 	}
-	c := r.git("commit-tree", tree, "-p", q.Onto, "-F", "-")
-	c.stdin = strings.NewReader(commitMessage(q.Subject, q.Body, q.Trailers))
-	when := fmt.Sprintf("%d %s", q.Author.When.Unix(), q.Author.When.Format("-0700"))
-	c.env = []string{
-		"GIT_AUTHOR_NAME=" + q.Author.Name, "GIT_AUTHOR_EMAIL=" + q.Author.Email, "GIT_AUTHOR_DATE=" + when,
-		"GIT_COMMITTER_NAME=" + q.Author.Name, "GIT_COMMITTER_EMAIL=" + q.Author.Email, "GIT_COMMITTER_DATE=" + when,
-	}
-	c.config = []string{"commit.gpgSign=false"}
-	commit, err := c.line(ctx)
-	if err != nil {
-		return MilestoneResult{}, fault.Wrap("", err, "cannot make the milestone")
-	}
 	n, err := r.nextHistory(ctx, q.ID)
 	if err != nil {
 		return MilestoneResult{}, err
 	}
-	result := MilestoneResult{Commit: commit, History: fmt.Sprintf("%s%s/%d", historyRefs, q.ID, n)}
-	followed, err := r.follow(ctx, q, commit, tip)
-	if err != nil {
-		return MilestoneResult{}, err
-	}
-	err = r.updateRefs(ctx, "cannot squash the branch", q.Branch,
-		"create "+result.History+"\x00"+tip+"\x00",
-		"update "+heads+q.Branch+"\x00"+commit+"\x00"+tip+"\x00")
+	result := MilestoneResult{History: fmt.Sprintf("%s%s/%d", historyRefs, q.ID, n)}
+	followed := false
+	result.Commit, err = r.squash(ctx, q, tree, func(commit string) error {
+		if followed, err = r.follow(ctx, q, commit, tip); err != nil {
+			return err
+		}
+		return r.updateRefs(ctx, "cannot squash the branch", q.Branch,
+			"create "+result.History+"\x00"+tip+"\x00",
+			"update "+heads+q.Branch+"\x00"+commit+"\x00"+tip+"\x00")
+	})
 	if err != nil {
 		return MilestoneResult{}, err
 	}
@@ -88,6 +79,34 @@ func (r *Repository) milestone(ctx context.Context, q MilestoneRequest) (Milesto
 		return result, commitStaged(q.State)
 	}
 	return result, nil
+}
+
+// squash makes the commit and has name give it a ref. Meanwhile its pack is
+// kept: a collection that has looked at the refs before cannot take it away
+// afterwards, as it could a loose object.
+func (r *Repository) squash(ctx context.Context, q MilestoneRequest, tree string, name func(commit string) error) (string, error) {
+	f, err := r.startFastImport(ctx, q.State+packsSuffix, q.Strict)
+	if err != nil {
+		return "", err
+	}
+	defer f.stop()
+	never := previewRefs + q.Branch // git wants a ref, which is not to be
+	if err := f.begin(never, q.Author, q.Author, "", commitMessage(q.Subject, q.Body, q.Trailers), q.Onto); err != nil {
+		return "", fault.Wrap("", err, "cannot make the milestone")
+	}
+	f.edit(edit{mode: modeTree, oid: tree})
+	commit, err := f.end()
+	if err == nil {
+		f.reset(never, r.zero())
+		err = f.keep()
+	}
+	if err != nil {
+		return "", fault.Wrap("", err, "cannot make the milestone")
+	}
+	if err := name(commit); err != nil {
+		return "", err
+	}
+	return commit, f.finish()
 }
 
 // follow lets the delta know the commit that takes the tip's place. The tree

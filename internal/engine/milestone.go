@@ -45,7 +45,7 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (made
 	iteration.Message = subject
 	result, err := p.repo.Milestone(ctx, branch.MilestoneRequest{
 		ID: p.record.ID, Branch: p.record.Branch, Onto: p.record.Milestone, Subject: subject, Body: strings.TrimSpace(rest),
-		Trailers: e.trailers(ctx, p.record.Name, iteration), State: p.deltaFile(),
+		Trailers: e.trailers(ctx, p.record.Name, iteration), State: p.deltaFile(), Strict: e.Store.Strict(),
 		Author: branch.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ const pageTail = `
 - Of the agent's own commits those come out that ` + "`HEAD`" + ` of the git inside reaches. Its other branches and its stash stay inside.
 - Whatever stays inside and is not ignored is not lost by a merge: ` + "`merge`" + ` keeps the sandbox and says why, ` + "`delete`" + ` needs ` + "`--force`" + `.
 - Filters other than Git LFS (` + "`filter.<name>.clean`" + `) are never run: content goes in as it is.
-- ` + "`git gc`" + `, ` + "`git repack`" + ` and ` + "`git pack-refs`" + ` may run on the host at any time, while sandboxes run and commit: a commit whose objects are taken away before the branch names them is made again. Only ` + "`litterbox milestone`" + ` should not meet a ` + "`--prune=now`" + `.
+- ` + "`git gc`" + `, ` + "`git repack`" + ` and ` + "`git pack-refs`" + ` may run on the host at any time, while sandboxes run and commit: a commit whose objects are taken away before the branch names them is made again.
 - Set-user-id and set-group-id bits are refused to files inside. Directories may have the latter, as in a repository that is shared (` + "`git init --shared`" + `) inside.
 `
 

@@ -58,6 +58,10 @@ func TestCollectingWhileSandboxesCommit(t *testing.T) {
 					t.Errorf("%s, round %d: exited %d: %s", name, round, got.Code, got.Stderr)
 				}
 				switch round {
+				case 1, 2, 5:
+					if got := h.Litterbox("milestone", name, "-m", fmt.Sprintf("%s until %d", name, round)); got.Code != 0 {
+						t.Errorf("milestone of %s, round %d: %s", name, round, got.Stderr)
+					}
 				case 3:
 					extra := name + "-extra"
 					for _, args := range [][]string{{"create", extra}, {"exec", extra, "--", "sh", "-c", "echo x >extra"}, {"delete", "--force", extra}} {
