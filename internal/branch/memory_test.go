@@ -146,11 +146,14 @@ func TestMemoryAgreesWithGit(t *testing.T) {
 	check(dir, "when it has settled", asked)
 	check(dir, "and was asked", known)
 	write(t, filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "git"), "config", "[core]\n\tautocrlf = input\n")
+	age(t, filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "git/config"))
 	check(dir, "with a configuration that did not exist", asked)
+	check(dir, "once that was asked, too", known)
 	if err := os.RemoveAll(os.Getenv("XDG_CONFIG_HOME")); err != nil {
 		t.Fatal(err)
 	}
-	check(dir, "without it again", known)
+	check(dir, "without it again", asked)
+	check(dir, "once its end was asked", known)
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "none"))
 	check(dir, "with the user's configuration elsewhere", asked)
 	os.Unsetenv("GIT_CONFIG_GLOBAL")

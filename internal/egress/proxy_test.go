@@ -149,19 +149,7 @@ func TestRefusals(t *testing.T) {
 				w.host(name, c.resolves)
 				conn = w.openName(name, port)
 			}
-			// Whichever call comes first learns of the reset, and only that one.
-			var err error
-			if c.send != "" {
-				_, err = io.WriteString(conn, c.send)
-			}
-			switch {
-			case err == nil:
-				wantWhy(t, w.refused(conn), c.want)
-			case errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
-				wantWhy(t, w.why(egress.Denied), c.want)
-			default:
-				t.Fatal(err)
-			}
+			wantWhy(t, w.refuses(conn, c.send), c.want)
 			if dials := w.dials(); len(dials) > 0 {
 				t.Errorf("%v was dialled", dials)
 			}
@@ -198,7 +186,9 @@ func TestHappyEyeballs(t *testing.T) {
 	c := w.openName("a.example", 7)
 	write(t, c, "x")
 	readUntil(t, c, "x")
-	if diff := cmp.Diff([]string{"[2606:2800:21f::1]:7", internet + ":7"}, w.dials()); diff != "" {
+	// A slow machine may have tried the last one, too.
+	dialled := w.dials()
+	if diff := cmp.Diff([]string{"[2606:2800:21f::1]:7", internet + ":7"}, dialled[:min(2, len(dialled))]); diff != "" {
 		t.Errorf("dialled (-want +got):\n%s", diff)
 	}
 }
@@ -227,11 +217,7 @@ func TestSlowHeads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, egress.Options{HeadTimeout: 300 * time.Millisecond}, "a.example")
 			w.host("a.example", internet)
-			c := w.openName("a.example", 443)
-			if send != "" {
-				write(t, c, send)
-			}
-			wantWhy(t, w.refused(c), "within 300ms")
+			wantWhy(t, w.refuses(w.openName("a.example", 443), send), "within 300ms")
 		})
 	}
 }

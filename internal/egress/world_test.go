@@ -221,6 +221,23 @@ func (w *world) refused(c *net.TCPConn) string {
 	return w.why(egress.Denied)
 }
 
+// refuses sends text and gives the reason of the refusal. Whichever call comes
+// first learns of the reset, and only that one.
+func (w *world) refuses(c *net.TCPConn, text string) string {
+	w.t.Helper()
+	if text == "" {
+		return w.refused(c)
+	}
+	_, err := io.WriteString(c, text)
+	switch {
+	case err == nil:
+		return w.refused(c)
+	case !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE):
+		w.t.Fatal(err)
+	}
+	return w.why(egress.Denied)
+}
+
 // why gives the reason of the newest observation with a verdict. The report may
 // come just after the reset.
 func (w *world) why(verdict string) string {

@@ -243,7 +243,7 @@ func TestCancelStillAnswers(t *testing.T) {
 	b := newBox(t)
 	ctx, cancel := context.WithCancel(limit(t))
 	stdout := &watcher{want: "ready", found: cancel}
-	exit, err := wire.Run(ctx, b.open(), wire.Exec{Argv: argv("sh", "-c", "trap 'echo saved; exit 3' TERM; sleep 1000 & echo ready; wait")}, wire.Streams{Stdout: stdout})
+	exit, err := wire.Run(ctx, b.open(), wire.Exec{Argv: argv("sh", "-c", "trap 'echo saved; exit 3' TERM; sleep 1000 & echo ready; wait"), Grace: time.Minute}, wire.Streams{Stdout: stdout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestInputNobodyReads(t *testing.T) {
 	b := newBox(t)
 	signals := make(chan string, 1)
 	sent := &countingReader{after: wire.StdinWindow, then: func() { signals <- "TERM" }}
-	exit, err := wire.Run(limit(t), b.open(), wire.Exec{Argv: argv("sleep", "1000")}, wire.Streams{Stdin: sent, Signals: signals})
+	exit, err := wire.Run(limit(t), b.open(), wire.Exec{Argv: argv("sleep", "1000"), Grace: time.Minute}, wire.Streams{Stdin: sent, Signals: signals})
 	if err != nil || exit.Code != 143 {
 		t.Errorf("%+v, %v", exit, err)
 	}
@@ -392,7 +392,7 @@ func TestClosedOutputEndsTheCommand(t *testing.T) {
 		}
 	}
 	full := errors.New("disk full")
-	exit, err := wire.Run(limit(t), b.open(), wire.Exec{Argv: argv("yes")}, wire.Streams{Stdout: failingWriter{full}})
+	exit, err := wire.Run(limit(t), b.open(), wire.Exec{Argv: argv("yes"), Grace: time.Minute}, wire.Streams{Stdout: failingWriter{full}})
 	if !errors.Is(err, full) || exit.Code != 141 && exit.Code != 143 {
 		t.Errorf("%+v, %v", exit, err)
 	}

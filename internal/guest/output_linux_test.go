@@ -40,7 +40,7 @@ func TestBackgroundIsListed(t *testing.T) {
 	})
 
 	exit, got := b.run(wire.Exec{Iteration: 4, Argv: argv("sh", "-c",
-		"sleep 1000 >/dev/null 2>&1 & setsid -f sleep 1001 >/dev/null 2>&1; echo hi; sleep 0.2")}, nil)
+		"sleep 1000 >/dev/null 2>&1 & setsid -f sleep 1001 >/dev/null 2>&1; echo hi; until pgrep -f '^sleep 1000' >/dev/null && pgrep -f '^sleep 1001' >/dev/null; do sleep 0.01; done")}, nil)
 	if diff := cmp.Diff(outcome{Out: "hi\n"}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -57,11 +57,11 @@ func (g *guest) outside(wanted func(p process, sessions map[int]bool) bool) ([]w
 		return found, err
 	}
 	// A command that began while we looked has a session, or is about to make
-	// one; and it may be over already.
-	now := g.children.sessions()
+	// one; and it may be over already. So may a service have made a process.
+	now, services := g.children.sessions(), g.supervised()
 	return slices.DeleteFunc(found, func(p wire.Process) bool {
 		_, living := readProcess(p.PID)
-		return !living || now[p.PID] || now[session[p.PID]]
+		return !living || now[p.PID] || now[session[p.PID]] || services[p.PID] != ""
 	}), err
 }
 

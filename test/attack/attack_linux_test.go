@@ -111,7 +111,7 @@ func (w *world) probeInside(args ...string) program.Result {
 // probeOutside runs the probe on the host.
 func (w *world) probeOutside(args ...string) program.Result {
 	w.Helper()
-	return w.Command(w.Repo, w.Program("probe"), args...)
+	return w.Command(w.Repo, "env", append([]string{"PATIENCE=60s", w.Program("probe")}, args...)...)
 }
 
 // comes waits for what is sure to come beside us, and tells whether it came.

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"bufio"
 	"encoding/json"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,18 +51,19 @@ func TestWatched(t *testing.T) {
 			seen <- a
 		}
 	}()
+	// What is said of calls and what is printed come from two places, so their
+	// order can be any.
+	var shown []activity
 	until := func(what string, wanted func(activity) bool) {
 		t.Helper()
 		patience := time.After(time.Minute)
-		for {
+		for !slices.ContainsFunc(shown, wanted) {
 			select {
 			case a, open := <-seen:
 				if !open {
 					t.Fatalf("the watch ended before it showed %s", what)
 				}
-				if wanted(a) {
-					return
-				}
+				shown = append(shown, a)
 			case <-patience:
 				t.Fatalf("%s was not shown", what)
 			}

@@ -144,21 +144,21 @@ func TestNothingGetsOutByDefault(t *testing.T) {
 	h := built.New(t)
 	s := serve(t, address4)
 	h.Must("create", "box")
-	if got := h.Shell("curl -sS -m 5 " + s.url()); got.Code != 0 {
+	if got := h.Shell("curl -sS -m 60 " + s.url()); got.Code != 0 {
 		t.Fatalf("the server cannot be reached from outside either: %s", got.Stderr)
 	}
 	s.visits.Store(0)
 	for _, probe := range []string{
-		"curl -sS -m 20 " + s.url(),
-		"curl -sS -m 20 http://127.0.0.1:" + portOf(s) + "/", // the host's loopback is not the sandbox's
-		"curl -sS -m 20 http://name.example/",
-		"curl -sS -m 20 --resolve name.example:" + portOf(s) + ":" + address4 + " http://name.example:" + portOf(s) + "/",
+		"curl -sS -m 90 " + s.url(),
+		"curl -sS -m 90 http://127.0.0.1:" + portOf(s) + "/", // the host's loopback is not the sandbox's
+		"curl -sS -m 90 http://name.example/",
+		"curl -sS -m 90 --resolve name.example:" + portOf(s) + ":" + address4 + " http://name.example:" + portOf(s) + "/",
 		"getent hosts name.example",
-		"curl -sS -m 20 http://169.254.169.254/latest/meta-data/",
-		"curl -sS -m 20 http://[::ffff:" + address4 + "]:" + portOf(s) + "/",
+		"curl -sS -m 90 http://169.254.169.254/latest/meta-data/",
+		"curl -sS -m 90 http://[::ffff:" + address4 + "]:" + portOf(s) + "/",
 	} {
 		// The time limit is far above the answer: a refusal is at once.
-		if got := h.Inside("box", "timeout", "10", "sh", "-c", probe); got.Code == 0 || got.Code == 124 {
+		if got := h.Inside("box", "timeout", "60", "sh", "-c", probe); got.Code == 0 || got.Code == 124 {
 			t.Errorf("%s exited %d: %s", probe, got.Code, got.Stdout)
 		}
 	}
@@ -298,7 +298,7 @@ for port in (80, 443, 5432, 53):
         s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         s.bind(("0.0.0.0", port)); s.listen()
         if port != 53 or host == "127.0.0.1":
-            c = socket.create_connection((host, port), 5); a, _ = s.accept(); a.send(b"x"); assert c.recv(1) == b"x"
+            c = socket.create_connection((host, port), 30); a, _ = s.accept(); a.send(b"x"); assert c.recv(1) == b"x"
             a.close(); c.close()
         s.close()
 print("kept")

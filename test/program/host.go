@@ -117,6 +117,24 @@ func (h *Host) File(content string) *os.File {
 	return file
 }
 
+// Fsck fails the test unless every object of the repository is there. The
+// user's git gc, which merges start, and ours put packs in the place of others
+// meanwhile, and fsck looks for packs only once: it is asked again before it
+// counts.
+func (h *Host) Fsck() {
+	h.Helper()
+	for try := 1; ; try++ {
+		got := h.Command(h.Repo, "git", "fsck", "--connectivity-only", "--no-dangling")
+		if got.Code == 0 {
+			return
+		}
+		if try == 3 {
+			h.Fatalf("git fsck exited %d: %s%s", got.Code, got.Stdout, got.Stderr)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
 // limit bounds every command: a test that hangs says nothing.
 const limit = 3 * time.Minute
 

@@ -40,7 +40,7 @@ ports = ["web", "raw", "pg", "redis"]
 command = ["sh", "-ec", """
 PATH=$(echo /usr/lib/postgresql/*/bin | cut -d' ' -f1):$PATH
 test -e $HOME/pg/PG_VERSION || initdb --pgdata $HOME/pg --auth trust --username agent --locale C --no-sync
-exec postgres -D $HOME/pg -p $PORT_PG -c listen_addresses=127.0.0.1 -c unix_socket_directories=/tmp
+exec postgres -D $HOME/pg -p $PORT_PG -c fsync=off -c listen_addresses=127.0.0.1 -c unix_socket_directories=/tmp
 """]
 ready = { command = ["sh", "-c", "pg_isready -h 127.0.0.1 -p $PORT_PG"], timeout = "5m" }
 signals = { stop = "SIGINT" }
@@ -344,6 +344,6 @@ links = { command = ["sleep", "600"], autostart = false }
 		t.Errorf("the logs of a stopped sandbox cannot be read: %q", got)
 	}
 	plant("rm services/links.*; mkfifo services/links.0000000000000000.log")
-	plant("rm -r services; ln -s $SECRET services")
-	plant("cd ..; rm -r litterbox; ln -s $SECRET litterbox; mkdir -p $HOME/x; ln -s / $HOME/x/y")
+	plant("mv services away; ln -s $SECRET services") // one may be writing there
+	plant("cd ..; mv litterbox away; ln -s $SECRET litterbox; mkdir -p $HOME/x; ln -s / $HOME/x/y")
 }

@@ -107,7 +107,7 @@ func TestSoak(t *testing.T) {
 			b.verify()
 		}
 	}
-	h.Git("fsck", "--connectivity-only", "--no-dangling")
+	h.Fsck()
 	for _, b := range boxes {
 		if b.exists {
 			h.Must("delete", "--force", b.name)

@@ -12,8 +12,14 @@ import (
 )
 
 // patience bounds one attempt. Where there is no network the kernel answers at
-// once; what does not answer was sent somewhere.
-const patience = 3 * time.Second
+// once; what does not answer was sent somewhere. PATIENCE is longer where
+// somebody is sure to answer, on however busy a machine.
+var patience = func() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("PATIENCE")); err == nil {
+		return d
+	}
+	return 3 * time.Second
+}()
 
 // connect tries connections and says which reach somebody who answers.
 func connect(args []string) (any, error) {

@@ -117,14 +117,15 @@ func (s scene) arrives(before int64) bool {
 // settled counts what reached the target once the last of it is counted: a
 // program that is over may have left datagrams on their way.
 func (s scene) settled() int64 {
-	for before := s.Arrived(); ; {
+	const quiet = 15 // looks in a row at which nothing came
+	before := s.Arrived()
+	for still := 0; still < quiet; still++ {
 		time.Sleep(20 * time.Millisecond)
-		now := s.Arrived()
-		if now == before {
-			return now
+		if now := s.Arrived(); now != before {
+			before, still = now, 0
 		}
-		before = now
 	}
+	return before
 }
 
 // configure writes the rules of a scene as the user's own.

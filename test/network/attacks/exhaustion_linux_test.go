@@ -2,7 +2,6 @@ package attacks_test
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -41,6 +40,7 @@ func flood(t *testing.T, h *program.Host, box string, args ...string) (stop func
 	t.Helper()
 	ended := make(chan program.Result, 1)
 	go func() {
+		defer close(ended) // also when it fails the test
 		ended <- h.Inside(box, append([]string{"python3", "flood.py"}, args...)...)
 	}()
 	for h.Inside(box, "test", "-e", "/tmp/ready").Code != 0 {
@@ -67,23 +67,12 @@ type keeper struct {
 
 func keeperOf(t testing.TB, h *program.Host, box string) keeper {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes", box+"-*", "lease.json"))
+	pid, _ := h.MustProcesses(box)
+	found, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes", box+"-????????"))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("cannot find the lease of %s: %q %v", box, found, err)
+		t.Fatalf("the directories of %s are %q, %v", box, found, err)
 	}
-	data, err := os.ReadFile(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lease struct{ Holder string }
-	var holder struct{ PID int }
-	if err := json.Unmarshal(data, &lease); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(lease.Holder), &holder); err != nil || holder.PID == 0 {
-		t.Fatalf("the lease names no keeper: %s", data)
-	}
-	return keeper{t, holder.PID, filepath.Dir(found[0])}
+	return keeper{t, pid, found[0]}
 }
 
 // descriptors counts what the keeper has open.

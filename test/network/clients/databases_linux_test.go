@@ -8,7 +8,7 @@ import (
 func databaseClients() []client {
 	return []client{
 		{
-			Name: "psql", Needs: []string{"psql", "postgres", "initdb"}, Want: "1000 rows over TLS",
+			Name: "psql", Needs: []string{"psql", "postgres", "initdb", "pg_isready"}, Want: "1000 rows over TLS",
 			Serve: func(t *testing.T) ([]string, string) {
 				h := outside.Host("sql.outside.example")
 				dir := filepath.Join(t.TempDir(), "data")
@@ -17,6 +17,8 @@ func databaseClients() []client {
 				write(t, filepath.Join(dir, "pg_hba.conf"), "hostssl all all 0.0.0.0/0 trust\n")
 				p := outside.Start(t, nil, "postgres", "-D", dir, "-F", "-c", "ssl=on", "-c", "ssl_cert_file="+certificate, "-c", "ssl_key_file="+key, "-c", "unix_socket_directories=", "-c", "listen_addresses="+h.V4.String())
 				outside.Await(t, h.V4.String()+":5432", p)
+				// It listens before it serves.
+				outside.Do(t, nil, "sh", "-c", "for i in $(seq 600); do pg_isready -q -h $0 && exit; sleep 0.1; done; exit 1", h.V4.String())
 				return []string{h.Name + ":5432"}, `psql -X -q -t -A "host=` + h.Name + ` user=outside dbname=postgres sslmode=require connect_timeout=30" ` +
 					`-c "create temp table t as select generate_series(1, 1000) as n" -c "select count(*) || ' rows over ' || (select case when ssl then 'TLS' end from pg_stat_ssl where pid = pg_backend_pid()) from t"`
 			},
