@@ -43,11 +43,6 @@ func (b box) dir() string {
 	return found[0]
 }
 
-type process struct {
-	PID  int    `json:"pid"`
-	Boot string `json:"boot"`
-}
-
 type lease struct {
 	Handle []byte `json:"handle"`
 	State  string `json:"state"`
