@@ -4,6 +4,7 @@
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
+SHA256   = $(shell command -v sha256sum || echo shasum -a 256)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
 .PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm
@@ -16,14 +17,14 @@ payload:
 	@for arch in amd64 arm64; do \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-guest-linux-$$arch ./cmd/litterbox-guest && \
 		gzip -9nc bin/litterbox-guest-linux-$$arch > $(PAYLOAD)/litterbox-guest-linux-$$arch.gz && \
-		$(GO) tool buildid bin/litterbox-guest-linux-$$arch | sed 's|.*/||' > $(PAYLOAD)/litterbox-guest-linux-$$arch.id || exit 1; \
+		$(SHA256) bin/litterbox-guest-linux-$$arch | cut -c 1-64 > $(PAYLOAD)/litterbox-guest-linux-$$arch.id || exit 1; \
 	done
 
 # The same program with what is heavy and rare linked in, for this system.
 full:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/litterbox-full ./cmd/litterbox
 	gzip -9nc bin/litterbox-full > $(PAYLOAD)/litterbox-full.gz
-	$(GO) tool buildid bin/litterbox-full | sed 's|.*/||' > $(PAYLOAD)/litterbox-full.id
+	$(SHA256) bin/litterbox-full | cut -c 1-64 > $(PAYLOAD)/litterbox-full.id
 
 demo: build ## two sandboxes side by side on a throwaway repository
 	./bin/litterbox demo

@@ -23,15 +23,18 @@ driver: fault sandbox
 wire: fault service
 process: fault sandbox
 
+# Who controls a path, asked before what lies there is believed or executed.
+ownership: fault
+
 # Records and settings on disk.
-store: fault sandbox process seal
-image: fault sandbox
+store: fault ownership sandbox process seal
+image: fault ownership sandbox
 packagecache:
 audit: fault
 agents/patch: fault
 agents: agents/patch fault
-config: egress fault image packagecache sandbox seal service
-payload: fault
+config: egress fault image ownership packagecache sandbox seal service
+payload: fault ownership
 
 # Git. The inner packages are readers of git's own formats and know no
 # sandbox; nothing here knows drivers, the wire or the engine.
@@ -70,7 +73,7 @@ driver/drivertest: driver fault sandbox wire
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper: branch driver egress egress/intercept fault forward process sandbox seal service store wire
-engine: agents audit branch config driver egress egress/preset fault forward image keeper packagecache process sandbox seal service service/journal store wire
+engine: agents audit branch config driver egress egress/preset fault forward image keeper ownership packagecache process sandbox seal service service/journal store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 )
 
 // RepositoryFile is the name of the configuration at the top of a repository.
@@ -28,11 +29,20 @@ func Load(repoTop string) (Config, error) {
 }
 
 // LoadUser reads the human's own configuration. No file is no error, and links
-// are followed: dotfiles are often kept elsewhere.
+// are followed: dotfiles are often kept elsewhere. A file that another user
+// controls is refused: root with that user's HOME would mount and run what it
+// says.
 func LoadUser() (Config, error) {
 	file, err := UserFile()
 	if err != nil {
 		return Config{}, err
+	}
+	// A file that appears only now is not read: nobody has looked whose it is.
+	switch err := ownership.Check(file); {
+	case errors.Is(err, fs.ErrNotExist):
+		return Config{}, nil
+	case fault.KindOf(err) == fault.Denied:
+		return Config{}, fault.Wrap(fault.Denied, err, "cannot use your configuration")
 	}
 	return read(file, 0, false)
 }

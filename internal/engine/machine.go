@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -40,7 +42,7 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 		git.Found = strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
 		git.OK = !branch.TooOld(git.Found)
 	}
-	report.Checks = append(report.Checks, git)
+	report.Checks = append(report.Checks, git, homeCheck())
 	report.Checks = append(report.Checks, e.Probe(e.Store.Root)...)
 	for _, check := range report.Checks {
 		if check.Needed && !check.OK {
@@ -52,6 +54,22 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 		report.Leftovers, err = e.leftovers(ctx)
 	}
 	return report, err
+}
+
+// homeCheck looks whose home this is. The state directory and the configuration
+// are refused where they are another user's; git and its helpers look into HOME
+// by themselves.
+func homeCheck() Check {
+	check := Check{Name: "home", OK: true, Found: "no HOME"}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return check
+	}
+	check.Found = home
+	if err := ownership.Check(home); fault.KindOf(err) == fault.Denied {
+		check.OK, check.Found, check.Mend = false, err.Error()+"; git runs what the configuration there names", fault.HintOf(err)
+	}
+	return check
 }
 
 // less is what a check that failed leaves of the isolation that was possible:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 )
 
 // authorize answers a registry's challenge (distribution-spec, "token
@@ -121,6 +122,10 @@ func loginFor(ctx context.Context, host string) string {
 	}
 	for _, file := range files {
 		var known logins
+		// Root with another user's HOME would run the helper that this user names.
+		if ownership.Check(file) != nil {
+			continue
+		}
 		content, err := os.ReadFile(file)
 		if err != nil || json.Unmarshal(content, &known) != nil {
 			continue

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Beside each program stands its build ID, a hash of its content (`go tool
-// buildid`): to hash megabytes at every start would take longer than to start.
+// Beside each program stands the SHA-256 of its content, in hexadecimal digits:
+// its name where it is unpacked, and what is demanded of it there.
 var (
 	//go:embed litterbox-guest-linux-amd64.gz
 	amd64 []byte

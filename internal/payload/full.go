@@ -10,7 +10,7 @@ import (
 )
 
 // GuestVariable tells the full program, which carries nothing, where the small
-// one was unpacked.
+// one was unpacked: its name holds the hash that is demanded of it.
 const GuestVariable = "LITTERBOX_GUEST_PROGRAM"
 
 // OpenFull returns the full program for this machine, ready to execute. The
@@ -20,7 +20,7 @@ func OpenFull(dir string) (*os.File, error) {
 	if packed == nil {
 		return nil, fault.New(fault.Internal, "this program is the full one")
 	}
-	return open(dir, "litterbox-full-"+id, packed)
+	return open(dir, fullName, id, packed)
 }
 
 // Unpacked is where Open has the small program; empty where it is not embedded.
@@ -33,7 +33,7 @@ func Unpacked(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "bin", "litterbox-guest-"+id), file.Close()
+	return filepath.Join(dir, "bin", guestName+id), file.Close()
 }
 
 // ExecPath is a path by which this process can execute an open program.

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -26,32 +27,39 @@ import (
 func Open(dir string) (*os.File, error) {
 	packed, id := embedded(runtime.GOARCH)
 	if packed != nil {
-		return open(dir, "litterbox-guest-"+id, packed)
+		return open(dir, guestName, id, packed)
 	}
 	if path := os.Getenv(GuestVariable); path != "" {
-		file, err := os.Open(path)
+		file, err := verified(path, strings.TrimPrefix(filepath.Base(path), guestName))
 		if err != nil {
 			return nil, fault.Wrap(fault.Unavailable, err, "cannot open the guest program")
 		}
-		return executable(file)
+		return file, nil
 	}
 	return self()
 }
 
-// open unpacks a program unless that was done before.
-func open(dir, name string, packed []byte) (*os.File, error) {
-	path := filepath.Join(dir, "bin", name)
-	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
+// What the unpacked programs are called; the hash of the content follows.
+const (
+	guestName = "litterbox-guest-"
+	fullName  = "litterbox-full-"
+)
+
+// open unpacks a program unless that was done before. One that is not what it
+// was when it was unpacked is unpacked anew.
+func open(dir, name, hash string, packed []byte) (*os.File, error) {
+	path := filepath.Join(dir, "bin", name+hash)
+	file, err := verified(path, hash)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errChanged) {
 		if err := unpack(path, packed); err != nil {
-			return nil, fault.Wrap(fault.Unavailable, err, "cannot unpack the program %s", name)
+			return nil, fault.Wrap(fault.Unavailable, err, "cannot unpack the program %s", name+hash)
 		}
-		file, err = os.Open(path)
+		file, err = verified(path, hash)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "cannot open the program %s", name)
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot open the program %s", name+hash)
 	}
-	return executable(file)
+	return file, nil
 }
 
 // unpack writes the program in one step, so that nobody runs half of it.

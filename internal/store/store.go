@@ -40,6 +40,7 @@ import (
 	"sync/atomic"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
@@ -72,19 +73,47 @@ func DefaultRoot() (string, error) {
 }
 
 // Open uses root, making it when it is missing. The directory is private
-// (0700): sockets and keys lie below it.
+// (0700): sockets, keys, and programs that are executed lie below it, so one
+// that another user controls is refused with fault.Denied.
 func Open(root string) (*Store, error) {
 	// Links are resolved once here: what lies below is compared, bound and
 	// locked by path from several processes.
+	refused := func(err error) error { return fault.Wrap(fault.Denied, err, "cannot use the state directory") }
+	// Before anything is made in a directory of another user's.
+	if err := ownership.Check(root); fault.KindOf(err) == fault.Denied {
+		return nil, refused(err)
+	}
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "cannot make the state directory").
 			WithHint("export XDG_STATE_HOME=/a/writable/directory")
 	}
-	real, err := filepath.EvalSymlinks(root)
+	real, err := ownership.Directory(root)
+	if err == nil {
+		err = ownPlaces(real)
+	}
+	if fault.KindOf(err) == fault.Denied {
+		return nil, refused(err)
+	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "cannot use the state directory %q", root)
 	}
 	return &Store{Root: real}, nil
+}
+
+// ownPlaces looks at what lies at the top of the state directory. Nobody else
+// can put anything there, but root may have taken over the directory of a user
+// with all that was in it.
+func ownPlaces(root string) error {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := ownership.Check(filepath.Join(root, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // RepositoryKey names a repository in paths: a hash of its common git directory.

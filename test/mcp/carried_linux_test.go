@@ -2,8 +2,11 @@ package mcp_test
 
 import (
 	"compress/gzip"
+	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -51,8 +54,30 @@ func TestCarriedProgram(t *testing.T) {
 		t.Errorf("unpacked: %q, %v", unpacked, err)
 	}
 	// The keeper is the small program, as for every other command.
-	if got := h.Shell(`for p in /proc/[0-9]*; do grep -qs "XDG_STATE_HOME=` + h.State + `" $p/environ && readlink $p/exe; done`); !strings.Contains(got.Stdout, "/bin/litterbox-guest-test") {
+	if got := h.Shell(`for p in /proc/[0-9]*; do grep -qs "XDG_STATE_HOME=` + h.State + `" $p/environ && readlink $p/exe; done`); !strings.Contains(got.Stdout, "/bin/litterbox-guest-") {
 		t.Errorf("it runs: %s", got.Stdout)
+	}
+	// What another program put in its place is not executed, but replaced.
+	unpacked, err = filepath.Glob(filepath.Join(h.State, "litterbox", "bin", "litterbox-guest-*"))
+	if err != nil || len(unpacked) != 1 {
+		t.Fatalf("unpacked: %q, %v", unpacked, err)
+	}
+	planted := filepath.Join(h.Dir, "planted")
+	h.Put(planted, "#!/bin/sh\ntouch "+h.Dir+"/executed\n")
+	if err := errors.Join(os.Chmod(planted, 0o755), os.Rename(planted, unpacked[0])); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.Shell(unpacked[0]); got.Code != 0 {
+		t.Fatalf("the planted program does not run by itself: %+v", got)
+	}
+	if err := os.Remove(filepath.Join(h.Dir, "executed")); err != nil {
+		t.Fatalf("the planted program was not seen: %v", err)
+	}
+	if got := h.Command(h.Repo, release, "create", "other"); got.Code != 0 {
+		t.Errorf("with a planted program: %+v", got)
+	}
+	if _, err := os.Stat(filepath.Join(h.Dir, "executed")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the planted program was executed: %v", err)
 	}
 	// Errors and exit codes pass through.
 	if got := h.Command(h.Repo, release, "mcp", "--http", "0.0.0.0:0"); got.Code != 7 || !strings.Contains(got.Stderr, "litterbox: cannot listen") {
@@ -68,7 +93,11 @@ func build(t *testing.T, guest, full, release string) {
 	for name, program := range map[string]string{"litterbox-guest-linux-amd64": guest, "litterbox-guest-linux-arm64": guest, "litterbox-full": full} {
 		packed, id := filepath.Join(dir, name+".gz"), filepath.Join(dir, name+".id")
 		pack(t, program, packed)
-		if err := os.WriteFile(id, []byte("test\n"), 0o644); err != nil {
+		content, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(id, fmt.Appendf(nil, "%x\n", sha256.Sum256(content)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		replace[filepath.Join(root(t), "internal", "payload", name+".gz")] = packed
