@@ -50,7 +50,7 @@ func files(t *testing.T, dir string) []string {
 		switch {
 		case entry.IsDir() && (entry.Name() == ".git" || name == "bin"):
 			return filepath.SkipDir
-		case entry.Type().IsRegular():
+		case entry.Type().IsRegular() && entry.Name() != ".git": // a linked worktree has a file there
 			found = append(found, filepath.ToSlash(name))
 		}
 		return nil
