@@ -56,7 +56,9 @@ Your own file sets what every sandbox gets, and the most that a repository may a
 		fmt.Fprintf(&b, "| `%s` | %s |\n", row.rule, row.names)
 	}
 	b.WriteString(`
-In a deny list a missing port means every port, and a missing protocol every protocol. A name that resolves to a private, loopback, link-local or metadata address is refused unless that address has a rule of its own.
+In a deny list a missing port means every port, and a missing protocol every protocol. A name that resolves to a private, loopback, link-local or metadata address is refused unless that address has a rule of its own. The networks that this machine's interfaces are in count as private too, routers and neighbours with public addresses included: a rule opens them that names the address, or a network no wider than theirs. Broadcast addresses of these networks stay closed whatever the rules say. An IPv6 address that stands for an IPv4 address (NAT64, 6to4, Teredo, ISATAP, mapped, compatible) is judged by both.
+
+With ` + "`network.default = \"allow\"`" + `, a connection on port 443 or 80 that goes straight to an address counts as one to the host that it asks for, by TLS server name (SNI) or HTTP Host, and is connected to where that name leads. One that asks for none is refused while ` + "`network.deny`" + ` names hosts, unless its address has a rule. On other ports an address is refused to which a denied host name resolves; hosts below a wildcard cannot be found by their addresses.
 
 ## Not yet
 

@@ -23,7 +23,7 @@ func (p *Proxy) ask(ctx context.Context, policy *Policy, t Target, who string, v
 	if p.o.Ask == nil {
 		return false
 	}
-	if found, special := zoneOf(t.Addr); t.Addr.IsValid() && (t.Own || special && (found.single || reserved(t.Addr))) {
+	if found, ok := t.ground(); ok && (found.single || found.never || reserved(t.Addr)) {
 		return false
 	}
 	rule := policy.remedy(t)

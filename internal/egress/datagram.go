@@ -92,7 +92,7 @@ func (p *Proxy) exchange(ctx context.Context, ends endpoints, who string, back B
 			x.refuse(Decision{Why: "the address stands for no name"})
 			return nil
 		}
-		x.t.Own = p.own(x.t.Addr)
+		p.locate(&x.t)
 	}
 	verdict := p.o.Policy().Decide(x.t)
 	if !verdict.Allowed && p.o.Ask == nil {
@@ -142,6 +142,11 @@ func (x *exchange) run(ctx context.Context, verdict Decision) {
 		x.refuse(verdict)
 		return
 	}
+	if denied, ok := x.p.hidden(ctx, policy, x.t); ok {
+		x.leave()
+		x.refuse(denied)
+		return
+	}
 	limit, cancel := context.WithTimeout(ctx, x.p.o.DialTimeout)
 	addrs, reachable, err := x.p.addresses(limit, x.t, policy.Decide)
 	cancel()
@@ -187,7 +192,8 @@ func (x *exchange) open(ctx context.Context, addrs []netip.Addr, err error) (*ne
 		if !ok {
 			return nil, errors.Join(errors.New("it is no UDP socket"), conn.Close())
 		}
-		x.t.Addr, x.t.Own = addr, x.p.own(addr)
+		x.t.Addr = addr
+		x.p.locate(&x.t)
 		return udp, nil
 	}
 	return nil, err

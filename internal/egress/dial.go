@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -72,7 +71,7 @@ func (p *Proxy) addresses(ctx context.Context, t Target, reach func(Target) Deci
 	var refused Decision
 	for _, addr := range found {
 		t.Addr = addr.Unmap()
-		t.Own = p.own(t.Addr)
+		p.locate(&t)
 		if one := reach(t); one.Allowed {
 			kept = append(kept, t.Addr)
 		} else {
@@ -83,18 +82,6 @@ func (p *Proxy) addresses(ctx context.Context, t Target, reach func(Target) Deci
 		return nil, refused, nil
 	}
 	return kept[:min(len(kept), maxAddrs)], verdict, nil
-}
-
-// own tells whether addr is one of this machine's. Asking the kernel costs more
-// than the rest of a verdict, so the list is kept for a moment.
-func (p *Proxy) own(addr netip.Addr) bool {
-	p.ownMu.Lock()
-	defer p.ownMu.Unlock()
-	if now := time.Now(); now.After(p.ownUntil) {
-		p.ownAddrs = p.o.HostAddrs()
-		p.ownUntil = now.Add(5 * time.Second)
-	}
-	return slices.Contains(p.ownAddrs, addr)
 }
 
 func (p *Proxy) dialProxy(ctx context.Context, proxy *url.URL, t Target, tunnelled bool) (link, error) {

@@ -46,12 +46,13 @@ func ParseDestination(text string) (host string, port uint16, err error) {
 
 // Explain gives the verdict on TCP to host, a name or an address, without a
 // look-up: what a name resolves to is judged only when somebody connects.
-func Explain(p *Policy, host string, port uint16) Explanation {
+func Explain(p *Policy, host string, port uint16, around Surroundings) Explanation {
 	t := Target{Host: host, Port: port}
 	e := Explanation{Host: host, Port: port}
 	if addr, ok := parseAddr(host); ok {
 		e.Host, e.Addr = "", addr
 		t.Host, t.Addr = "", addr
+		around.place(&t)
 	}
 	e.Decision = p.Decide(t)
 	if p == nil {

@@ -34,7 +34,7 @@ func (f *flow) serve(ctx context.Context) {
 			f.refuse(TCP, Decision{Why: "the address stands for no name"})
 			return
 		}
-		f.t.Own = f.p.own(f.t.Addr)
+		f.p.locate(&f.t)
 	}
 	first := policy.Decide(f.t)
 	if !first.Allowed && f.p.ask(ctx, policy, f.t, f.who, first) {
@@ -47,6 +47,10 @@ func (f *flow) serve(ctx context.Context) {
 	}
 	f.t.Protocol = TCP
 	if opaque := policy.Decide(f.t); opaque.Allowed {
+		if verdict, ok := f.p.hidden(ctx, policy, f.t); ok {
+			f.refuse(TCP, verdict)
+			return
+		}
 		if f.connect(ctx, policy, opaque, false) {
 			f.carry(nil)
 		}
@@ -104,6 +108,7 @@ func (f *flow) lookTLS(ctx context.Context, policy *Policy, first Decision, in *
 			}
 		}
 	}
+	f.follow(policy, name)
 	if why := f.wrongName(policy, name); why != "" {
 		f.refuse(HTTPS, Decision{Why: why})
 		return
@@ -119,6 +124,15 @@ func (f *flow) lookTLS(ctx context.Context, policy *Policy, first Decision, in *
 	}
 	if f.connect(ctx, policy, verdict, false) {
 		f.carry(in)
+	}
+}
+
+// follow makes a connection that went straight to an address one to the host
+// that it asks for, before anything is dialled: it then goes where that name
+// leads, and not where a denied host may stand.
+func (f *flow) follow(policy *Policy, name string) {
+	if host, cause := canonicalHost(name); cause == "" && policy.byName(f.t) {
+		f.t.name(host)
 	}
 }
 
@@ -146,7 +160,7 @@ func (f *flow) wrongName(policy *Policy, name string) string {
 func (f *flow) wrongHost(policy *Policy, name string) string {
 	if policy.Default == Allow && policy.ruleFor(f.t) == nil {
 		named := f.t
-		named.Host, named.Addr, named.Own = name, noAddr(), false
+		named.name(name)
 		if verdict := policy.Decide(named); !verdict.Allowed {
 			return fmt.Sprintf("it asks for %q: %s", shorten(name), verdict.Why)
 		}
@@ -169,7 +183,7 @@ func (f *flow) connect(ctx context.Context, policy *Policy, verdict Decision, tu
 	}
 	if made.addr.IsValid() {
 		f.t.Addr = made.addr
-		f.t.Own = f.p.own(made.addr)
+		f.p.locate(&f.t)
 	}
 	f.forward = made.forward
 	f.mu.Lock()

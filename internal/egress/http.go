@@ -139,6 +139,9 @@ func (f *flow) judge(policy *Policy, r *request) Decision {
 	if r.scheme != "" && (r.scheme != f.t.Protocol || !sameAuthority(r.absolute, r.host)) {
 		return Decision{Why: fmt.Sprintf("its HTTP target %q does not agree with its Host %q", shorten(r.target), shorten(r.host))}
 	}
+	if host, _, ok := splitAuthority(r.host); ok && f.up == nil {
+		f.follow(policy, host)
+	}
 	// After the first request Addr is the one that the name led to.
 	wanted := f.t
 	if wanted.Host != "" {
@@ -181,7 +184,7 @@ func (f *flow) http2(ctx context.Context, in *intake) {
 		f.refuse(HTTP, Decision{Why: "it is HTTP/2 without TLS, whose requests cannot be looked at here"})
 		return
 	}
-	f.inspect(ctx, in, f.p.o.Policy().Decide(Target{Host: f.t.Host, Addr: f.t.Addr, Own: f.t.Own, Port: f.t.Port}), true)
+	f.inspect(ctx, in, f.p.o.Policy().Decide(f.t.asked()), true)
 }
 
 // send passes a judged head on, byte for byte unless something has to change.

@@ -154,7 +154,8 @@ func (s *Session) dial(ctx context.Context, t Target) (net.Conn, error) {
 	conn := &carried{Conn: made.conn, p: f.p}
 	conn.life.abort = func() { reset(made.conn) }
 	if made.addr.IsValid() {
-		t.Addr, t.Own = made.addr, f.p.own(made.addr)
+		t.Addr = made.addr
+		f.p.locate(&t)
 	}
 	f.p.admit(&conn.life, func(policy *Policy) bool { return !t.Addr.IsValid() || policy.reaches(t).Allowed }, Observation{})
 	return conn, nil

@@ -85,7 +85,7 @@ func (r Rule) denies(t Target) bool {
 		return true // not expanded: nobody knows what it covers
 	}
 	byHost := t.Host != "" && r.matchesHost(t.Host)
-	byAddr := t.Addr.IsValid() && r.network.IsValid() && r.network.Contains(t.Addr)
+	byAddr := t.Addr.IsValid() && r.network.IsValid() && (r.network.Contains(t.Addr) || slices.ContainsFunc(embedded(t.Addr), r.network.Contains))
 	if !byHost && !byAddr || !r.everyPort() && r.port != t.Port {
 		return false
 	}

@@ -161,12 +161,12 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: %v", c.destination, err)
 			continue
 		}
-		e := egress.Explain(p, name, port)
+		e := egress.Explain(p, name, port, egress.Surroundings{})
 		if diff := cmp.Diff(c.want, brief{e.Allowed, e.Resolves, e.Inspect, e.Rule, e.Hint}); diff != "" || e.Why == "" {
 			t.Errorf("%s (-want +got):\n%s%+v", c.destination, diff, e)
 		}
 	}
-	if e := egress.Explain(p, "c.example", 443); len(e.Requests) != 1 {
+	if e := egress.Explain(p, "c.example", 443, egress.Surroundings{}); len(e.Requests) != 1 {
 		t.Errorf("rules for requests: %q", e.Requests)
 	}
 	for _, bad := range []string{"", "a b", "a:0", "a:x", "[a]:1", "0x7f.1:80", "::1]:2"} {

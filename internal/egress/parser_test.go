@@ -205,6 +205,8 @@ func TestSpecial(t *testing.T) {
 		"10.0.0.1": true, "172.31.255.255": true, "192.168.0.1": true, "127.8.8.8": true, "0.0.0.0": true, "169.254.1.1": true, "100.64.0.1": true,
 		"224.0.0.1": true, "255.255.255.255": true, "198.18.0.1": true, "168.63.129.16": true, "::": true, "::1": true, "fe80::1": true, "fd00::1": true,
 		"ff02::1": true, "::ffff:10.0.0.1": true, "64:ff9b::a00:1": true, "2002:a00:1::1": true, "fec0::1": true, "::7f00:1": true,
+		"::ffff:0:a00:1": true, "::ffff:0:808:808": true, "::808:808": true, "64:ff9b:1::808:808": true, "64:ff9b:2::1": false, "2001:0:808:808::1": true,
+		"2606:2800::5efe:808:808": false, "2606:2800::5efe:a00:1": true, "2606:2800::200:5efe:a00:1": true, "2606:2800::300:5efe:a00:1": false,
 	} {
 		if got := egress.Special(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s is special: %v, want %v", text, got, want)

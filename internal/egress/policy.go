@@ -29,7 +29,11 @@ type Target struct {
 	// resolved to; invalid when the name is not resolved yet.
 	Addr netip.Addr
 	Own  bool // Addr is one of this machine's own addresses
-	Port uint16
+	// Link is the network of this machine in which Addr lies, among neighbours
+	// and routers; invalid for none.
+	Link      netip.Prefix
+	Broadcast bool // Addr means every host of such a network
+	Port      uint16
 	// Protocol is what the connection was seen to carry: TCP (nobody looked, or
 	// nobody understood), HTTP, HTTPS (TLS), UDP. Empty is the question before
 	// the first byte: may anything at all flow?
@@ -168,12 +172,12 @@ func (p *Policy) decideAddr(t Target) Decision {
 	if rule := p.ruleFor(t); rule != nil {
 		return Decision{Allowed: true, Rule: rule.named(), Why: "allowed by the rule " + rule.named()}
 	}
-	if found, special := zoneOf(t.Addr); special || t.Own {
-		what := found.what
-		if t.Own {
-			what = "this machine"
+	if found, ok := t.ground(); ok {
+		no := ") and no rule allows that address"
+		if found.never {
+			no = "), which no rule opens"
 		}
-		return Decision{Why: t.Addr.String() + " is not of the public internet (" + what + ") and no rule allows that address"}
+		return Decision{Why: t.Addr.String() + " is not of the public internet (" + found.what + no}
 	}
 	if p.Default == Allow {
 		return p.openly(t)
@@ -187,39 +191,49 @@ func (p *Policy) openly(t Target) Decision {
 	if t.Protocol == UDP && len(p.Deny) > 0 && webPort(t.Port) {
 		return Decision{Why: "behind this port a denied host could hide; allow udp://" + t.authority() + " if that is meant"}
 	}
+	if t.Host == "" && t.Protocol != "" && t.Protocol != TCP && webPort(t.Port) && p.deniesNames() {
+		return Decision{Why: "it names no host, by SNI or Host, and a denied one could hide behind the address; allow tcp://" + t.authority() + " if that is meant"}
+	}
 	if t.Protocol == TCP && len(p.Deny) > 0 && webPort(t.Port) {
 		return Decision{Why: "it is neither TLS nor HTTP, and behind this port a denied host could hide; allow tcp://" + t.authority() + " if that is meant"}
 	}
 	return Decision{Allowed: true, Why: "allowed by default"}
 }
 
+// deniesNames reports whether some deny rule is about a name.
+func (p *Policy) deniesNames() bool {
+	return slices.ContainsFunc(p.Deny, func(rule Rule) bool { return rule.host != "" || rule.preset != "" })
+}
+
+// byName reports whether a connection that went straight to t.Addr counts as
+// one to the host that it then asks for: nothing speaks for the address itself.
+func (p *Policy) byName(t Target) bool {
+	return t.Host == "" && p.Default == Allow && p.ruleFor(t) == nil
+}
+
 // closed tells why an allowed name may not be reached at t.Addr; empty when it
 // may.
 func (p *Policy) closed(t Target) string {
-	found, special := zoneOf(t.Addr)
-	if !special && !t.Own {
+	found, ok := t.ground()
+	if !ok || p.ruleFor(t) != nil {
 		return ""
 	}
-	if p.ruleFor(t) != nil {
-		return ""
-	}
-	what := found.what
-	if t.Own {
-		what = "this machine"
+	if found.never {
+		return "the name resolves to " + t.Addr.String() + " (" + found.what + "), which no rule opens"
 	}
 	also := t.Addr.String() + " with port " + strconv.Itoa(int(t.Port))
 	if t.Protocol == UDP {
 		also = "udp://" + netip.AddrPortFrom(t.Addr, t.Port).String()
 	}
-	return "the name resolves to " + t.Addr.String() + " (" + what + "); allow " + also + " too if that is meant"
+	return "the name resolves to " + t.Addr.String() + " (" + found.what + "); allow " + also + " too if that is meant"
 }
 
 // ruleFor finds the allow rule about addresses that admits t.Addr. A special
 // address is opened only by a rule that is meant for it: a network inside the
-// same special range, and for this machine's own addresses and the metadata
-// services the single address.
+// same special range or the same network of this machine, and for this machine's
+// own addresses and the metadata services the single address.
 func (p *Policy) ruleFor(t Target) *Rule {
-	found, special := zoneOf(t.Addr)
+	found, _ := t.ground()
 	for i, rule := range p.Allow {
 		if !rule.network.IsValid() || !rule.network.Contains(t.Addr) || !rule.matchesPort(t.Port) {
 			continue
@@ -228,10 +242,7 @@ func (p *Policy) ruleFor(t Target) *Rule {
 		if t.Host == "" && !rule.admits(t) || t.Host != "" && (rule.protocol == UDP) != (t.Protocol == UDP) {
 			continue
 		}
-		if (t.Own || special && found.single) && !rule.network.IsSingleIP() {
-			continue
-		}
-		if special && rule.network.Bits() < found.prefix.Bits() {
+		if !found.opens(rule.network) {
 			continue
 		}
 		return &p.Allow[i]
@@ -270,6 +281,17 @@ func (t Target) canonical() (Target, string) {
 		return t, "the protocol is unknown"
 	}
 	return t, ""
+}
+
+// name makes t one for host instead of an address.
+func (t *Target) name(host string) {
+	t.Host, t.Addr, t.Own, t.Link, t.Broadcast = host, netip.Addr{}, false, netip.Prefix{}, false
+}
+
+// asked is t as it was before the first byte.
+func (t Target) asked() Target {
+	t.Protocol, t.Method, t.Path = "", "", ""
+	return t
 }
 
 func (t Target) authority() string {

@@ -42,6 +42,16 @@ func own(t egress.Target) egress.Target {
 	return t
 }
 
+func near(t egress.Target, network string) egress.Target {
+	t.Link = netip.MustParsePrefix(network)
+	return t
+}
+
+func broadcast(t egress.Target) egress.Target {
+	t.Broadcast = true
+	return near(t, "93.184.215.0/24")
+}
+
 func request(t egress.Target, method, path string) egress.Target {
 	t.Method, t.Path = method, path
 	return t
@@ -126,6 +136,27 @@ func TestDecide(t *testing.T) {
 		{"own address by itself", "192.168.1.5", "", own(addr("192.168.1.5", 443, any)), true},
 		{"own public address", "93.184.0.0/16", "", own(addr(public, 443, any)), false},
 
+		{"beside this machine by the internet", "0.0.0.0/0:*", "", near(addr(public, 443, "tcp"), "93.184.215.0/24"), false},
+		{"beside this machine by a wider network", "93.184.0.0/16:*", "", near(addr(public, 443, "tcp"), "93.184.215.0/24"), false},
+		{"beside this machine by its network", "93.184.215.0/24:*", "", near(addr(public, 443, "tcp"), "93.184.215.0/24"), true},
+		{"beside this machine by itself", public, "", near(addr(public, 443, "tcp"), "93.184.215.0/24"), true},
+		{"name to a neighbour", "a.example", "", near(at(host("a.example", 443, "https"), public), "93.184.215.0/24"), false},
+		{"name to a neighbour, allowed", "a.example; 93.184.215.14", "", near(at(host("a.example", 443, "https"), public), "93.184.215.0/24"), true},
+		{"translated neighbour by its network", "64:ff9b::/96", "", near(addr("64:ff9b::5db8:d70e", 443, "tcp"), "93.184.215.0/24"), false},
+		{"broadcast by itself", "udp://93.184.215.255:9", "", broadcast(addr("93.184.215.255", 9, "udp")), false},
+		{"broadcast by its network", "udp://93.184.215.0/24:9", "", broadcast(addr("93.184.215.255", 9, "udp")), false},
+		{"name to broadcast", "udp://a.example:9; udp://93.184.215.255:9", "", broadcast(at(host("a.example", 9, "udp"), "93.184.215.255")), false},
+
+		{"deny what is translated", "64:ff9b::/96", "93.184.0.0/16", addr("64:ff9b::5db8:d70e", 443, any), false},
+		{"deny what is tunnelled", "2002::/16", public, addr("2002:5db8:d70e::1", 443, any), false},
+		{"deny what has a Teredo address", "2001::/32", public, addr("2001:0:102:304:0:0:a247:28f1", 443, any), false},
+		{"private over 6to4", "2002::/16", "", addr("2002:a01:203::1", 443, any), false},
+		{"private over 6to4 by itself", "2002:a01:203::1", "", addr("2002:a01:203::1", 443, any), true},
+		{"private over a network's translation", "64:ff9b:1::/48", "", addr("64:ff9b:1::a00:1", 443, any), false},
+		{"private over a network's short translation", "64:ff9b:1::/48", "", addr("64:ff9b:1:a9fe:a9:fe00::", 443, any), false},
+		{"public over a network's translation", "64:ff9b:1::/48", "", addr("64:ff9b:1::5db8:d70e", 443, any), true},
+		{"metadata over ISATAP", "[2606:2800::/32]:*", "", addr("2606:2800::5efe:a9fe:a9fe", 443, any), false},
+
 		{"name to public", "a.example", "", at(host("a.example", 443, "https"), public), true},
 		{"name to private", "a.example", "", at(host("a.example", 443, "https"), "10.1.2.3"), false},
 		{"name to private, mapped", "a.example", "", at(host("a.example", 443, "https"), "::ffff:10.1.2.3"), false},
@@ -162,6 +193,9 @@ func TestDecideOpenly(t *testing.T) {
 		{"anything", open, host("a.example", 443, "tcp"), true},
 		{"any address", open, addr("93.184.215.14", 25, "tcp"), true},
 		{"private", open, addr("10.1.2.3", 443, "tcp"), false},
+		{"beside this machine", open, near(addr("93.184.215.14", 443, "tcp"), "93.184.215.0/24"), false},
+		{"a name beside this machine", open, near(at(host("a.example", 443, "tcp"), "93.184.215.14"), "93.184.215.0/24"), false},
+		{"broadcast", open, broadcast(addr("93.184.215.255", 9, "udp")), false},
 		{"name to loopback", open, at(host("a.example", 443, "tcp"), "127.0.0.1"), false},
 		{"not an odd name", open, host("0x7f.1", 443, "tcp"), false},
 		{"denied", limited, host("telemetry.example", 9, "tcp"), false},

@@ -20,13 +20,13 @@ type Options struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// LookupHost resolves a canonical name; the host's own resolver by default.
 	LookupHost func(ctx context.Context, host string) ([]netip.Addr, error)
-	// HostAddrs lists this machine's own addresses; by default those of all
-	// its interfaces.
-	HostAddrs func() []netip.Addr
-	Upstream  *Upstream         // the proxy of this machine; nil is none
-	Observe   func(Observation) // may be nil; called from many goroutines
-	Inspector Inspector         // may be nil: then rules on requests inside TLS, or in HTTP/2, allow nothing
-	MaxConns  int               // of the sandbox at once, and of sessions to hosts; 4096 by default
+	// Surroundings tells what lies around this machine, for every verdict on an
+	// address; by default what the kernel knows of interfaces and routes.
+	Surroundings func() Surroundings
+	Upstream     *Upstream         // the proxy of this machine; nil is none
+	Observe      func(Observation) // may be nil; called from many goroutines
+	Inspector    Inspector         // may be nil: then rules on requests inside TLS, or in HTTP/2, allow nothing
+	MaxConns     int               // of the sandbox at once, and of sessions to hosts; 4096 by default
 	// MaxExchanges is how many exchanges over UDP there may be at once; each
 	// has a socket. 512 by default.
 	MaxExchanges int
@@ -58,10 +58,6 @@ type Proxy struct {
 
 	mu   sync.Mutex
 	live map[*admission]struct{}
-
-	ownMu    sync.Mutex
-	ownAddrs []netip.Addr
-	ownUntil time.Time
 }
 
 // New makes a proxy.
@@ -77,8 +73,8 @@ func New(o Options) *Proxy {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host+".")
 		}
 	}
-	if o.HostAddrs == nil {
-		o.HostAddrs = interfaceAddrs
+	if o.Surroundings == nil {
+		o.Surroundings = WatchSurroundings()
 	}
 	if o.Observe == nil {
 		o.Observe = func(Observation) {}
@@ -106,22 +102,6 @@ func orDefault(d *time.Duration, value time.Duration) {
 	if *d <= 0 {
 		*d = value
 	}
-}
-
-func interfaceAddrs() []netip.Addr {
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil // the special ranges are refused all the same
-	}
-	var addrs []netip.Addr
-	for _, one := range all {
-		if network, ok := one.(*net.IPNet); ok {
-			if addr, ok := netip.AddrFromSlice(network.IP); ok {
-				addrs = append(addrs, addr.Unmap())
-			}
-		}
-	}
-	return addrs
 }
 
 // Handle carries one connection that the sandbox opened to dst, and returns when

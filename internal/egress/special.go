@@ -43,8 +43,10 @@ func specials() []special {
 		{v6(128), "this machine", true},
 		{v6(128, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x1), "loopback", false},
 		{v6(96), "an IPv4 address in an old spelling", false},
+		{v6(96, 0x0, 0x0, 0x0, 0x0, 0xffff), "an IPv4 address in an old spelling", false},
 		{v6(48, 0x64, 0xff9b, 0x1), "a local translation network", false},
 		{v6(64, 0x100), "discarded by routers", false},
+		{v6(64, 0x100, 0x0, 0x0, 0x1), "discarded by routers", false},
 		{v6(23, 0x2001), "a tunnel or reserved for protocols", false},
 		{v6(16, 0x2002), "a tunnel", false},
 		{v6(16, 0x5f00), "reserved for segment routing", false},
@@ -69,13 +71,14 @@ func v6(bits int, groups ...uint16) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16(addr), bits)
 }
 
-// zoneOf finds what special range addr lies in. An address that a NAT64 gateway
-// translates (RFC 6052) is as special as the IPv4 address inside.
+// zoneOf finds what special range addr lies in. An address that stands for an
+// IPv4 address is as special as that one.
 func zoneOf(addr netip.Addr) (special, bool) {
 	addr = addr.Unmap()
-	if inner, ok := translated(addr); ok {
-		found, ok := zoneOf(inner)
-		return special{netip.PrefixFrom(addr, 128), found.what, true}, ok
+	for _, inner := range embedded(addr) {
+		if found, ok := zoneOf(inner); ok {
+			return special{netip.PrefixFrom(addr, 128), found.what, true}, true
+		}
 	}
 	for _, s := range specials() {
 		if s.prefix.Contains(addr) {
@@ -83,16 +86,4 @@ func zoneOf(addr netip.Addr) (special, bool) {
 		}
 	}
 	return special{}, false
-}
-
-// translated gives the IPv4 address inside 64:ff9b::/96.
-func translated(addr netip.Addr) (netip.Addr, bool) {
-	if !addr.Is6() {
-		return netip.Addr{}, false
-	}
-	b := addr.As16()
-	if b[0] != 0 || b[1] != 0x64 || b[2] != 0xff || b[3] != 0x9b || [8]byte(b[4:12]) != [8]byte{} {
-		return netip.Addr{}, false
-	}
-	return netip.AddrFrom4([4]byte(b[12:16])), true
 }

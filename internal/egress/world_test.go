@@ -57,8 +57,10 @@ func newWorld(t testing.TB, options egress.Options, allow ...string) *world {
 	if options.LookupHost == nil {
 		options.LookupHost = w.lookup
 	}
-	if options.HostAddrs == nil {
-		options.HostAddrs = func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("93.184.215.200")} }
+	if options.Surroundings == nil {
+		options.Surroundings = func() egress.Surroundings {
+			return egress.Surroundings{Own: []netip.Prefix{netip.MustParsePrefix("93.184.215.200/32")}}
+		}
 	}
 	w.proxy = egress.New(options)
 	if w.listener, err = net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {

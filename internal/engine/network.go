@@ -59,6 +59,8 @@ func (e *Engine) policyOf(c config.Config) (*egress.Policy, error) {
 func expand(policy *egress.Policy) (*egress.Policy, error) {
 	environment := preset.Host()
 	environment.Lookup = lookup
+	around := egress.WatchSurroundings()()
+	environment.Beside = around.Beside
 	return policy.Expand(func(name string) ([]string, error) { return preset.Expand(name, environment) })
 }
 
@@ -317,7 +319,7 @@ func (e *Engine) ExplainNetwork(ctx context.Context, dir, name, destination stri
 	if err != nil {
 		return egress.Explanation{}, err
 	}
-	return egress.Explain(policy, host, port), nil
+	return egress.Explain(policy, host, port, egress.WatchSurroundings()()), nil
 }
 
 // SuggestNetwork proposes the smallest allow-list for what was denied so far.

@@ -28,6 +28,9 @@ type Environment struct {
 	// Lookup resolves a registry's name; may be nil. A registry in the
 	// human's own network also needs its private addresses allowed.
 	Lookup func(host string) []netip.Addr
+	// Beside tells which public addresses count as private, because they lie in
+	// a network of this machine; may be nil.
+	Beside func(netip.Addr) bool
 }
 
 // Host is the environment of this process.

@@ -135,7 +135,7 @@ func (r *reader) allowPrivate(host, port string) {
 		return
 	}
 	for _, addr := range r.env.Lookup(host) {
-		if addr = addr.Unmap(); addr.IsPrivate() {
+		if addr = addr.Unmap(); addr.IsPrivate() || r.env.Beside != nil && r.env.Beside(addr) {
 			r.preset.Rules = append(r.preset.Rules, authority(addr.String(), port))
 		}
 	}

@@ -66,7 +66,7 @@ type scene struct {
 }
 
 func attacks() []attack {
-	return slices.Concat(spellingAttacks(), agreementAttacks(), protocolAttacks(), addressAttacks(), resolverAttacks(), tunnelAttacks())
+	return slices.Concat(spellingAttacks(), agreementAttacks(), protocolAttacks(), addressAttacks(), nearAttacks(), hiddenAttacks(), resolverAttacks(), tunnelAttacks())
 }
 
 func TestAttacks(t *testing.T) {

@@ -58,7 +58,7 @@ func cable(p *place) error {
 	if err := end([]string{Machine4 + "/24", Machine6 + "/64"}, nil); err != nil {
 		return err
 	}
-	for _, router := range []string{router4, router6} {
+	for _, router := range []string{Router4, Router6} {
 		gateway := net.ParseIP(router)
 		if err := netlink.RouteAdd(&netlink.Route{Gw: gateway, Dst: anywhere(gateway)}); err != nil {
 			return fmt.Errorf("cannot add a route through %s: %w", router, err)
@@ -72,8 +72,8 @@ func cable(p *place) error {
 				return err
 			}
 		}
-		local := []string{hosts4, hosts6, Resolver}
-		return end([]string{router4 + "/24", router6 + "/64"}, append(local, Others()...))
+		local := []string{hosts4, hosts6, nat64, Resolver}
+		return end([]string{Router4 + "/24", Router6 + "/64"}, append(local, Others()...))
 	})
 }
 

@@ -36,12 +36,13 @@ type World struct {
 	next int
 }
 
-// The machine's own addresses, and the other end of its cable.
+// The machine's own addresses, and the other end of its cable: a router with
+// public addresses that is the machine's neighbour.
 const (
 	Machine4 = "203.0.113.2"
 	Machine6 = "2001:db8:113::2"
-	router4  = "203.0.113.1"
-	router6  = "2001:db8:113::1"
+	Router4  = "203.0.113.1"
+	Router6  = "2001:db8:113::1"
 )
 
 // The hosts of the world have addresses from these ranges, which are kept for
@@ -49,6 +50,7 @@ const (
 const (
 	hosts4 = "198.51.100.0/24"
 	hosts6 = "2001:db8:51::/64"
+	nat64  = "64:ff9b::/96" // a gateway that translates (RFC 6052)
 )
 
 // Resolver is the resolver that the machine uses; Others are resolvers that
@@ -59,6 +61,15 @@ const Resolver = "9.9.9.9"
 // machine's own network. In the world they are hosts like any other.
 func Others() []string {
 	return []string{"8.8.8.8", "1.1.1.1", Metadata, Private, "2001:4860:4860::8888"}
+}
+
+// Translated gives the address at which the gateway of the world has an IPv4
+// address.
+func Translated(addr string) string {
+	inner := netip.MustParseAddr(addr).As4()
+	outer := netip.MustParsePrefix(nat64).Addr().As16()
+	copy(outer[12:], inner[:])
+	return netip.AddrFrom16(outer).String()
 }
 
 // Metadata is where clouds hand out credentials, and Private a host of the

@@ -70,6 +70,13 @@ def udp(host, port, text="knock"):
     print(s.recv(4096))
 
 
+# broadcast ADDRESS PORT: to all who listen.
+def broadcast(address, port):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    s.sendto(b"knock", (address, int(port)))
+
+
 # dns SERVER NAME: a question whose labels may hold any byte.
 def dns(server, name):
     question = b"".join(bytes([len(l)]) + l for l in unescape(name).split(b".")) + b"\0"

@@ -1,0 +1,52 @@
+package egress
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Bounds of the search for a denied host behind an address.
+const (
+	maxHidden  = 64 // names
+	hiddenTime = 5 * time.Second
+)
+
+// hidden finds a denied host behind the address of t, to which a program goes
+// without a name and where nothing is looked into: everything is allowed by
+// default there, and what a rule denies would be reached by its address. A name
+// that cannot be resolved leads nowhere, and what lies below a wildcard is not
+// known.
+func (p *Proxy) hidden(ctx context.Context, policy *Policy, t Target) (Decision, bool) {
+	if !policy.byName(t) {
+		return Decision{}, false
+	}
+	var rules []Rule
+	for _, rule := range policy.Deny {
+		named := t
+		named.name(rule.host)
+		if rule.host != "" && !rule.wildcard && rule.denies(named) && len(rules) < maxHidden {
+			rules = append(rules, rule)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, hiddenTime)
+	defer cancel()
+	found := make(chan *Rule, len(rules))
+	for _, rule := range rules {
+		go func() {
+			addrs, _ := p.lookups.find(ctx, rule.host)
+			if slices.ContainsFunc(addrs, func(addr netip.Addr) bool { return addr.Unmap() == t.Addr }) {
+				found <- &rule
+			} else {
+				found <- nil
+			}
+		}()
+	}
+	for range rules {
+		if rule := <-found; rule != nil {
+			return Decision{Rule: rule.named(), Why: "the host of the rule " + rule.named() + " stands behind the address; allow " + t.authority() + " if that is meant"}, true
+		}
+	}
+	return Decision{}, false
+}
