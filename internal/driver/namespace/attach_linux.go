@@ -86,9 +86,14 @@ func (Driver) sweep(lease driver.Lease) error {
 	return nil
 }
 
-// clear removes what outlives a guest.
+// clear removes what outlives a guest. A control group that stays busy is left:
+// the next start, or litterbox doctor --fix, removes it.
 func (h handle) clear(stateDir string) error {
-	if err := errors.Join(h.Group.Remove(), forgetStop(stateDir)); err != nil {
+	err := h.Group.Remove()
+	if errors.Is(err, cgroup.ErrBusy) {
+		err = nil
+	}
+	if err := errors.Join(err, forgetStop(stateDir)); err != nil {
 		return driver.Seal(err, "cannot clear away what the sandbox has left")
 	}
 	return nil

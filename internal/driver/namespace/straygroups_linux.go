@@ -19,8 +19,9 @@ func strayGroups(known func(sandboxID string) bool) []driver.Stray {
 	prefix := groupName("")
 	var strays []driver.Stray
 	for _, group := range cgroup.Empty(cgroup.Find(), prefix, groupAge) {
-		id := strings.TrimPrefix(group.Name(), prefix)
-		if known(id) {
+		id := strings.TrimPrefix(group.Name, prefix)
+		// A sandbox that exists uses its group again, but not a spare one.
+		if known(id) && !group.Spare {
 			continue
 		}
 		strays = append(strays, driver.Stray{SandboxID: id, Kind: "a control group", Shared: true, What: group.Dir, End: group.Remove})

@@ -14,7 +14,9 @@ import (
 
 // EmptyGroup is a group in which no process is.
 type EmptyGroup struct {
+	Name    string // what the sandbox's group is called
 	Dir     string
+	Spare   bool // it was made while another one was busy
 	version int
 }
 
@@ -34,6 +36,7 @@ func Empty(where []Hierarchy, prefix string, age time.Duration) []EmptyGroup {
 		}
 		for _, entry := range dirs {
 			id, ours := strings.CutPrefix(entry.Name(), prefix)
+			id, _, spare := strings.Cut(id, spareMark)
 			info, err := entry.Info()
 			if !ours || !sandboxID().MatchString(id) || err != nil || time.Since(info.ModTime()) < age {
 				continue
@@ -41,16 +44,13 @@ func Empty(where []Hierarchy, prefix string, age time.Duration) []EmptyGroup {
 			if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Geteuid() {
 				continue
 			}
-			if g := (EmptyGroup{filepath.Join(h.Parent, entry.Name()), h.Version}); g.empty() {
+			if g := (EmptyGroup{prefix + id, filepath.Join(h.Parent, entry.Name()), spare, h.Version}); g.empty() {
 				found = append(found, g)
 			}
 		}
 	}
 	return found
 }
-
-// Name is what the group is called.
-func (g EmptyGroup) Name() string { return filepath.Base(g.Dir) }
 
 func (g EmptyGroup) empty() bool {
 	dirs, err := os.ReadDir(g.Dir)

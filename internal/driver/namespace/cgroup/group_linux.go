@@ -36,12 +36,14 @@ const leaf = "inside"
 
 // Make makes a group where the hierarchies are. disk-io costs one more at each
 // start, so it is left out where there is no such limit. A group that a crash
-// has left under the name goes first.
+// has left under the name is removed first, and what still runs in it is
+// killed. Where it stays busy, the new one gets another name ([spares]).
 func Make(where []Hierarchy, name string, limits sandbox.Limits) (*Group, error) {
 	needs := []string{memory, pids, freezer, cpuacct, cpu}
 	if limits.DiskIO > 0 {
 		needs = append(needs, blkio)
 	}
+	clearing := &clearing{where: where, name: name}
 	g := &Group{}
 	for _, h := range where {
 		missing := func(c string) bool { return slices.Contains(needs, c) && g.part(c) == nil }
@@ -52,7 +54,7 @@ func Make(where []Hierarchy, name string, limits sandbox.Limits) (*Group, error)
 		if h.Version == 2 {
 			part.Controllers = handOn(h.Parent, h.Controllers)
 		}
-		if err := part.make(); err != nil {
+		if err := part.make(clearing); err != nil {
 			return nil, errors.Join(fmt.Errorf("cannot make the control group %s: %w", part.Dir, err), g.Remove())
 		}
 		g.Parts = append(g.Parts, part)
@@ -60,11 +62,19 @@ func Make(where []Hierarchy, name string, limits sandbox.Limits) (*Group, error)
 	return g, nil
 }
 
-func (p Part) make() error {
-	err := os.Mkdir(p.Dir, 0o755)
-	if errors.Is(err, os.ErrExist) {
-		if err = p.remove(); err == nil {
-			err = os.Mkdir(p.Dir, 0o755)
+// make makes the part under the first of its names that is free or can be freed.
+func (p *Part) make(leftovers *clearing) error {
+	var err error
+	for _, dir := range spares(p.Dir) {
+		p.Dir = dir
+		err = os.Mkdir(dir, 0o755)
+		if errors.Is(err, os.ErrExist) {
+			if err = leftovers.remove(*p); err == nil {
+				err = os.Mkdir(dir, 0o755)
+			}
+		}
+		if !errors.Is(err, ErrBusy) {
+			break
 		}
 	}
 	if err == nil && p.Version == 2 {
@@ -183,48 +193,23 @@ func (p Part) procs() string {
 	return filepath.Join(p.Dir, "cgroup.procs")
 }
 
-// removePatience is how long processes that have been killed may take to leave.
-const removePatience = 20 * time.Second
-
-// Remove removes the group once its last process has gone. A group that is
-// not there is no error.
+// Remove removes the group once its last process has gone. A group that does
+// not exist is no error; one that stays busy is [ErrBusy].
 func (g *Group) Remove() error {
 	if g == nil {
 		return nil
 	}
-	var all error
-	for _, p := range g.Parts {
-		all = errors.Join(all, p.remove())
-	}
-	return all
-}
-
-func (p Part) remove() error {
+	var all, busy error
 	deadline := time.Now().Add(removePatience)
-	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		var err error
-		if p.Version == 2 {
-			err = unix.Rmdir(filepath.Join(p.Dir, leaf))
+	for _, p := range g.Parts {
+		if err := p.remove(deadline); errors.Is(err, ErrBusy) {
+			busy = err
+		} else {
+			all = errors.Join(all, err)
 		}
-		if err == nil || errors.Is(err, unix.ENOENT) {
-			err = unix.Rmdir(p.Dir)
-		}
-		switch {
-		case err == nil, errors.Is(err, unix.ENOENT):
-			return nil
-		case !errors.Is(err, unix.EBUSY), time.Now().After(deadline):
-			return fmt.Errorf("cannot remove the control group %s: %w", p.Dir, err)
-		}
-		time.Sleep(pause)
 	}
-}
-
-// Sweep removes every group of that name that this process could have made,
-// for a start that never came far enough to record one.
-func Sweep(where []Hierarchy, name string) error {
-	var all error
-	for _, h := range where {
-		all = errors.Join(all, Part{Version: h.Version, Dir: filepath.Join(h.Parent, name)}.remove())
+	if all == nil {
+		all = busy
 	}
 	return all
 }

@@ -54,7 +54,8 @@ func Find() []Hierarchy {
 	return found
 }
 
-// Of finds the group of that name in which a process is, wherever it was made.
+// Of finds the group of that name in which a process is, wherever it was made,
+// also under a spare name.
 func Of(pid int, name string) *Group {
 	at := groupsOf(strconv.Itoa(pid))
 	g := &Group{}
@@ -63,7 +64,7 @@ func Of(pid int, name string) *Group {
 		if m.version == 2 {
 			p.Dir, p.Controllers = filepath.Dir(p.Dir), []string{freezer}
 		}
-		if filepath.Base(p.Dir) == name {
+		if slices.Contains(spares(name), filepath.Base(p.Dir)) {
 			g.Parts = append(g.Parts, p)
 		}
 	}
