@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
@@ -105,12 +106,13 @@ func census(h *program.Host) map[string][]string {
 			found["mount"] = append(found["mount"], line)
 		}
 	}
-	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && strings.HasPrefix(entry.Name(), "litterbox-"+ownPrefix) {
-			found["cgroup"] = append(found["cgroup"], path)
+	for _, hierarchy := range cgroup.Find() { // where a sandbox's group can be
+		groups, err := filepath.Glob(filepath.Join(hierarchy.Parent, "litterbox-"+ownPrefix+"*"))
+		if err != nil {
+			h.Fatal(err)
 		}
-		return nil // groups of others come and go
-	})
+		found["cgroup"] = append(found["cgroup"], groups...)
+	}
 	if sandboxes, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes/*")); err == nil {
 		found["sandbox"] = append(found["sandbox"], sandboxes...)
 	}
