@@ -95,6 +95,8 @@ arch:
 # Tests of the whole. They drive the true program from outside; test/program
 # builds it for them and asks the driver whether this machine can run it.
 test/program: driver driver/namespace sandbox
+# What each test binary runs below: it must not depend on what it watches.
+test/bounds:
 test/attack: test/program
 test/attack/probe:
 test/tracer:

@@ -1,0 +1,35 @@
+// Command bounds is what test/run runs each test binary with (go test -exec):
+// it gives the package a directory for temporary files, watches how much
+// memory, disk and output the package takes, and ends it by name when that is
+// more than a test may take. A test that reads the machine into its memory then
+// fails, instead of the machine.
+//
+// It looks at the processes that the test binary has started and at the
+// directory that it gave it, and at nothing else. A process that a test has
+// detached from itself is not counted.
+//
+//	bounds need FILE          says what the tests need and what is missing here
+//	bounds run FILE BINARY…   runs a test binary, and notes in FILE what it took
+//	bounds left FILE          says what the packages took and left
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	args := os.Args[1:]
+	code := 2
+	switch {
+	case len(args) == 2 && args[0] == "need":
+		code = need(os.Stdout, args[1])
+	case len(args) == 2 && args[0] == "left":
+		code = left(os.Stdout, args[1])
+	case len(args) > 2 && args[0] == "run":
+		code = run(args[1], args[2:])
+	default:
+		fmt.Fprintln(os.Stderr, "usage: bounds need FILE | bounds left FILE | bounds run FILE BINARY [ARGUMENT...]")
+	}
+	os.Exit(code)
+}
