@@ -122,14 +122,14 @@ func (n *network) reload() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Wrap(fault.Unavailable, err, "cannot read the network policy")
 	}
-	if policy.Inspects() {
-		// Before it is in force: programs read their roots when they start.
-		if err := n.inspect.Prepare(); err != nil {
-			return err
-		}
-	}
+	// At once: what is prepared below writes to files that lie in the sandbox,
+	// which must not be able to hold up a narrower policy. Until its authority
+	// is trusted there, a program cannot reach a host that is looked into.
 	n.revision.Store(policy)
 	n.enforce()
+	if policy.Inspects() {
+		return n.inspect.Prepare()
+	}
 	return nil
 }
 

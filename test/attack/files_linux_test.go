@@ -64,6 +64,27 @@ func fileAttacks() []attack {
 			},
 		},
 		{
+			Name:   "hold the host's files without writing",
+			Threat: "a lease stops whoever opens the file on the host, flags make it immutable: both pass a read-only mount",
+			Control: func(w *world) {
+				path := filepath.Join(w.Repo, "README")
+				got := w.outcomes(w.probeOutside("hold", path))
+				if got["lease "+path] != "ok" {
+					w.Errorf("a file of one's own cannot be held outside either: %v", got)
+				}
+			},
+			Run: func(w *world) {
+				w.sandbox()
+				got := w.outcomes(w.probeInside("hold", filepath.Join(w.Repo, "README"), "/var/lib/litterbox/roots.pem",
+					"/var/lib/litterbox/roots-own.pem", "/etc/passwd", "/usr/bin/env", "/.litterbox/git-fsmonitor"))
+				for name, answer := range got {
+					if kind, _, _ := strings.Cut(name, " "); answer == "ok" || kind == "lease" && answer != "EINVAL" {
+						w.Errorf("%s answers %s", name, answer)
+					}
+				}
+			},
+		},
+		{
 			Name:    "open kernel switches for writing",
 			Threat:  "core_pattern, sysrq and uevent_helper run programs, or end the machine, as root",
 			Control: func(w *world) { w.wantWritable(w.Shell(tryOpening(filepath.Join(w.Repo, "README"))).Stdout, 1) },

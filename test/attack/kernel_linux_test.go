@@ -75,6 +75,9 @@ func deniedCalls() map[string]string {
 		"ENOSYS":          {"clone3", "keyctl", "add_key", "request_key", "openat2"},
 		"EAFNOSUPPORT":    {"socket packet", "socket unknown type", "socketpair packet"},
 		"EPROTONOSUPPORT": {"socket netlink"},
+		"EINVAL":          {"lease", "lease high", "delegation", "dnotify", "write hint", "rename whiteout"},
+		"ENOTTY":          {"flags", "flags high", "dedupe"},
+		"ENOTSUP":         {"file_setattr"},
 	} {
 		for _, call := range calls {
 			denied[call] = answer

@@ -67,6 +67,14 @@ func calls([]string) (any, error) {
 	at := bad - 99 // AT_FDCWD, -100
 	nowhere := text("/no/such/directory")
 	null := uintptr(0)
+	reading, err := open(file)
+	if err != nil {
+		return nil, err
+	}
+	directory, err := open(dir)
+	if err != nil {
+		return nil, err
+	}
 	attempts := outcomes{
 		// Namespaces and mounts.
 		"unshare bad flag": call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER|1),
@@ -122,8 +130,29 @@ func calls([]string) (any, error) {
 		"tiocsti high": call(unix.SYS_IOCTL, bad, 1<<32|unix.TIOCSTI, null), // CVE-2019-7303
 		"tioclinux":    call(unix.SYS_IOCTL, bad, unix.TIOCLINUX, null),
 		"tiocsetd":     call(unix.SYS_IOCTL, bad, unix.TIOCSETD, null),
+
+		// What acts on files without writing to them.
+		"lease":           call(unix.SYS_FCNTL, reading, unix.F_SETLEASE, unix.F_RDLCK),
+		"lease high":      call(unix.SYS_FCNTL, reading, 1<<32|unix.F_SETLEASE, unix.F_RDLCK),
+		"delegation":      call(unix.SYS_FCNTL, directory, unix.F_SETDELEG, uintptr(unsafe.Pointer(&[2]uint32{}))),
+		"dnotify":         call(unix.SYS_FCNTL, directory, unix.F_NOTIFY, 4), // DN_CREATE
+		"write hint":      call(unix.SYS_FCNTL, reading, unix.F_SET_RW_HINT, uintptr(unsafe.Pointer(new(uint64)))),
+		"flags":           call(unix.SYS_IOCTL, reading, unix.FS_IOC_SETFLAGS, uintptr(unsafe.Pointer(new(uint64)))),
+		"flags high":      call(unix.SYS_IOCTL, reading, 1<<32|unix.FS_IOC_SETFLAGS, uintptr(unsafe.Pointer(new(uint64)))),
+		"dedupe":          call(unix.SYS_IOCTL, bad, unix.FIDEDUPERANGE, null),
+		"file_setattr":    call(fileSetattr, at, nowhere, null, 0, 0),
+		"rename whiteout": call(unix.SYS_RENAMEAT2, at, text(file+"-gone"), at, text(file+"-went"), unix.RENAME_WHITEOUT),
 	}
 	return attempts, nil
+}
+
+// fileSetattr is file_setattr(2), of Linux 6.17, on both architectures.
+const fileSetattr = 469
+
+// open opens a file for reading, which stays open.
+func open(path string) (uintptr, error) {
+	at, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	return uintptr(at), err
 }
 
 // attributes sets extended attributes that overlayfs would obey.

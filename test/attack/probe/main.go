@@ -32,6 +32,10 @@ func main() {
 		"signals":     signals,     // PID: every signal but KILL and STOP, and those too
 		"process":     process,     // PID: trace and read a process
 		"descriptors": descriptors, // what is open here
+		"hold":        hold,        // FILE...: leases and flags
+		"others":      others,      // PID...: limits and scheduling of other processes
+		"everybody":   everybody,   // the same, of all of this user
+		"self":        self,        // the same, of oneself and a child
 		"attributes":  attributes,  // FILE NAME...: set extended attributes
 		"types":       types,       // TEXT: into the input of every terminal
 		"shared":      shared,      // JSON: what a place without namespaces may not touch

@@ -65,13 +65,20 @@ func shared(args []string) (any, error) {
 		"chown":      func() error { return os.Chown(in("mode"), os.Getuid(), os.Getgid()) },
 		"keys":       fd(to.Keys, unix.O_RDONLY),
 		// Other processes.
-		"signal":   func() error { return unix.Kill(to.PID, unix.SIGCONT) },
-		"environ":  fd(proc+"environ", unix.O_RDONLY),
-		"root":     fd(proc+"root/etc", unix.O_RDONLY|unix.O_DIRECTORY),
-		"files":    func() error { _, err := os.Readlink(proc + "fd/0"); return err },
-		"trace":    func() error { return unix.PtraceSeize(to.PID) },
-		"limits":   func() error { return setLimit(to.PID) },
-		"priority": func() error { return unix.Setpriority(unix.PRIO_PROCESS, to.PID, 5) },
+		"signal":      func() error { return unix.Kill(to.PID, unix.SIGCONT) },
+		"environ":     fd(proc+"environ", unix.O_RDONLY),
+		"root":        fd(proc+"root/etc", unix.O_RDONLY|unix.O_DIRECTORY),
+		"files":       func() error { _, err := os.Readlink(proc + "fd/0"); return err },
+		"trace":       func() error { return unix.PtraceSeize(to.PID) },
+		"limits":      func() error { return setLimit(to.PID) },
+		"priority":    func() error { return unix.Setpriority(unix.PRIO_PROCESS, to.PID, 5) },
+		"affinity":    func() error { return setAffinity(to.PID) },
+		"scheduler":   func() error { return setScheduler(to.PID) },
+		"io priority": func() error { return setIOPriority(to.PID) },
+		// Files of the place itself, as it could any of the user's: root's are
+		// the system's.
+		"lease": own(lease),
+		"flags": own(func(at int, _ string) error { return setFlags(at) }),
 		"segment": func() error {
 			at, err := unix.SysvShmAttach(to.Memory, 0, 0)
 			if err == nil {
@@ -94,7 +101,8 @@ func shared(args []string) (any, error) {
 	got := outcomes{}
 	for _, name := range []string{
 		"read", "list", "write", "make", "truncate", "mkdir", "remove", "rename", "link", "symlink", "chmod", "chmod link", "chmod fd", "times",
-		"chown", "keys", "signal", "environ", "root", "files", "trace", "limits", "priority", "segment", "terminal", "tcp", "udp", "listen", "unix",
+		"chown", "keys", "signal", "environ", "root", "files", "trace", "limits", "priority", "affinity", "scheduler",
+		"io priority", "lease", "flags", "segment", "terminal", "tcp", "udp", "listen", "unix",
 		"unix datagram", "abstract", "pair to path", "pair to name", "pair connecting",
 	} {
 		got[name] = named(tries[name]())

@@ -63,8 +63,35 @@ func samples() []sample {
 		add(eperm, eperm, "ioctl", bad, request, bad)
 		add(eperm, eperm, "ioctl", bad, request|garbage, bad)
 	}
-	add(0, 0, "ioctl", bad, unix.TIOCGWINSZ, bad)
-	add(0, 0, "ioctl", bad, unix.FS_IOC_SETFLAGS, bad)
+	for _, request := range []uint64{unix.TIOCGWINSZ, unix.TCGETS, unix.TIOCSCTTY, unix.TIOCGPTPEER, unix.TIOCINQ, unix.FICLONE, unix.FICLONERANGE, unix.SIOCGIFCONF, unix.FS_IOC_GETFLAGS} {
+		add(0, 0, "ioctl", bad, request, bad)
+		add(0, 0, "ioctl", bad, request|garbage, bad)
+	}
+	// What changes inodes, and what one driver has for itself.
+	for _, request := range []uint64{
+		unix.FS_IOC_SETFLAGS, 0x401c5820 /* FSSETXATTR */, 0x40087602 /* SETVERSION */, unix.FS_IOC_SET_ENCRYPTION_POLICY, unix.FS_IOC_ENABLE_VERITY,
+		unix.FIDEDUPERANGE, 0x5000940e /* BTRFS_IOC_SUBVOL_CREATE */, 0x50009417 /* BTRFS_IOC_SNAP_CREATE_V2 */, unix.BLKPG, 0xc0045877 /* FIFREEZE */, 0xc0185879, /* FITRIM */
+		unix.LOOP_SET_FD, unix.TUNSETIFF, 0xae01 /* KVM_CREATE_VM */, 0, bad,
+	} {
+		add(unix.ENOTTY, unix.ENOTTY, "ioctl", bad, request, bad)
+		add(unix.ENOTTY, unix.ENOTTY, "ioctl", bad, request|garbage, bad)
+	}
+	add(unix.ENOTTY, 0, "ioctl", bad, unix.SIOCSIFFLAGS, bad)
+	add(unix.EOPNOTSUPP, unix.EOPNOTSUPP, "ioctl", bad, unix.SIOCETHTOOL, bad)
+
+	// Leases, and the rest of what is left out of fcntl.
+	for _, command := range []uint64{unix.F_SETLEASE, unix.F_SETDELEG, unix.F_NOTIFY, unix.F_SET_RW_HINT, unix.F_SET_FILE_RW_HINT, 1 << 20, bad} {
+		add(unix.EINVAL, unix.EINVAL, "fcntl", bad, command, bad)
+		add(unix.EINVAL, unix.EINVAL, "fcntl", bad, command|garbage, bad)
+	}
+	for _, command := range []uint64{unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFL, unix.F_SETFL, unix.F_SETFD, unix.F_SETLK, unix.F_OFD_SETLK, unix.F_SETPIPE_SZ, unix.F_ADD_SEALS, unix.F_GETLEASE} {
+		add(0, 0, "fcntl", bad, command, bad)
+	}
+	always(unix.EOPNOTSUPP, unix.EOPNOTSUPP, "file_setattr")
+	for _, flag := range []uint64{unix.RENAME_WHITEOUT, unix.RENAME_WHITEOUT | unix.RENAME_NOREPLACE, unix.RENAME_WHITEOUT | garbage} {
+		add(unix.EINVAL, 0, "renameat2", bad, bad, bad, bad, flag)
+	}
+	add(0, 0, "renameat2", bad, bad, bad, bad, unix.RENAME_EXCHANGE)
 
 	const inet, netlink, stream, raw = unix.AF_INET, unix.AF_NETLINK, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, unix.SOCK_RAW | unix.SOCK_CLOEXEC
 	for _, family := range []uint64{unix.AF_VSOCK, unix.AF_ALG, unix.AF_PACKET, unix.AF_TIPC, unix.AF_BLUETOOTH, unix.AF_XDP, unix.AF_KEY, unix.AF_RDS} {

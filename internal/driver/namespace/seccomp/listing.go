@@ -21,7 +21,7 @@ func Listing(arch Arch) (string, error) {
 		}
 		fmt.Fprintf(&b, "nested %t: %d instructions\n", opts.Nested, len(program))
 	}
-	b.WriteString("[n]: not when nested\n\n")
+	b.WriteString("[n]: not when nested; [i]: only when nested\n\n")
 	byName := map[string][]Rule{}
 	for _, rule := range table() {
 		for _, name := range rule.Calls {
@@ -42,6 +42,15 @@ func Listing(arch Arch) (string, error) {
 		fmt.Fprintf(&b, "any number & %#x: kill\n", arch.Alien)
 	}
 	fmt.Fprintf(&b, "%#x (skipped by a tracer): allow\n", uint32(skipped))
+	for _, list := range []struct {
+		name     string
+		requests []Request
+	}{{"ioctl", ioctls()}, {"ioctl, only when nested", innerIoctls()}, {"fcntl", fcntls()}} {
+		fmt.Fprintf(&b, "\n%s:\n", list.name)
+		for _, request := range list.requests {
+			fmt.Fprintf(&b, "%#10x %s: %s\n", request.Number, request.Name, request.Why)
+		}
+	}
 	return b.String(), nil
 }
 
@@ -59,8 +68,11 @@ func describe(rules []Rule) string {
 		if rule.Nested {
 			part += " [n]"
 		}
+		if rule.Inner {
+			part += " [i]"
+		}
 		parts = append(parts, part)
-		if len(rule.When) == 0 && !rule.Nested {
+		if len(rule.When) == 0 && !rule.Nested && !rule.Inner {
 			return strings.Join(parts, "; ")
 		}
 	}

@@ -56,7 +56,14 @@ type Rule struct {
 	// Nested rules are lifted by Options.Nested: what they deny is what inner
 	// user namespaces are made with.
 	Nested bool
-	Why    string
+	// Inner rules are there under Options.Nested only.
+	Inner bool
+	Why   string
+}
+
+// applies reports whether the rule is part of the variant.
+func (r Rule) applies(opts Options) bool {
+	return !(r.Nested && opts.Nested) && (!r.Inner || opts.Nested)
 }
 
 // Test looks at one argument: its bits under Mask are (or with Not: are not)
@@ -98,7 +105,7 @@ func Sandbox(opts Options) Policy {
 		policy.Rules = shared() // before the others: the first that holds decides
 	}
 	for _, rule := range table() {
-		if !rule.Nested || !opts.Nested {
+		if rule.applies(opts) {
 			policy.Rules = append(policy.Rules, rule)
 		}
 	}

@@ -49,8 +49,9 @@ func not(arg int, mask uint64, values ...uint64) Test {
 // table is the whole policy. What it leaves out on purpose: ptrace and
 // process_vm_* (debuggers work; PID 1 is not dumpable), seccomp itself (a
 // filter on top can only deny more), names of extended attributes
-// (seccomp cannot read them), FS_IOC_SETFLAGS (what it sets is the mount's to
-// refuse), and setns's cousins that only read (statmount, listmount).
+// (seccomp cannot read them), locks (flock(2) and fcntl(2): builds need them,
+// and seccomp cannot see whose file it is), and setns's cousins that only read
+// (statmount, listmount).
 func table() []Rule {
 	const eperm, enosys = unix.EPERM, unix.ENOSYS
 	return []Rule{
@@ -151,6 +152,31 @@ func table() []Rule {
 			Why:  "TIOCSTI types into the terminal of whoever attached, TIOCLINUX pastes, TIOCCONS takes the console, TIOCSETD loads line disciplines (CVE-2017-2636)",
 		},
 
+		// Commands of open files.
+		{
+			Calls: []string{"ioctl"}, Verdict: Fail(unix.EOPNOTSUPP), When: []Test{is(1, asInt, unix.SIOCETHTOOL)},
+			Why: "what the loopback interface says to most of it; psutil.net_if_stats takes no other error",
+		},
+		{
+			Calls: []string{"ioctl"}, Verdict: Fail(unix.ENOTTY), Nested: true,
+			When: []Test{not(1, asInt, numbers(ioctls())...)},
+			Why:  "an allow-list (requests.go): the others change inodes without writing to them, or belong to one driver",
+		},
+		{
+			Calls: []string{"ioctl"}, Verdict: Fail(unix.ENOTTY), Inner: true,
+			When: []Test{not(1, asInt, numbers(ioctls(), innerIoctls())...)},
+			Why:  "the same, with what sets up an inner network",
+		},
+		{
+			Calls: []string{"fcntl"}, Verdict: Fail(unix.EINVAL),
+			When: []Test{not(1, asInt, numbers(fcntls())...)},
+			Why:  "an allow-list (requests.go): leases reach through read-only mounts and hold the host",
+		},
+		{
+			Calls: []string{"file_setattr"}, Verdict: Fail(unix.EOPNOTSUPP),
+			Why: "what FS_IOC_FSSETXATTR does, by a path (6.17)",
+		},
+
 		// Sockets. A network namespace bounds the Internet families only;
 		// AF_VSOCK for one reaches the hypervisor from any of them.
 		{
@@ -233,6 +259,10 @@ func table() []Rule {
 		{
 			Calls: []string{"mknodat"}, When: []Test{is(2, asMode&unix.S_IFMT, unix.S_IFBLK, unix.S_IFCHR)}, Verdict: Fail(eperm), Nested: true,
 			Why: "as mknod",
+		},
+		{
+			Calls: []string{"renameat2"}, When: []Test{has(4, unix.RENAME_WHITEOUT)}, Verdict: Fail(unix.EINVAL), Nested: true,
+			Why: "leaves the device 0:0 behind that mknod refuses; file systems without it say EINVAL",
 		},
 	}
 }

@@ -66,7 +66,6 @@ func shared() []Rule {
 		{
 			Calls: []string{
 				"setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr", "removexattrat",
-				"file_setattr",
 			},
 			Verdict: Fail(unix.EOPNOTSUPP),
 			Why:     "Landlock does not judge them; many file systems say so too",
