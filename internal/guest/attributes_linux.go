@@ -22,6 +22,9 @@ type attributes struct {
 
 func (a *attributes) serve() {
 	a.each(func(n *notification) answer {
+		if pid, ok := aboutProcess(n); ok {
+			return a.onlyItself(n, pid)
+		}
 		return answer{errno: -int32(a.change(n))}
 	})
 }

@@ -16,8 +16,8 @@ import (
 // command (seccomp_unotify(2)): such a directory becomes one of the upper
 // layer alone, under its own name, and then the caller's own call goes on,
 // with the caller's own rights. No rename is ever done in the caller's stead,
-// and so nothing is gained by changing the arguments meanwhile. (The other call
-// that is asked about, chmod, is done here: see setGroup.)
+// and so nothing is gained by changing the arguments meanwhile. (The other calls
+// that are asked about: see setGroup and onlyItself.)
 //
 // One call is looked at after the other. A process that stands inside of such
 // a directory while another renames it finds itself in a deleted one.
@@ -52,6 +52,9 @@ func newRenamer(listener int, workspace, home string) (*renamer, error) {
 // serve answers every notification, for as long as the guest lives.
 func (r *renamer) serve() {
 	r.each(func(n *notification) answer {
+		if pid, ok := aboutProcess(n); ok {
+			return r.onlyItself(n, pid)
+		}
 		c, ok := callOf(n)
 		if !ok { // never one to go on with, whatever it is
 			return answer{errno: -int32(r.setGroup(n))}

@@ -43,6 +43,9 @@ func Run(config Config) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot hide the guest from its children")
 	}
+	if err := standApart(); err != nil {
+		return fault.Wrap(fault.Internal, err, "cannot keep the guest out of its children's reach")
+	}
 	// Where the guest is not PID 1, orphans still come to it.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot adopt orphans")

@@ -46,8 +46,9 @@ func newSpawner(c *children, scores victims, notify func() (int, error)) (*spawn
 		// Never unlocked. The runtime makes no new thread from a locked one
 		// (it keeps a clean template thread), so the filter stays here.
 		runtime.LockOSThread()
-		first := start{listener: -1}
-		if notify != nil {
+		// On this thread whatever the program was linked with.
+		first := start{listener: -1, err: standApart()}
+		if notify != nil && first.err == nil {
 			first.listener, first.err = notify()
 		}
 		started <- first
@@ -68,7 +69,7 @@ func newSpawner(c *children, scores victims, notify func() (int, error)) (*spawn
 	}()
 	first := <-started
 	if first.err != nil {
-		return nil, -1, fault.Wrap(fault.Unavailable, first.err, "cannot watch the commands' renames")
+		return nil, -1, fault.Wrap(fault.Unavailable, first.err, "cannot prepare the thread that starts commands")
 	}
 	return s, first.listener, nil
 }

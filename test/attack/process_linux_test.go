@@ -62,6 +62,49 @@ func processAttacks() []attack {
 			},
 		},
 		{
+			Name:   "slow down PID 1, or take its limits",
+			Threat: "a guest that is never scheduled, or may open no file, serves nobody",
+			Control: func(w *world) {
+				pid := strings.TrimSpace(w.Shell("sleep 300 >/dev/null 2>&1 & echo $!").Stdout)
+				defer w.Shell("kill -9 " + pid)
+				for name, answer := range w.outcomes(w.probeOutside("others", pid)) {
+					if answer != "ok" {
+						w.Errorf("outside %s of a process of one's own answers %s", name, answer)
+					}
+				}
+			},
+			Run: func(w *world) {
+				w.sandbox()
+				threads := strings.Fields(w.Must("exec", box, "--no-commit", "--", "ls", "/proc/1/task"))
+				if len(threads) < 2 {
+					w.Fatalf("PID 1 has the threads %q", threads)
+				}
+				// Scheduling and limits, as ps and proc(5) show them.
+				const look = "cat /proc/1/limits; for t in /proc/1/task/*; do sed 's/.*) //' $t/stat | cut -d' ' -f16,17,38,39; grep Cpus_allowed: $t/status; done | sort | uniq"
+				before := w.Inside(box, "/bin/sh", "-c", look).Stdout
+				// 1 is also the number of its group and session.
+				for name, answer := range w.outcomes(w.probeInside(append([]string{"others"}, threads...)...)) {
+					if answer != "EPERM" && answer != "ESRCH" { // a thread may have ended
+						w.Errorf("of PID 1 %s answers %s", name, answer)
+					}
+				}
+				w.Inside(box, "/bin/sh", "-c", "renice -n 19 -p 1; renice -n 19 -g 1; renice -n 19 -u $(id -u); ionice -c 3 -P 1; taskset -ap 1 1; chrt -ai -p 0 1; prlimit -p 1 --nofile=1:1")
+				w.probeInside("everybody")
+				if after := w.Inside(box, "/bin/sh", "-c", look).Stdout; after != before {
+					w.Errorf("PID 1 was changed from\n%s\nto\n%s", before, after)
+				}
+				for name, answer := range w.outcomes(w.probeInside("self")) {
+					if answer != "ok" && name != "limit child" { // its number may not stay its own
+						w.Errorf("what programs do to themselves: %s answers %s", name, answer)
+					}
+				}
+				got := w.Inside(box, "/bin/sh", "-c", "set -e; nice -n 5 true; sleep 60 & renice -n 19 -p $!; ionice -c 3 -p $!; taskset -p $!; chrt -b -p 0 $!; prlimit -p $!; kill $!; prlimit --nofile=100:100 true")
+				if got.Code != 0 {
+					w.Errorf("ordinary tools fail: %s%s", got.Stdout, got.Stderr)
+				}
+			},
+		},
+		{
 			Name:   "enter new namespaces",
 			Threat: "a user namespace hands out capabilities over kernel code that expects root",
 			Control: func(w *world) {

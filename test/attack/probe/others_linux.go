@@ -53,7 +53,7 @@ func self([]string) (any, error) {
 	for name, pid := range map[string]int{"zero": 0, "process": os.Getpid(), "thread": unix.Gettid(), "child": child.Pid} {
 		result["affinity "+name] = named(setAffinity(pid))
 		result["scheduler "+name] = named(setScheduler(pid))
-		result["priority "+name] = named(unix.Setpriority(unix.PRIO_PROCESS, pid, 1))
+		result["priority "+name] = named(unix.Setpriority(unix.PRIO_PROCESS, pid, 19))
 		result["io priority "+name] = named(setIOPriority(pid))
 		result["limit "+name] = named(setLimit(pid))
 		var now unix.Rlimit

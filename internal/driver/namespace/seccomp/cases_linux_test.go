@@ -221,6 +221,48 @@ func TestWatched(t *testing.T) {
 	}
 }
 
+// Whoever changes another process is put to the guest; reading, and what one
+// does to oneself, is not.
+func TestWatchedProcesses(t *testing.T) {
+	t.Parallel()
+	const allow, notify = seccomp.Allow, seccomp.Notify
+	for _, arch := range arches() {
+		watched := compile(t, arch, seccomp.Watched(seccomp.Options{}))
+		nested := compile(t, arch, seccomp.Watched(seccomp.Options{Nested: true}))
+		shared := compile(t, arch, seccomp.Attributes())
+		for _, c := range []struct {
+			call                    string
+			args                    [6]uint64
+			watched, nested, shared seccomp.Verdict
+		}{
+			{"prlimit64", [6]uint64{1, 7, 4096}, notify, notify, allow}, // refused by shared itself
+			{"prlimit64", [6]uint64{1, 7, 1 << 40}, notify, notify, allow},
+			{"prlimit64", [6]uint64{1, 7, 0, 4096}, allow, allow, allow},
+			{"prlimit64", [6]uint64{garbage, 7, 4096}, allow, allow, allow},
+			{"sched_setaffinity", [6]uint64{1}, allow, notify, notify},
+			{"sched_setscheduler", [6]uint64{1}, allow, notify, notify},
+			{"sched_setparam", [6]uint64{bad}, allow, notify, notify},
+			{"sched_setattr", [6]uint64{1 | garbage}, allow, notify, notify},
+			{"sched_setattr", [6]uint64{garbage}, allow, allow, allow},
+			{"setpriority", [6]uint64{0, 1}, allow, notify, notify},
+			{"setpriority", [6]uint64{1, 0}, allow, notify, notify},
+			{"setpriority", [6]uint64{2, 1000}, allow, notify, notify},
+			{"setpriority", [6]uint64{0, 0}, allow, allow, allow},
+			{"ioprio_set", [6]uint64{1, 1}, allow, notify, notify},
+			{"ioprio_set", [6]uint64{3, 0}, allow, notify, notify},
+			{"ioprio_set", [6]uint64{1, 0}, allow, allow, allow},
+		} {
+			number := uint32(slices.Index(arch.Calls, c.call))
+			got := [3]seccomp.Verdict{
+				watched.verdict(t, arch.Audit, number, c.args), nested.verdict(t, arch.Audit, number, c.args), shared.verdict(t, arch.Audit, number, c.args),
+			}
+			if want := [3]seccomp.Verdict{c.watched, c.nested, c.shared}; got != want {
+				t.Errorf("%s: %s%#x: %v, want %v", arch.Name, c.call, c.args, got, want)
+			}
+		}
+	}
+}
+
 // Every call that the table denies outright must have a sample, so that the
 // kernel is asked about it too.
 func TestEveryDeniedCallHasASample(t *testing.T) {

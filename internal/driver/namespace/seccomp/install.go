@@ -37,8 +37,9 @@ func Install(opts Options) error {
 }
 
 // InstallNotify puts a second, tiny filter on the calling thread, which asks
-// the returned descriptor about every rename and, unless opts.Nested, every
-// wish for a set-group-ID bit, and allows the rest; see seccomp_unotify(2). A
+// the returned descriptor about every rename, about new limits for another
+// process and, unless opts.Nested, every wish for a set-group-ID bit (with it,
+// about the scheduling of another process), and allows the rest; see seccomp_unotify(2). A
 // thread under it waits in such a call until somebody answers, so whoever
 // answers must not be under it, nor a process started from here on without the
 // descriptor being served. The descriptor is close-on-exec.
@@ -49,7 +50,8 @@ func Install(opts Options) error {
 // kernel allows one listener in a chain of filters.
 func InstallNotify(opts Options) (fd int, err error) { return installNotify(Watched(opts), "renames") }
 
-// InstallAttributes is InstallNotify for changes of modes and times.
+// InstallAttributes is InstallNotify for changes of modes and times, and of the
+// scheduling of other processes.
 func InstallAttributes() (fd int, err error) {
 	return installNotify(Attributes(), "changes of modes and times")
 }

@@ -2,7 +2,11 @@
 
 package seccomp
 
-import "golang.org/x/sys/unix"
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
 
 // Which error a denied call returns is part of the policy: EPERM where
 // programs ask and take no for an answer, ENOSYS where the C library or the
@@ -273,8 +277,15 @@ func Watched(opts Options) Policy {
 		Calls: []string{"rename", "renameat", "renameat2"}, Verdict: Notify,
 		Why: "overlayfs answers EXDEV for a directory of the lower layer",
 	}}}
+	policy.Rules = append(policy.Rules, Rule{
+		Calls: []string{"prlimit64"}, When: []Test{not(0, asInt, 0), not(2, math.MaxUint64, 0)}, Verdict: Notify,
+		Why: "the limits of the guest could be set; reading limits, and setting one's own, go on unasked",
+	})
 	if opts.Nested {
-		return policy // every bit may be set
+		// Every bit may be set; and whoever has all capabilities of an inner
+		// user namespace passes the kernel's own check of scheduling.
+		policy.Rules = append(policy.Rules, scheduling()...)
+		return policy
 	}
 	const why = "for a directory only, which seccomp cannot see"
 	policy.Rules = append(policy.Rules,
@@ -283,3 +294,21 @@ func Watched(opts Options) Policy {
 	)
 	return policy
 }
+
+// scheduling asks about whoever changes the scheduling of another process.
+func scheduling() []Rule {
+	const why = "a guest that never runs serves nobody"
+	return []Rule{
+		{
+			Calls: []string{"sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"}, When: []Test{not(0, asInt, 0)},
+			Verdict: Notify, Why: why,
+		},
+		{Calls: []string{"setpriority"}, When: []Test{not(0, asInt, unix.PRIO_PROCESS)}, Verdict: Notify, Why: why},
+		{Calls: []string{"setpriority"}, When: []Test{not(1, asInt, 0)}, Verdict: Notify, Why: why},
+		{Calls: []string{"ioprio_set"}, When: []Test{not(0, asInt, ioprioProcess)}, Verdict: Notify, Why: why},
+		{Calls: []string{"ioprio_set"}, When: []Test{not(1, asInt, 0)}, Verdict: Notify, Why: why},
+	}
+}
+
+// ioprioProcess is IOPRIO_WHO_PROCESS of linux/ioprio.h.
+const ioprioProcess = 1

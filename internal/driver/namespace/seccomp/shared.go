@@ -48,8 +48,8 @@ func shared() []Rule {
 			Why: "every process of the user could be slowed down",
 		},
 		{
-			Calls: []string{"ioprio_set"}, When: []Test{not(0, asInt, 1)}, Verdict: Fail(unix.EPERM),
-			Why: "as setpriority; 1 is IOPRIO_WHO_PROCESS",
+			Calls: []string{"ioprio_set"}, When: []Test{not(0, asInt, ioprioProcess)}, Verdict: Fail(unix.EPERM),
+			Why: "as setpriority",
 		},
 		{
 			Calls: []string{"ioprio_set"}, When: []Test{not(1, asInt, 0)}, Verdict: Fail(unix.EPERM),
@@ -79,8 +79,8 @@ func shared() []Rule {
 
 // Attributes is the policy of [InstallAttributes].
 func Attributes() Policy {
-	return Policy{Unknown: Allow, Rules: []Rule{{
+	return Policy{Unknown: Allow, Rules: append(scheduling(), Rule{
 		Calls: []string{"chmod", "fchmod", "fchmodat", "fchmodat2", "utimensat"}, Verdict: Notify,
 		Why: "Landlock does not judge them, and builds cannot do without them: they are carried out for files of the place alone",
-	}}}
+	})}
 }

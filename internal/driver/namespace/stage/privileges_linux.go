@@ -15,8 +15,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/seccomp"
 )
 
-// dropPrivileges leaves the calling thread with no capability, no way to gain
-// one, Landlock as a second wall and the seccomp filter. The order matters:
+// dropPrivileges leaves the calling thread with no capability but one that means
+// nothing, no way to gain another, Landlock as a second wall and the seccomp filter. The order matters:
 // ids need CAP_SETUID, the bounding set CAP_SETPCAP, and seccomp comes last
 // because it forbids some of what stands before it.
 func dropPrivileges(config Config, self int) error {
@@ -34,14 +34,32 @@ func dropPrivileges(config Config, self int) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("cannot clear ambient capabilities: %w", err)
 	}
+	// PID 1 keeps one capability, which keeps the scheduling of PID 1 from its
+	// children and is good for nothing else (internal/guest/others_linux.go).
+	// Only an ambient one survives exec, and the secure bits forbid to raise any.
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var held [2]unix.CapUserData
+	if err := unix.Capget(&header, &held[0]); err != nil {
+		return fmt.Errorf("cannot read the capabilities: %w", err)
+	}
+	const word, bit = unix.CAP_BLOCK_SUSPEND / 32, 1 << (unix.CAP_BLOCK_SUSPEND % 32)
+	held[0].Inheritable, held[1].Inheritable = 0, 0
+	held[word].Inheritable = bit
+	if err := unix.Capset(&header, &held[0]); err != nil {
+		return fmt.Errorf("cannot set what PID 1 inherits: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, unix.CAP_BLOCK_SUSPEND, 0, 0); err != nil {
+		return fmt.Errorf("cannot let PID 1 stand apart from its children: %w", err)
+	}
 	// NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE and their locks
 	// (capabilities(7), "The securebits flags").
 	const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
 		return fmt.Errorf("cannot lock the secure bits: %w", err)
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if err := unix.Capset(&header, &make([]unix.CapUserData, 2)[0]); err != nil {
+	held = [2]unix.CapUserData{}
+	held[word] = unix.CapUserData{Permitted: bit, Inheritable: bit}
+	if err := unix.Capset(&header, &held[0]); err != nil {
 		return fmt.Errorf("cannot drop capabilities: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
