@@ -7,7 +7,7 @@ PAYLOAD  = internal/payload
 SHA256   = $(shell command -v sha256sum || echo shasum -a 256)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm
+.PHONY: build demo test test-agents test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -76,6 +76,10 @@ faults: ## a failure of every system call by which an operation changes somethin
 
 full-disks: ## every command while disks and inodes run out
 	LITTERBOX_TEST_LONG=1 $(GO) test -v -count=1 -timeout 20m -run TestScripts/full ./test/script
+
+test-walkers: ## prettier, jest and others from npm on a checkout with a sandbox's unmerged files
+	mkdir -p bin/walkers && cd bin/walkers && npm install --no-save --no-audit --no-fund prettier@3 jest@30 vitest@3 mocha@11 eslint@9 @biomejs/biome@2
+	LITTERBOX_TEST_WALKERS=$(CURDIR)/bin/walkers $(GO) test -v -count=1 -run TestScripts/walkers ./test/script
 
 soak: ## random operations and kills on fifty sandboxes for ten minutes, then a search for what is left
 	LITTERBOX_SOAK=$${LITTERBOX_SOAK:-10m} $(GO) test -v -count=1 -timeout 60m ./test/soak

@@ -49,7 +49,7 @@ func (r *Repository) FollowWorktree(ctx context.Context, w Worktree, commit stri
 	args := []string{"read-tree", "-m", "-u"}
 	switch _, err := os.Lstat(job.index); {
 	case err == nil && w.shown() == "":
-		return w.behind(fault.New(fault.Conflict, "it was filled by an older litterbox"))
+		return w.behind(fault.New(fault.Conflict, "writing them was interrupted"))
 	case err == nil:
 		// So that a file that was only touched does not count as changed. What
 		// it prints and how it ends says which files are.
@@ -140,7 +140,7 @@ func (w Worktree) show(commit string) error {
 
 // behind leaves a word for the user.
 func (w Worktree) behind(why error) error {
-	text := "its files below " + worktrees + " are not up to date: " + why.Error() + " (litterbox path " + w.Name + " puts them in order)"
+	text := "its committed files in " + w.Path() + " are not up to date: " + why.Error() + " (litterbox path " + w.Name + " puts them in order)"
 	if err := replaceFile(filepath.Join(w.State, behindFile), []byte(text)); err != nil {
 		return errors.Join(why, err)
 	}

@@ -6,29 +6,24 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// worktrees is where, below the top of a repository, the committed state of
-// its sandboxes lies as plain files.
-const worktrees = ".litterbox/worktrees"
-
-// Worktree is the committed state of one sandbox as plain files in the user's
-// checkout, for editors, linters and eyes. It is no linked worktree, which
-// would lock the branch, and shares no inode with the cache.
+// Worktree is the committed state of one sandbox as plain files, for editors
+// and eyes. They lie in the state directory: tools that walk a checkout would
+// otherwise run an agent's configuration before a human has merged it (ADR
+// 0007). In the checkout stands only a file that says where they are. It is no
+// linked worktree, which would lock the branch, and shares no inode with the
+// cache.
 type Worktree struct {
-	Name  string // of the sandbox: its last path component
-	State string // directory of ours for the index and a lock; made when missing
+	Name  string // of the sandbox: the pointer's last path component
+	State string // directory of ours for the files, the index and a lock; made when missing
+	Old   string // the same directory of a version that kept the files in the checkout
 }
 
-// WorktreePath is where the worktree of the sandbox name stands.
-func (r *Repository) WorktreePath(name string) string {
-	return filepath.Join(r.Top, worktrees, name)
-}
+// Path is the directory with the files.
+func (w Worktree) Path() string { return filepath.Join(w.State, "files") }
 
 // UpdateWorktree makes the worktree hold commit, exactly: files that somebody
 // changed in it are put back. What is right already is not touched. With idle
@@ -62,13 +57,11 @@ type worktreeJob struct {
 
 // prepareWorktree makes what git works with; the caller closes the lock.
 func (r *Repository) prepareWorktree(ctx context.Context, w Worktree) (*worktreeJob, error) {
-	dir, err := r.makeWorktree(w.Name)
-	if err != nil {
-		return nil, err
+	dir := w.Path()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot make %q", dir)
 	}
-	if err := os.MkdirAll(w.State, 0o700); err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "cannot make %q", w.State)
-	}
+	var err error
 	j := &worktreeJob{dir: dir, view: filepath.Join(w.State, "view.git"), index: filepath.Join(w.State, "index")}
 	if j.lock, err = lockFile(ctx, filepath.Join(w.State, "lock")); err != nil {
 		return nil, err
@@ -84,6 +77,7 @@ func (r *Repository) prepareWorktree(ctx context.Context, w Worktree) (*worktree
 	if err != nil {
 		return nil, errors.Join(err, j.lock.Close())
 	}
+	r.point(w)
 	return j, nil
 }
 
@@ -94,82 +88,4 @@ func (j *worktreeJob) git(args ...string) call {
 		config: []string{"checkout.workers=0", "checkout.thresholdForParallelism=100"},
 		args:   args,
 	}
-}
-
-// RemoveWorktree deletes the worktree of a sandbox. One that is not there is
-// no error.
-func (r *Repository) RemoveWorktree(ctx context.Context, w Worktree) error {
-	name := w.Name
-	if r.Top == "" {
-		return nil
-	}
-	// A git that lost its keeper to a kill may still be writing.
-	if lock := filepath.Join(w.State, "lock"); w.State != "" {
-		if _, err := os.Stat(lock); err == nil {
-			held, err := lockFile(ctx, lock)
-			if err != nil {
-				return err
-			}
-			defer held.Close()
-		}
-	}
-	root, err := os.OpenRoot(r.Top)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		// A link on the way is not ours: what it leads to stays.
-		ours := true
-		for _, dir := range []string{".litterbox", worktrees} {
-			info, err := root.Lstat(dir)
-			ours = ours && err == nil && info.IsDir()
-		}
-		if ours {
-			err = root.RemoveAll(filepath.Join(worktrees, name))
-		}
-		err = errors.Join(err, root.Close())
-	}
-	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot remove %q", r.WorktreePath(name))
-	}
-	return nil
-}
-
-// makeWorktree makes the directory and hides it from git. The checkout may hold
-// anything at that path, links included: it is content that was merged.
-func (r *Repository) makeWorktree(name string) (string, error) {
-	dir := r.WorktreePath(name)
-	cannot := func(err error) error { return fault.Wrap(fault.Unavailable, err, "cannot make %q", dir) }
-	root, err := os.OpenRoot(r.Top)
-	if err != nil {
-		return "", cannot(err)
-	}
-	defer root.Close()
-	at := ""
-	for part := range strings.SplitSeq(worktrees+"/"+name, "/") {
-		at = filepath.Join(at, part)
-		if err := root.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", cannot(err)
-		}
-		info, err := root.Lstat(at)
-		if err != nil {
-			return "", cannot(err)
-		}
-		if !info.IsDir() {
-			return "", fault.New(fault.Conflict, "cannot make %q: %q is no directory", dir, filepath.Join(r.Top, at)).
-				WithHint("mv %s %s.moved", filepath.Join(r.Top, at), filepath.Join(r.Top, at))
-		}
-	}
-	ignore, err := root.OpenFile(".litterbox/.gitignore", os.O_CREATE|os.O_EXCL|os.O_WRONLY|unix.O_NOFOLLOW, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return dir, nil
-	}
-	if err == nil {
-		_, err = ignore.WriteString("*\n")
-		err = errors.Join(err, ignore.Close())
-	}
-	if err != nil {
-		return "", cannot(err)
-	}
-	return dir, nil
 }

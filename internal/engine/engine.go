@@ -103,7 +103,11 @@ func (e *Engine) find(ctx context.Context, dir, name string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.open(record)
+	p, err := e.open(record)
+	if err == nil {
+		e.moveWorktree(ctx, p)
+	}
+	return p, err
 }
 
 // gitDirOf finds the common git directory for dir, without starting git where

@@ -66,6 +66,7 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 			}
 			tips[record.GitDir] = found
 		}
+		e.moveListedWorktree(ctx, record)
 		state, problem := e.state(ctx, record)
 		if problem == "" && tips[record.GitDir][record.Branch] == "" {
 			state, problem = sandbox.Orphaned, "its branch is gone from the repository; litterbox reattach makes it again"

@@ -36,8 +36,12 @@ func (e *Engine) remove(p *place) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), worktreePatience)
 	defer cancel()
-	if err := p.repo.RemoveWorktree(ctx, p.worktree()); err != nil {
+	note, err := p.repo.RemoveWorktree(ctx, p.worktree())
+	if err != nil {
 		return err
+	}
+	if note != "" {
+		p.note(note)
 	}
 	// The record goes last: as long as anything is left, it says that this is
 	// being deleted.

@@ -2,14 +2,16 @@ package engine
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Path gives the directory in the user's checkout that holds the committed
-// state of a sandbox as plain files, and brings it up to date first.
+// Path gives the directory that holds the committed state of a sandbox as plain
+// files, and brings it up to date first. It lies outside of the checkout.
 func (e *Engine) Path(ctx context.Context, dir, name string) (string, error) {
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
@@ -24,5 +26,31 @@ func (e *Engine) Path(ctx context.Context, dir, name string) (string, error) {
 }
 
 func (p *place) worktree() branch.Worktree {
-	return branch.Worktree{Name: p.record.Name, State: p.path(keeper.WorktreeDir)}
+	return branch.Worktree{Name: p.record.Name, State: p.path(keeper.WorktreeDir), Old: p.path(keeper.OldWorktreeDir)}
+}
+
+// moveWorktree takes away what an earlier version has put into the checkout. It
+// keeps no command from what it was called for.
+func (e *Engine) moveWorktree(ctx context.Context, p *place) {
+	if !p.repo.HasOldWorktree(p.worktree()) {
+		return
+	}
+	note, err := p.repo.MoveWorktree(ctx, p.worktree())
+	if err != nil {
+		note = err.Error()
+	}
+	if note != "" {
+		p.note(note)
+	}
+}
+
+// moveListedWorktree does the same for a sandbox that is only listed.
+func (e *Engine) moveListedWorktree(ctx context.Context, record *sandbox.Sandbox) {
+	if !fileExists(filepath.Join(e.Store.SandboxDir(record.ID), keeper.OldWorktreeDir)) {
+		return
+	}
+	if p, err := e.open(record); err == nil {
+		e.moveWorktree(ctx, p)
+		e.tell(p)
+	}
 }

@@ -14,12 +14,15 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// WorktreeDir holds, in the sandbox's directory, what belongs to its worktree
-// in the user's checkout (package branch).
-const WorktreeDir = "worktree"
+// In the sandbox's directory: WorktreeDir holds its committed files with what
+// belongs to them (package branch), OldWorktreeDir the same of a version that
+// had the files in the user's checkout.
+const (
+	WorktreeDir    = "committed"
+	OldWorktreeDir = "worktree"
+)
 
-// worktreeRest is how long after a commit the files of .litterbox/worktrees
-// follow: of a burst of commits only the last one counts, and whoever waits for
+// worktreeRest is how long after a commit the plain files follow: of a burst of commits only the last one counts, and whoever waits for
 // the next command does not share the machine.
 const worktreeRest = 2 * time.Second
 
@@ -99,7 +102,15 @@ func (k *keeper) fillWorktree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return repo.FollowWorktree(ctx, branch.Worktree{Name: record.Name, State: filepath.Join(k.order.Spec.StateDir, WorktreeDir)}, tip)
+	w := branch.Worktree{
+		Name: record.Name, State: filepath.Join(k.order.Spec.StateDir, WorktreeDir), Old: filepath.Join(k.order.Spec.StateDir, OldWorktreeDir),
+	}
+	// A sandbox that was started by an earlier version may have files in the
+	// checkout. What stays of them the next command says.
+	if !repo.HasOldWorktree(w) {
+		return repo.FollowWorktree(ctx, w, tip)
+	}
+	return nil
 }
 
 // close ends it: the files may be deleted next.

@@ -133,7 +133,8 @@ func setup(env *testscript.Env) error {
 	env.Setenv("LC_ALL", "C.UTF-8")
 	env.Setenv("PATH", program+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv("TERM", "xterm")
-	env.Setenv("UNIQUE", strconv.Itoa(os.Getpid())) // on the machine, for what a script looks for outside of its own places
+	env.Setenv("WALKERS", os.Getenv("LITTERBOX_TEST_WALKERS")) // where npm has put tools
+	env.Setenv("UNIQUE", strconv.Itoa(os.Getpid()))            // on the machine, for what a script looks for outside of its own places
 	env.Defer(func() { deleteAll(env) })
 	return nil
 }
