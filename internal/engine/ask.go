@@ -29,6 +29,7 @@ const (
 	ThisRepository Decision = "repository" // that, and .litterbox.toml for sandboxes to come
 	Never          Decision = "never"      // a new revision that denies it
 	NotNow         Decision = "refuse"     // refused, and not asked again by this command
+	NoMore         Decision = "all"        // refused, and this command asks nothing any more
 )
 
 // questions is a connection to the keeper over which it asks.
@@ -63,6 +64,7 @@ func (e *Engine) takeQuestions(ctx context.Context, p *place, request ExecReques
 	q := &questions{stream: stream}
 	ctx, q.cancel = context.WithCancel(ctx)
 	q.done.Go(func() {
+		silent := false
 		for {
 			_, payload, err := frames.Next()
 			if err != nil {
@@ -72,7 +74,11 @@ func (e *Engine) takeQuestions(ctx context.Context, p *place, request ExecReques
 			if json.Unmarshal(payload, &question.Question) != nil {
 				return
 			}
-			answer := keeper.Answer{ID: question.ID, Answer: e.decide(ctx, p, request, question)}
+			answer := keeper.Answer{ID: question.ID, Answer: keeper.RefuseAll}
+			if !silent { // a keeper of another version asks on
+				answer.Answer = e.decide(ctx, p, request, question)
+			}
+			silent = answer.Answer == keeper.RefuseAll
 			if wire.WriteJSON(stream, wire.KindStdin, answer) != nil {
 				return
 			}
@@ -101,6 +107,8 @@ func (e *Engine) decide(ctx context.Context, p *place, request ExecRequest, ques
 		change.Save = true
 	case Never:
 		change.Deny = true
+	case NoMore:
+		return keeper.RefuseAll
 	default:
 		return keeper.RefuseAsked
 	}

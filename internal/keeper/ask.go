@@ -20,20 +20,25 @@ const OpAsk wire.Op = "keeper.ask"
 type Question struct {
 	ID uint64 `json:"id"`
 	egress.Question
+	// More counts the other ports and protocols of the same host that wait too:
+	// a refusal is one of them all. Waiting counts the questions after this one.
+	More    int `json:"more,omitempty"`
+	Waiting int `json:"waiting,omitempty"`
 }
 
 // Answer is what a client says to a question.
 type Answer struct {
 	ID     uint64 `json:"id"`
-	Answer string `json:"answer"` // one of the three below; anything else is Refuse
+	Answer string `json:"answer"`
 }
 
-// The answers. What holds longer than the client lives is a revision of the
+// The answers; anything else is [RefuseAsked]. What holds longer than the client lives is a revision of the
 // policy, which the client has made before it answers.
 const (
 	AllowOnce   = "once"   // while the client lives
 	DecideAnew  = "decide" // there is a new revision
 	RefuseAsked = "refuse" // and do not ask again while the client lives
+	RefuseAll   = "all"    // everything that waits or comes while the client lives
 )
 
 // Bounds of what a sandbox can make a client wait with.
@@ -60,6 +65,10 @@ type asker struct {
 	asked   map[string]*asked // by the rule that would allow it
 	awaited map[string]bool
 	once    []egress.Rule
+
+	standing *asked   // the question that the client has
+	queue    []*asked // those after it, in the order in which they came
+	silent   bool     // the client wants no more of them
 }
 
 // asked is a question and its answer, which is there when answered is closed.
@@ -67,6 +76,7 @@ type asked struct {
 	question Question
 	answered chan struct{}
 	anew     bool
+	group    []*asked // what is refused with it
 }
 
 // serve lets a client answer until it goes. Then everything that waits for it
@@ -103,41 +113,62 @@ func (a *askers) serve(conn net.Conn) {
 
 func (a *askers) answer(one *asker, answer Answer) {
 	a.mu.Lock()
-	var found *asked
-	for _, waiting := range one.asked {
-		if waiting.question.ID == answer.ID {
-			found = waiting
-		}
-	}
-	if found == nil || found.done() {
+	found := one.standing
+	if found == nil || found.question.ID != answer.ID {
 		a.mu.Unlock()
 		return
 	}
+	one.standing = nil
 	found.anew = answer.Answer == AllowOnce || answer.Answer == DecideAnew
+	over := []*asked{found}
 	granted := false
-	if rule, err := egress.ParseRule(found.question.Rule); answer.Answer == AllowOnce && err == nil {
-		rule.From = "once"
-		one.once = append(one.once, rule)
-		granted = true
-	}
-	if answer.Answer == DecideAnew {
+	switch answer.Answer {
+	case AllowOnce:
+		if rule, err := egress.ParseRule(found.question.Rule); err == nil {
+			rule.From = "once"
+			one.once = append(one.once, rule)
+			granted = true
+		}
+	case DecideAnew:
 		// A rule that is taken back later may be asked about again.
 		delete(one.asked, found.question.Rule)
+	case RefuseAll:
+		one.silent = true
+		over = append(over, one.queue...)
+	default:
+		over = append(over, found.group...)
 	}
+	one.queue = slices.DeleteFunc(one.queue, func(waiting *asked) bool { return slices.Contains(over, waiting) })
 	a.mu.Unlock()
 	if granted {
 		a.changed()
 	}
-	close(found.answered)
+	for _, done := range over {
+		close(done.answered)
+	}
+	a.put(one)
 }
 
-func (q *asked) done() bool {
-	select {
-	case <-q.answered:
-		return true
-	default:
-		return false
+// put gives the client its next question, when it has none. A client that
+// cannot be told is gone, which shows elsewhere.
+func (a *askers) put(one *asker) {
+	a.mu.Lock()
+	if one.standing != nil || len(one.queue) == 0 {
+		a.mu.Unlock()
+		return
 	}
+	next := one.queue[0]
+	one.standing, one.queue = next, one.queue[1:]
+	next.group = nil
+	for _, other := range one.queue {
+		if other.question.Host == next.question.Host && other.question.Addr == next.question.Addr {
+			next.group = append(next.group, other)
+		}
+	}
+	next.question.More, next.question.Waiting = len(next.group), len(one.queue)-len(next.group)
+	question := next.question
+	a.mu.Unlock()
+	_ = wire.WriteJSON(one.conn, wire.KindStdout, question)
 }
 
 // ask implements egress.Options.Ask.
@@ -150,18 +181,17 @@ func (a *askers) ask(ctx context.Context, q egress.Question) bool {
 	one := a.list[len(a.list)-1]
 	waiting, known := one.asked[q.Rule]
 	if !known {
-		if len(one.asked) >= maxQuestions {
+		if one.silent || len(one.asked) >= maxQuestions {
 			a.mu.Unlock()
 			return false
 		}
 		one.next++
-		waiting = &asked{question: Question{one.next, q}, answered: make(chan struct{})}
+		waiting = &asked{question: Question{ID: one.next, Question: q}, answered: make(chan struct{})}
 		one.asked[q.Rule] = waiting
+		one.queue = append(one.queue, waiting)
 	}
 	a.mu.Unlock()
-	if !known && wire.WriteJSON(one.conn, wire.KindStdout, waiting.question) != nil {
-		return false
-	}
+	a.put(one)
 	select {
 	case <-waiting.answered:
 		return waiting.anew
@@ -179,7 +209,7 @@ func (a *askers) await(host string) bool {
 		return false
 	}
 	one := a.list[len(a.list)-1]
-	if !one.awaited[host] && len(one.awaited) >= maxAwaited {
+	if one.silent || !one.awaited[host] && len(one.awaited) >= maxAwaited {
 		return false
 	}
 	one.awaited[host] = true

@@ -3,12 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,19 +35,20 @@ func (c *console) checkAsk(ask bool) error {
 // asking puts questions to the user of a terminal on which a command runs.
 // While one stands, what the command prints waits, and what is typed is the
 // answer. A question stands on lines of its own; over a program that has the
-// whole screen it takes the last two lines, and lets the program draw anew.
+// whole screen it takes the last lines, and lets the program draw anew.
 type asking struct {
 	console  *console
 	keyboard *keyboard
 	raw      bool // no line editing and no echo but ours
 	size     func() wire.Terminal
 	redraw   func(context.Context)
+	flush    func() // drops what was typed and not read
 	patience time.Duration
 	// interrupts begins to tell of them. They are for the command too; where
 	// the terminal is raw they are keys.
 	interrupts func() (caught <-chan os.Signal, stop func())
 
-	mu     sync.Mutex // held while a question stands
+	mu     gate // held while a question stands
 	screen screen
 	wrote  time.Time // when the command last printed something
 }
@@ -67,6 +66,12 @@ func catchInterrupts() (<-chan os.Signal, func()) {
 	catch(caught, os.Interrupt)
 	return caught, func() { signal.Stop(caught) }
 }
+
+// gate is a lock, which tests with a clock of their own can wait for.
+type gate chan struct{}
+
+func (g gate) Lock()   { g <- struct{}{} }
+func (g gate) Unlock() { <-g }
 
 // held is output that waits for the end of a question.
 type held struct {
@@ -103,6 +108,34 @@ func (a *asking) awaitQuiet(ctx context.Context) {
 	}
 }
 
+// settle is how long no key may come after a question has appeared before one
+// counts: whoever types at that moment types for the command, and does not mean
+// a rule.
+const settle = 500 * time.Millisecond
+
+// settled waits until the user has seen the question, and drops what was typed
+// before that. It is false when nothing can be answered any more.
+func (a *asking) settled(ctx context.Context, interrupt <-chan os.Signal, typed <-chan []byte) bool {
+	still := time.NewTimer(settle)
+	defer still.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-interrupt:
+			return false
+		case _, open := <-typed:
+			if !open {
+				return false
+			}
+			still.Reset(settle)
+		case <-still.C:
+			a.flush() // a line whose end was not typed yet
+			return true
+		}
+	}
+}
+
 // ask is the Ask of an engine.ExecRequest.
 func (a *asking) ask(ctx context.Context, q engine.Question) engine.Decision {
 	a.awaitQuiet(ctx)
@@ -111,13 +144,18 @@ func (a *asking) ask(ctx context.Context, q engine.Question) engine.Decision {
 	a.console.progress.clear()
 	ctx, cancel := context.WithTimeout(ctx, a.patience)
 	defer cancel()
-	interrupt, settle := a.interrupts()
-	defer settle()
+	interrupt, stop := a.interrupts()
+	defer stop()
 	typed, done := a.keyboard.question()
 	defer done()
-	text, prompt := wording(q)
-	a.show(text, prompt)
-	defer a.restore(ctx)
+	w := word(q)
+	shown := a.show(w)
+	defer a.restore(ctx, shown)
+	if !a.settled(ctx, interrupt, typed) {
+		a.write("\r\nrefused\r\n")
+		return engine.NotNow
+	}
+	a.invite(w, shown)
 	var line answerLine
 	for {
 		select {
@@ -142,29 +180,8 @@ func (a *asking) ask(ctx context.Context, q engine.Question) engine.Decision {
 		if decision, ok := decision(line.take()); ok {
 			return decision
 		}
-		a.write("o, s, r, n or nothing? ")
+		a.write("o, s, r, n, d or nothing? ")
 	}
-}
-
-// wording is the question and what stands before the answer.
-func wording(q engine.Question) (text, prompt string) {
-	who := clean(q.Process)
-	if who == "" {
-		who = "a program"
-	}
-	host := q.Host
-	if host == "" {
-		host = q.Addr.String()
-	}
-	text = fmt.Sprintf("litterbox: %s wants to reach %s", who, clean(joinPort(host, q.Port)))
-	if q.Protocol == "udp" {
-		text += " over UDP"
-	}
-	text += ", which no rule allows"
-	if q.Warning != "" {
-		text += " (" + clean(q.Warning) + ")"
-	}
-	return text, "allow " + clean(q.Rule) + " [o]nce, for this [s]andbox, this [r]epository, [n]ever; Return refuses: "
 }
 
 // decision reads an answer; ok is false for what is none.
@@ -178,31 +195,12 @@ func decision(line string) (engine.Decision, bool) {
 		return engine.ThisRepository, true
 	case "n", "never":
 		return engine.Never, true
+	case "d", "deny", "deny all":
+		return engine.NoMore, true
 	case "":
 		return engine.NotNow, true
 	}
 	return "", false
-}
-
-func (a *asking) show(text, prompt string) {
-	if !a.screen.whole {
-		a.write("\r\n" + text + "\r\n" + prompt)
-		return
-	}
-	size := a.size()
-	cols, rows := int(size.Cols), int(size.Rows)
-	// Save the cursor, and write over the last two lines.
-	a.write(fmt.Sprintf("\x1b7\x1b[%d;1H\x1b[2K%s\x1b[%d;1H\x1b[2K%s", rows-1, cut(text, cols-1), rows, cut(prompt, cols-4)))
-}
-
-// restore leaves the screen to the command again.
-func (a *asking) restore(ctx context.Context) {
-	if !a.screen.whole {
-		return
-	}
-	rows := int(a.size().Rows)
-	a.write(fmt.Sprintf("\x1b[%d;1H\x1b[2K\x1b[%d;1H\x1b[2K\x1b8", rows-1, rows))
-	a.redraw(ctx)
 }
 
 // draws adds to the changes of the window's size those by which a program is

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,7 +20,10 @@ func question() engine.Question {
 }
 
 const asks = "\r\nlitterbox: curl (7) wants to reach api.example.com:443, which no rule allows\r\n" +
-	"allow api.example.com [o]nce, for this [s]andbox, this [r]epository, [n]ever; Return refuses: "
+	"allow api.example.com [o]nce, for this [s]andbox, this [r]epository, [n]ever, [d]eny all from now on; Return refuses: "
+
+// beforeLong is when an answer counts.
+const beforeLong = 2 * time.Second
 
 func TestAsk(t *testing.T) {
 	for _, c := range []struct {
@@ -31,9 +35,10 @@ func TestAsk(t *testing.T) {
 		{"s\r", engine.ThisSandbox, "s\r\n"},
 		{"R\r", engine.ThisRepository, "R\r\n"},
 		{" never \r", engine.Never, " never \r\n"},
+		{"d\r", engine.NoMore, "d\r\n"},
 		{"\r", engine.NotNow, "\r\n"},
 		{"xo\x7f\x7fn\r", engine.Never, "xo\b \b\b \bn\r\n"},
-		{"so\ro\r", engine.Once, "so\r\no, s, r, n or nothing? o\r\n"},
+		{"so\ro\r", engine.Once, "so\r\no, s, r, n, d or nothing? o\r\n"},
 		{"o\x03", engine.NotNow, "o\r\n"},
 		{"\x1b[A\x1b[1;5Bo\x1bOP\x1bxnce\r", engine.Once, "once\r\n"},
 		{"\x1b", engine.NotNow, "\r\n"},
@@ -43,6 +48,7 @@ func TestAsk(t *testing.T) {
 			keys, typist := io.Pipe()
 			defer typist.Close()
 			go func() {
+				time.Sleep(beforeLong)
 				if strings.Contains(c.typed, "\x1b[") { // the bytes of one key come together
 					_, _ = io.WriteString(typist, c.typed)
 					return
@@ -64,6 +70,83 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// Whoever types when a question appears types for the command: nothing counts
+// before the keys have rested, and only then the answers are offered.
+func TestAskIgnoresWhoTypesOn(t *testing.T) {
+	for _, every := range []time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			keys, typist := io.Pipe()
+			defer typist.Close()
+			go func() {
+				for range 20 {
+					_, _ = io.WriteString(typist, "s\r")
+					time.Sleep(every)
+				}
+				time.Sleep(beforeLong)
+				_, _ = io.WriteString(typist, "n\r")
+			}()
+			var shown bytes.Buffer
+			if got := cli.Ask(t.Context(), keys, &shown, question()); got != engine.Never || shown.String() != asks+"n\r\n" {
+				t.Errorf("with a key every %v: %q, %q", every, got, shown.String())
+			}
+		})
+	}
+}
+
+// Whatever the size of the screen, the end of the host, its port and all answers
+// are on it.
+func TestAskOnAnyScreen(t *testing.T) {
+	for _, q := range []engine.Question{question(), long()} {
+		for cols := 24; cols <= 240; cols++ {
+			for _, rows := range []int{3, 4, 10, 24, 60} {
+				lines, prompt := cli.Layout(q, cols, rows)
+				shown := strings.Join(lines, "")
+				if len(lines) > max(1, rows-1) || slices.ContainsFunc(lines, func(line string) bool { return len(line) > cols }) || len(prompt) > cols {
+					t.Fatalf("%d × %d: %q, %q", cols, rows, lines, prompt)
+				}
+				if !strings.Contains(shown, "evil.example:443") && !strings.Contains(shown, "api.example.com:443") {
+					t.Fatalf("%d × %d hides the host: %q", cols, rows, lines)
+				}
+				for _, answer := range "osrnd" {
+					if !strings.ContainsRune(prompt, answer) {
+						t.Fatalf("%d × %d hides an answer: %q", cols, rows, prompt)
+					}
+				}
+			}
+		}
+	}
+}
+
+// long is a question about a host whose head speaks of another one.
+func long() engine.Question {
+	q := question()
+	q.Host = strings.Repeat("github.com.", 20) + "evil.example"
+	q.Rule, q.More, q.Waiting, q.Warning = q.Host, 12, 200, "many people share it"
+	return q
+}
+
+// Questions that belong together are one.
+func TestAskAboutMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys, typist := io.Pipe()
+		defer typist.Close()
+		go func() {
+			time.Sleep(beforeLong)
+			_, _ = io.WriteString(typist, "\r")
+		}()
+		var shown bytes.Buffer
+		got := cli.Ask(t.Context(), keys, &shown, long())
+		for _, part := range []string{"12 more of its ports", "200 more questions waiting", "Return refuses all 13: "} {
+			if !strings.Contains(shown.String(), part) {
+				t.Errorf("%q is missing in %q", part, shown.String())
+			}
+		}
+		if got != engine.NotNow {
+			t.Errorf("Return meant %q", got)
+		}
+	})
+}
+
 // What the command printed before it asked is shown before the question, though
 // it arrives a little later; a command that prints on and on is asked all the same.
 func TestAskAfterOutput(t *testing.T) {
@@ -79,7 +162,10 @@ func TestAskAfterOutput(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			keys, typist := io.Pipe()
 			defer typist.Close()
-			go func() { _, _ = io.WriteString(typist, "o\r") }()
+			go func() {
+				time.Sleep(beforeLong)
+				_, _ = io.WriteString(typist, "o\r")
+			}()
 			var shown bytes.Buffer
 			asked, printed := make(chan struct{}), make(chan struct{})
 			got := cli.Ask(t.Context(), keys, &shown, question(), func(output io.Writer) {

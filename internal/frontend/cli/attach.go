@@ -44,7 +44,7 @@ func (c *console) attach(parent context.Context, captured *capture, ask bool) (c
 	if captured != nil {
 		stdout, stderr = &captured.stdout, &captured.stderr
 	}
-	a := &asking{console: c, redraw: func(context.Context) {}, patience: askPatience, interrupts: catchInterrupts}
+	a := &asking{mu: make(gate, 1), console: c, redraw: func(context.Context) {}, flush: func() {}, patience: askPatience, interrupts: catchInterrupts}
 	if ask {
 		stdout, stderr = held{a, stdout}, held{a, stderr}
 	}
@@ -52,6 +52,7 @@ func (c *console) attach(parent context.Context, captured *capture, ask bool) (c
 	restore := func() {}
 	if in, ok := terminal(c.stdin); ok {
 		out, outTTY := terminal(c.stdout)
+		a.flush = func() { flushInput(in) }
 		switch {
 		case !foreground(in):
 			stdin = strings.NewReader("")

@@ -39,7 +39,8 @@ process group, and what it did is still committed.
 
 With --ask, what no rule allows is not refused at once: you are asked on your
 terminal, and may allow it while CMD runs, for the sandbox, for the repository
-(in .litterbox.toml), or never.
+(in .litterbox.toml), or never; one answer refuses everything from then on.
+Keys count from the moment at which the question offers its answers.
 
 The -- may be left out when CMD does not begin with a dash and no flags follow.`,
 		Example: `  litterbox exec fix-login -- go test ./...

@@ -126,7 +126,7 @@ func Spared(patience int, signals ...os.Signal) (spared []bool) {
 // printing gets where the command's output goes and runs at the same time.
 func Ask(ctx context.Context, keys *io.PipeReader, shown io.Writer, q engine.Question, printing ...func(io.Writer)) engine.Decision {
 	c := newConsole(strings.NewReader(""), io.Discard, shown, func(string) string { return "" })
-	a := &asking{console: c, keyboard: newKeyboard(keys), raw: true, redraw: func(context.Context) {}, patience: askPatience,
+	a := &asking{mu: make(gate, 1), console: c, keyboard: newKeyboard(keys), raw: true, redraw: func(context.Context) {}, flush: func() {}, patience: askPatience,
 		interrupts: func() (<-chan os.Signal, func()) { return nil, func() {} }}
 	defer func() {
 		_ = keys.Close()
@@ -136,6 +136,12 @@ func Ask(ctx context.Context, keys *io.PipeReader, shown io.Writer, q engine.Que
 		go print(held{a, shown})
 	}
 	return a.ask(ctx, q)
+}
+
+// Layout is a question on a screen that another program has.
+func Layout(q engine.Question, cols, rows int) (lines []string, prompt string) {
+	w := word(q)
+	return w.lines(cols, min(rows-1, rows/2+1)), w.prompt(cols)
 }
 
 func NewKeyboard(source io.Reader) *keyboard { return newKeyboard(source) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,9 +31,14 @@ type user struct {
 // onTerminal starts litterbox on a terminal.
 func onTerminal(t *testing.T, h *program.Host, args ...string) *user {
 	t.Helper()
+	return onTerminalOf(t, h, pty.Winsize{Rows: 30, Cols: 200}, args...)
+}
+
+func onTerminalOf(t *testing.T, h *program.Host, size pty.Winsize, args ...string) *user {
+	t.Helper()
 	u := &user{t: t, cmd: exec.Command(h.Program("litterbox"), args...), shown: make(chan []byte)}
 	u.cmd.Dir, u.cmd.Env = h.Repo, append(h.Env, "TERM=xterm")
-	terminal, err := pty.StartWithSize(u.cmd, &pty.Winsize{Rows: 30, Cols: 200})
+	terminal, err := pty.StartWithSize(u.cmd, &size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +241,8 @@ func TestAskOverAFullScreen(t *testing.T) {
 	u.sees("begun")
 	u.types("a")
 	u.sees("\x1b7\x1b[29;1H\x1b[2Klitterbox: curl (")
-	u.sees("\x1b[30;1H\x1b[2Kallow ")
+	u.sees("\x1b[30;1H\x1b[2K")
+	u.sees("allow ")
 	u.sees("Return refuses: ")
 	u.types("\x1b[A") // an arrow is no answer
 	u.types("once\r")
@@ -248,6 +255,52 @@ func TestAskOverAFullScreen(t *testing.T) {
 	u.sees("over")
 	if screen, code := u.leaves(); code != 0 {
 		t.Errorf("it exited %d:\n%s", code, screen)
+	}
+}
+
+// On a narrow screen the head of a host goes and its end stays. Whoever types
+// as the question comes up answers nothing.
+func TestAskOverANarrowScreen(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	host := askHost(t, strings.Repeat("github.com.", 12)+"narrow")
+	h.Must("create", "box")
+	u := onTerminalOf(t, h, pty.Winsize{Rows: 6, Cols: 40}, "exec", "--ask", "box", "--no-commit", "--", "bash", "-c",
+		`printf '\033[?1049h'; stty -icanon -echo; echo begun; curl -sS http://`+host.Name+`/; printf '\033[?1049l'; echo over`)
+	u.sees("begun")
+	u.sees("\x1b7") // the question is being drawn, and offers no answer yet
+	u.types("s\rs\r")
+	u.sees("Return to refuse: ")
+	drawn := regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]").ReplaceAllString(u.screen.String()[:u.seen], "")
+	if !strings.Contains(drawn, "narrow.ask.example:80") || !strings.Contains(drawn, "o, s, r, n, d or ") {
+		t.Errorf("the question hides what it is about: %q", drawn)
+	}
+	u.types("\r")
+	u.sees("over")
+	if screen, _ := u.leaves(); asked(screen) > 1 || strings.Contains(screen, "HTTP/1.1 GET") {
+		t.Errorf("it was reached:\n%q", screen)
+	}
+	if _, number := revision(t, h); number != 1 {
+		t.Errorf("what was typed before the question made revision %d", number)
+	}
+}
+
+// One answer ends all questions of a command, however many wait.
+func TestAskNoMore(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	host := askHost(t, "flood")
+	h.Must("create", "box")
+	u := onTerminal(t, h, "exec", "--ask", "box", "--no-commit", "--", "bash", "-c",
+		`for i in {1..100}; do curl -sS -m 100 http://`+host.Name+`:$((9000+i))/ & done; wait; curl -sS http://more.`+host.Name+`/; echo over`)
+	u.sees("Return refuses: ")
+	u.types("d\r")
+	u.sees("over")
+	if screen, _ := u.leaves(); asked(screen) != 1 {
+		t.Errorf("%d questions:\n%s", asked(screen), screen)
+	}
+	if reaches(h, host) {
+		t.Error("it is reached")
 	}
 }
 
