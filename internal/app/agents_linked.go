@@ -21,7 +21,7 @@ func serveAgents(version string) func(context.Context, cli.ServeRequest) error {
 		}
 		return mcp.Serve(ctx, mcp.Options{
 			Engine: built, Dir: r.Dir, Version: version, HTTP: r.HTTP, TokenFile: r.TokenFile, AnyAddress: r.AnyAddress,
-			AnswerWithin: r.AnswerWithin, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+			AnswerWithin: r.AnswerWithin, Structured: r.Structured, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		})
 	}
 }

@@ -189,6 +189,8 @@ type DeleteResult struct {
 type DiffRequest struct {
 	Dir    string
 	Name   string
+	Since  string   // "milestone" (the last one), a step's number, or empty: the base
+	With   string   // another sandbox of the repository, instead of Since: the changes from its state to this one's
 	Args   []string // for git diff, in order
 	Stdin  io.Reader
 	Stdout io.Writer

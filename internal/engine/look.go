@@ -29,6 +29,7 @@ type ShowRequest struct {
 	Line    int64
 	Offset  int64
 	Limit   int64 // bytes
+	Hidden  bool  // also a hidden file, but nothing in a .git
 	Content io.Writer
 }
 
@@ -46,10 +47,11 @@ type (
 	FindRequest = wire.FindRequest
 )
 
-// Show is Read for agents' tools, which see no hidden files (fault.Denied).
+// Show is Read for agents' tools, which see no hidden files (fault.Denied)
+// unless they ask for them.
 func (e *Engine) Show(ctx context.Context, r ShowRequest) (view FileView, err error) {
 	err = e.ask(ctx, r.Place, func(stream wire.Stream) error {
-		view, err = wire.ShowFile(ctx, stream, []byte(r.Path), r.Line, r.Offset, r.Limit, r.Content)
+		view, err = wire.ShowFile(ctx, stream, wire.ShowRequest{Path: []byte(r.Path), Line: r.Line, Offset: r.Offset, Limit: r.Limit, Hidden: r.Hidden}, r.Content)
 		return err
 	})
 	return view, err

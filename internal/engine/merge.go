@@ -28,7 +28,11 @@ func (e *Engine) Diff(ctx context.Context, request DiffRequest) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	exit, err := p.repo.Diff(ctx, request.Dir, p.record.Base, present, request.Args, branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr})
+	from, err := e.diffFrom(ctx, p, request)
+	if err != nil {
+		return 0, err
+	}
+	exit, err := p.repo.Diff(ctx, request.Dir, from, present, request.Args, branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr})
 	if err != nil {
 		return exit, err
 	}

@@ -97,7 +97,7 @@ func TestView(t *testing.T) {
 		{path: "main.go", limit: -1, kind: fault.Invalid},
 	} {
 		var got bytes.Buffer
-		view, err := wire.ShowFile(limit(t), b.open(), []byte(c.path), c.line, c.offset, c.limit, &got)
+		view, err := wire.ShowFile(limit(t), b.open(), wire.ShowRequest{Path: []byte(c.path), Line: c.line, Offset: c.offset, Limit: c.limit}, &got)
 		switch {
 		case fault.KindOf(err) == c.kind && err != nil && got.Len() == 0:
 		case c.kind == fault.Denied && c.path == "/sys/kernel/notes" && err != nil: // not there on every machine

@@ -53,6 +53,7 @@ func (g *guest) search(x *exchange) (wire.Found, error) {
 	case err != nil:
 		return wire.Found{}, wrap(err, "cannot search %q", path)
 	case info.Mode().IsRegular():
+		w.found.Path = []byte(filepath.Dir(path)) // what the path of a match is relative to
 		err = s.file(start, filepath.Base(path))
 		if errors.Is(err, errStop) {
 			err = nil

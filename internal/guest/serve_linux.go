@@ -177,7 +177,11 @@ func (g *guest) path(requested []byte) (string, error) {
 		return "", fault.New(fault.Invalid, "cannot use a path with a NUL byte") // cleaning could take it away
 	}
 	path := string(requested)
-	if !filepath.IsAbs(path) {
+	switch home, below := strings.CutPrefix(path, "~"); {
+	case below && (home == "" || home[0] == '/'):
+		// As a shell reads it; a file of that name is ./~.
+		path = g.Home + home
+	case !filepath.IsAbs(path):
 		path = filepath.Join(g.Workspace, path)
 	}
 	return g.here(filepath.Clean(path)), nil

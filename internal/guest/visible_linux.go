@@ -44,12 +44,18 @@ func denyHidden(verb, path string) error {
 }
 
 // openVisible opens a file or directory for a tool that must not see hidden
-// ones. It looks at where the open file really stands, so that no link, and no
+// ones, unless hiddenToo, and nothing in a .git then either. It looks at where the open file really stands, so that no link, and no
 // link planted a moment ago, leads to one; and it refuses what the kernel makes
 // up: /proc/self is the guest here, whose memory holds the wire's key.
-func (g *guest) openVisible(verb, path string) (*os.File, string, error) {
+func (g *guest) openVisible(verb, path string, hiddenToo bool) (*os.File, string, error) {
+	closed := func(path string) bool {
+		if hiddenToo {
+			return inGit(path)
+		}
+		return g.hidden(path) != ""
+	}
 	// Asked about the name first: what is hidden is not even said to exist.
-	if g.hidden(path) != "" {
+	if closed(path) {
 		return nil, "", denyHidden(verb, path)
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
@@ -64,7 +70,7 @@ func (g *guest) openVisible(verb, path string) (*os.File, string, error) {
 	switch {
 	case err != nil:
 		err = wrap(err, "cannot %s %q", verb, path)
-	case g.hidden(real) != "":
+	case closed(real):
 		err = denyHidden(verb, path)
 	case made.Type == unix.PROC_SUPER_MAGIC || made.Type == unix.SYSFS_MAGIC:
 		err = fault.New(fault.Denied, "cannot %s %q: it is no file but made up by the kernel", verb, path)
@@ -84,7 +90,7 @@ func (g *guest) view(x *exchange) (wire.View, error) {
 	if r.Offset < 0 || r.Limit < 0 || r.Line < 0 {
 		return wire.View{}, fault.New(fault.Invalid, "cannot read %q from a negative place", path)
 	}
-	f, real, err := g.openVisible("read", path)
+	f, real, err := g.openVisible("read", path, x.request.Hidden)
 	if err != nil {
 		return wire.View{}, err
 	}

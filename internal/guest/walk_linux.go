@@ -64,7 +64,7 @@ func (g *guest) begin(x *exchange, verb string) (*walk, *os.File, context.Cancel
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	f, real, err := g.openVisible(verb, path)
+	f, real, err := g.openVisible(verb, path, false)
 	if err != nil {
 		return nil, nil, nil, err
 	}

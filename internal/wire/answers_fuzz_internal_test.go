@@ -149,7 +149,7 @@ func FuzzAnswers(f *testing.F) {
 		if check(err, texts...); len(matches) > limit || err == nil && (found.Files < 0 || found.Skipped < 0) {
 			t.Errorf("%d matches, %+v", len(matches), found)
 		}
-		view, err := ShowFile(ctx, guest(), []byte("x"), 0, 0, 0, io.Discard)
+		view, err := ShowFile(ctx, guest(), ShowRequest{Path: []byte("x")}, io.Discard)
 		if check(err); view.Size < 0 || view.Offset < 0 {
 			t.Errorf("a view %+v", view)
 		}

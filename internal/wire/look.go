@@ -9,12 +9,21 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// ShowFile copies a part of a file that is not hidden to w: from a byte, or
-// with a line greater than 1 from that line. It fails with fault.Denied for
-// hidden files, also behind links.
-func ShowFile(ctx context.Context, s Stream, path []byte, line, offset, limit int64, w io.Writer) (View, error) {
+// ShowRequest asks [ShowFile] for a part of a file: from a byte, or with a line
+// greater than 1 from that line.
+type ShowRequest struct {
+	Path   []byte
+	Line   int64
+	Offset int64
+	Limit  int64 // bytes; 0 has no limit
+	Hidden bool  // also a hidden file, but nothing in a .git
+}
+
+// ShowFile copies a part of a file to w. It fails with fault.Denied for hidden
+// files, also behind links.
+func ShowFile(ctx context.Context, s Stream, r ShowRequest, w io.Writer) (View, error) {
 	var view View
-	err := call(ctx, s, Request{Op: OpView, Path: path, Line: line, Offset: offset, Limit: limit}, nil, w, &view)
+	err := call(ctx, s, Request{Op: OpView, Path: r.Path, Line: r.Line, Offset: r.Offset, Limit: r.Limit, Hidden: r.Hidden}, nil, w, &view)
 	if err == nil && (view.Size < 0 || view.Offset < 0) {
 		return View{}, fault.New(fault.Unavailable, "cannot use the size that the sandbox names")
 	}

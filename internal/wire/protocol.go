@@ -58,7 +58,7 @@ const (
 	OpLogs      Op = "logs"      // Logs → LogEnd; LogLines as KindStdout frames before it
 	OpForward   Op = "forward"   // Port → Empty, and from then on bare bytes of a connection to that port inside
 	OpKill      Op = "kill"      // Limit → ProcessList: KILL to the largest process, or with Limit 0 to all; who it was
-	OpView      Op = "view"      // Path, Line or Offset, Limit → View; KindStdout frames before it; no hidden file
+	OpView      Op = "view"      // Path, Line or Offset, Limit, Hidden → View; KindStdout frames before it; no hidden file unless Hidden, nothing in a .git
 	OpPut       Op = "put"       // Path, Mode, Expect, Visible; KindStdin frames, KindStdinEnd → FileInfo; nothing in a .git
 	OpFind      Op = "find"      // Path, Glob, Limit → Found; before it lines of JSON of Entry as KindStdout frames
 	OpSearch    Op = "search"    // Path, Glob, Pattern, Fold, Limit → Found; likewise, of Match
@@ -77,6 +77,7 @@ type Request struct {
 	Offset  int64         `json:"offset,omitempty"`  // bytes
 	Line    int64         `json:"line,omitempty"`    // first line wanted, counted from 1
 	Visible bool          `json:"visible,omitempty"` // refuse hidden files
+	Hidden  bool          `json:"hidden,omitempty"`  // show hidden files too
 	Expect  string        `json:"expect,omitempty"`  // SHA-256 of the content that is replaced, hexadecimal; empty: any
 	Glob    []byte        `json:"glob,omitempty"`
 	Pattern []byte        `json:"pattern,omitempty"` // regular expression (RE2)

@@ -40,11 +40,17 @@ func TestHostilePaths(t *testing.T) {
 		"/proc/self/environ", "/proc/1/environ", "/proc/self/mem", "self/environ", up + "proc/self/maps", "root/proc/self/status", "/proc/self/fd/0",
 		"out", outside, up + outside, "/etc/shadow", "fifo", "/dev/null", "", "\x00", "a\x00/../README", strings.Repeat("a/", 5000), strings.Repeat("a", 300),
 	} {
+		old := "e"
+		if strings.Contains(path, ".env") || path == "innocent" || strings.Contains(path, "ssh/") {
+			// Hidden files may be written and edited by those who know what they hold,
+			// but no answer shows any of it.
+			old = "hidden sicret"
+		}
 		for tool, a := range map[string]args{
 			"sandbox-read":   {"path": path},
 			"sandbox-search": {"pattern": ".", "path": path},
 			"sandbox-files":  {"path": path, "glob": "*"},
-			"sandbox-edit":   {"path": path, "old": "e", "new": "f", "message": "Edit"},
+			"sandbox-edit":   {"path": path, "old": old, "new": "f", "message": "Edit"},
 		} {
 			got := c.call(tool, a)
 			empty := path == "" && (tool == "sandbox-search" || tool == "sandbox-files") // the project
@@ -176,7 +182,7 @@ func talk(t *testing.T, h *program.Host, last string, write func(in io.Writer)) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	made := command(h, "mcp")
+	made := command(h, "mcp", "--structured")
 	cmd := exec.CommandContext(ctx, made.Path, made.Args[1:]...)
 	cmd.Dir, cmd.Env = made.Dir, made.Env
 	in, err := cmd.StdinPipe()
@@ -369,7 +375,7 @@ func TestHTTPIsGuarded(t *testing.T) {
 	}
 	// Token files: made private, and refused when they are not.
 	file := h.Dir + "/token"
-	cmd := command(h, "mcp", "--http", "127.0.0.1:0", "--token-file", file)
+	cmd := command(h, "mcp", "--structured", "--http", "127.0.0.1:0", "--token-file", file)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -413,12 +419,12 @@ func TestEightAgents(t *testing.T) {
 }
 
 func eightAgents(t *testing.T, h *program.Host, litterbox func(args ...string) *exec.Cmd) {
-	url, token := listen(t, litterbox("mcp", "--http", "127.0.0.1:0"))
+	url, token := listen(t, litterbox("mcp", "--structured", "--http", "127.0.0.1:0"))
 	clients := make([]*client, 8)
 	for i := range clients {
 		switch i % 4 {
 		case 0, 1:
-			clients[i] = attach(t, h, litterbox("mcp"), []string{newest, sessions}[i%2])
+			clients[i] = attach(t, h, litterbox("mcp", "--structured"), []string{newest, sessions}[i%2])
 		case 2:
 			clients[i] = dial(t, h, over(url, token), sessions)
 		case 3:

@@ -41,7 +41,7 @@ func TestCarriedProgram(t *testing.T) {
 		t.Errorf("the library is in the full program: %t, in the one that is typed: %t", library(full), library(release))
 	}
 
-	cmd := command(h, "mcp")
+	cmd := command(h, "mcp", "--structured")
 	cmd.Path = release
 	c := attach(t, h, cmd, newest)
 	c.must("sandbox-create", args{"name": "fix"})

@@ -64,7 +64,7 @@ func command(h *program.Host, args ...string) *exec.Cmd {
 // connect starts a server of its own for one client, over stdio.
 func connect(t *testing.T, h *program.Host, revision string, args ...string) *client {
 	t.Helper()
-	return attach(t, h, command(h, append([]string{"mcp"}, args...)...), revision)
+	return attach(t, h, command(h, append([]string{"mcp", "--structured"}, args...)...), revision)
 }
 
 // attach starts a server and connects a client to it.
@@ -134,7 +134,7 @@ func dial(t *testing.T, h *program.Host, transport sdk.Transport, revision strin
 // web starts one HTTP server and gives a transport to it for each call.
 func web(t *testing.T, h *program.Host, args ...string) (cmd *exec.Cmd, url, token string) {
 	t.Helper()
-	cmd = command(h, append([]string{"mcp", "--http", "127.0.0.1:0"}, args...)...)
+	cmd = command(h, append([]string{"mcp", "--structured", "--http", "127.0.0.1:0"}, args...)...)
 	url, token = listen(t, cmd)
 	return cmd, url, token
 }

@@ -365,7 +365,7 @@ func TestOneAgentEach(t *testing.T) {
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
-	cmd := command(h, "mcp")
+	cmd := command(h, "mcp", "--structured")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -100,7 +100,7 @@ func inspector(t *testing.T, n *tools) {
 	_, address, token := web(t, h)
 	// The inspector hands on little of its environment (HOME and PATH, not where
 	// the state is), and the end of the test has to find the sandboxes.
-	server := append(append([]string{"env"}, h.Env...), h.Program("litterbox"), "mcp")
+	server := append(append([]string{"env"}, h.Env...), h.Program("litterbox"), "mcp", "--structured")
 	for name, target := range map[string][]string{
 		"stdio": server,
 		"http":  {address, "--transport", "http", "--header", "Authorization: Bearer " + token},

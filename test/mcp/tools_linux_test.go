@@ -49,7 +49,7 @@ func TestTools(t *testing.T) {
 
 		c.must("sandbox-write", args{"path": "lib/a.go", "content": "package lib\n\nvar A = 1\n", "message": "Add A"})
 		edited := c.must("sandbox-edit", args{"path": "lib/a.go", "old": "A = 1", "new": "A = 2", "message": "Two"})
-		if edited.num("line") != 3 {
+		if strings.Join(edited.strs("lines"), " ") != "3" {
 			t.Errorf("%+v", edited.data)
 		}
 		if read := c.must("sandbox-read", args{"path": "lib/a.go"}); read.text != "package lib\n\nvar A = 2\n" || read.str("content") != read.text {
@@ -148,7 +148,7 @@ func TestWrongArguments(t *testing.T) {
 		{"sandbox-exec", args{"command": "", "message": "x"}, "command is empty"},
 		{"sandbox-exec", args{"message": "x"}, "command is missing"},
 		{"sandbox-exec", args{"command": "true", "message": "x", "Command": "y"}, `no argument "Command"`},
-		{"sandbox-exec", args{"command": "true", "message": "x", "timeout": "1"}, "timeout is a string and must be of type number"},
+		{"sandbox-exec", args{"command": "true", "message": "x", "timeout": "soon"}, "timeout is a string and must be of type number"},
 		{"sandbox-exec", args{"command": "true", "message": "x", "timeout": -1}, "timeout is -1"},
 		{"sandbox-exec", args{"command": "true", "message": "x", "limit": 1 << 40}, "limit"},
 		{"sandbox-exec", args{"command": []string{"ls"}, "message": "x"}, "command is a array"},
@@ -178,10 +178,17 @@ func TestWrongArguments(t *testing.T) {
 	} {
 		c.fails("invalid", w.tool, w.args, w.word)
 	}
-	// What some clients do is understood.
+	// What some clients and models do is understood.
+	if got := c.must("sandbox-exec", args{"cmd": "pwd", "description": "Where", "cwd": "/tmp", "timeout": "30"}); got.str("stdout") != "/tmp\n" {
+		t.Errorf("%+v", got.data)
+	}
+	c.must("sandbox-write", args{"file_path": "a", "contents": "x", "commit_message": "Write"})
+	c.must("sandbox-read", args{"file_path": "a", "limit": 5.0})
 	c.must("sandbox-files", args{"path": nil, "glob": nil})
 	c.must("sandbox-list", nil)
-	if _, err := c.raw(deadline(t), "sandbox-delete", args{"name": "fix"}); err == nil || !strings.Contains(err.Error(), "unknown tool") {
+	c.fails("not_found", "apply_patch", args{"input": "*** Begin Patch"}, "git apply --recount")
+	c.fails("not_found", "sandbox-delete", args{"name": "fix"}, "the human")
+	if _, err := c.raw(deadline(t), "sandbox-explode", args{"name": "fix"}); err == nil || !strings.Contains(err.Error(), "unknown tool") {
 		t.Errorf("a tool that there is not: %v", err)
 	}
 }
@@ -197,15 +204,36 @@ func TestEditIsExact(t *testing.T) {
 	}
 	c.fails("invalid", "sandbox-edit", edit("twice", "one", "1"), "in lines 1, 3")
 	c.fails("not_found", "sandbox-edit", edit("twice", "One", "1"), "white space included")
-	c.fails("not_found", "sandbox-edit", edit("dos", "a\nb", "1"), "CR LF")
 	c.fails("not_found", "sandbox-edit", edit("none", "a", "1"))
-	c.fails("denied", "sandbox-edit", edit(".hid/f", "a", "1"), "sandbox-exec")
-	c.fails("denied", "sandbox-edit", edit("innocent", "a", "1"), "sandbox-exec")
+	c.fails("denied", "sandbox-edit", edit(".git/config", "core", "x"), "sandbox-exec")
+	// Hidden files are edited as they are written, and not shown.
+	c.fails("not_found", "sandbox-edit", edit(".hid/f", "b", "1"), "hidden and cannot be shown")
+	c.must("sandbox-edit", edit(".hid/f", "a", "c"))
 	c.must("sandbox-edit", edit("twice", "two\none", "2\n$1\\n"))
-	c.must("sandbox-edit", edit("dos", "a\r\nb", "1"))
+	// Lines keep their CR LF, in whatever way old and new are written.
+	c.must("sandbox-edit", edit("dos", "a\nb", "1\n2"))
+	c.must("sandbox-edit", edit("dos", "2", "3\n4"))
+	// What is not UTF-8 is edited by ASCII texts, or by line.
 	c.must("sandbox-edit", edit("latin", "y", "z"))
-	if got := c.do(`od -An -c twice dos latin | tr -d ' \n'; stat -c %a twice; cat .hid/f`); got != `one\n2\n$1\n\n1\r\nx377z751`+"\na" && got != `one\n2\n$1\\n\n1\r\nx377z751`+"\na" {
+	c.fails("unsupported", "sandbox-edit", edit("latin", "z", "é"), "iconv")
+	c.fails("not_found", "sandbox-edit", edit("latin", "x\ufffd", "q"), "name the line")
+	if got := c.do(`od -An -c twice dos latin | tr -d ' \n'; stat -c %a twice; cat .hid/f`); got != `one\n2\n$1\n\n1\r\n3\r\n4\r\nx377z751`+"\nc" {
 		t.Errorf("%q", got)
+	}
+	c.must("sandbox-edit", args{"path": "latin", "line": 1, "new": "w", "message": "By line"})
+	if got := c.do(`cat latin`); got != "w" {
+		t.Errorf("%q", got)
+	}
+	// Several at once, all or none.
+	c.do(`printf 'alpha\n\tbeta(gamma)\ndelta\nalpha\n' >several`)
+	c.fails("not_found", "sandbox-edit", args{"path": "several", "message": "Edit", "edits": []args{{"old": "delta", "new": "x"}, {"old": "none", "new": "x"}}}, "edit 2 of 2")
+	c.fails("not_found", "sandbox-edit", edit("several", "  beta( gamma )", "x"), "line 2 differs in white space only", "\tbeta(gamma)")
+	c.fails("not_found", "sandbox-edit", edit("several", "\tbeta(gama)", "x"), "line 2 comes nearest")
+	done := c.must("sandbox-edit", args{"path": "several", "message": "Edit", "edits": []args{
+		{"old_string": "alpha", "new_string": "a", "replace_all": true}, {"old": "delta", "new": "d"}, {"line": 2, "old": "beta", "new": "b"},
+	}})
+	if got := c.do(`cat several`); got != "a\n\tb(gamma)\nd\na" || done.num("count") != 4 || !strings.Contains(done.text, "replaced 4 times in several, at lines 1, 4, 3, 2,") {
+		t.Errorf("%q %s", got, done.text)
 	}
 }
 

@@ -13,6 +13,7 @@ type ServeRequest struct {
 	TokenFile    string
 	AnyAddress   bool
 	AnswerWithin time.Duration
+	Structured   bool
 }
 
 func newMCP(s *session) *cobra.Command {
@@ -24,6 +25,10 @@ func newMCP(s *session) *cobra.Command {
 Protocol on standard input and output: name this command in your client's list of
 MCP servers. A session works on one sandbox, which no other agent may use
 meanwhile; when the client goes away, the sandbox and its commits stay.
+
+Answers are text, as a model reads it. With --structured each answer also holds
+the same as structured content, and each tool declares its output schema, for
+programs that call the tools.
 
 With --http many sessions are served over streamable HTTP. It prints the URL and
 a token, which every client needs.`,
@@ -51,6 +56,7 @@ a token, which every client needs.`,
 	f.StringVar(&r.HTTP, "http", "", "serve streamable HTTP on `ADDR`, such as 127.0.0.1:8970")
 	f.StringVar(&r.TokenFile, "token-file", "", "the token for --http is in `FILE`; written when missing")
 	f.BoolVar(&r.AnyAddress, "any-address", false, "let --http listen where other machines reach it; there is no encryption")
+	f.BoolVar(&r.Structured, "structured", false, "add structured content to each answer, for programs")
 	f.DurationVar(&r.AnswerWithin, "answer-within", 45*time.Second, "answer within `D`, also while a command goes on")
 	return cmd
 }

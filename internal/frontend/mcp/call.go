@@ -46,8 +46,8 @@ type arguments interface {
 	check() error
 }
 
-// result is what a tool answers: the exported fields are the structured
-// content, and text is the same for people and models.
+// result is what a tool answers: text is for models and people; the exported
+// fields are the same as structured content, for programs that ask for it.
 type result interface{ text() string }
 
 // blocks is a result with content beside its text: an image, a file.
@@ -71,7 +71,11 @@ func (c *call) place() engine.Place { return engine.Place{Dir: c.Dir, Name: c.ho
 
 // add adds one tool.
 func add[In arguments, Out result](r *registrar, t tool, run func(context.Context, *call, In) (Out, error)) {
-	input, output := schemaOf[In](r.handles), schemaOf[Out](false)
+	input := schemaOf[In](r.handles)
+	var output any // nil: none is declared
+	if r.server.Structured {
+		output = schemaOf[Out](false)
+	}
 	destructive, open := !t.reads && !t.additive, t.open
 	handler := func(ctx context.Context, request *sdk.CallToolRequest) (answer *sdk.CallToolResult, err error) {
 		defer func() {
@@ -85,12 +89,12 @@ func add[In arguments, Out result](r *registrar, t tool, run func(context.Contex
 		if err != nil {
 			return failure(t.name, err), nil
 		}
-		return success(out)
+		return success(out, r.server.Structured)
 	}
 	r.to.AddTool(&sdk.Tool{
 		Name: t.name, Title: t.title, Description: t.description, InputSchema: input, OutputSchema: output,
 		Annotations: &sdk.ToolAnnotations{
-			Title: t.title, ReadOnlyHint: t.reads, IdempotentHint: t.idempotent || t.reads, DestructiveHint: &destructive, OpenWorldHint: &open,
+			ReadOnlyHint: t.reads, IdempotentHint: t.idempotent || t.reads, DestructiveHint: &destructive, OpenWorldHint: &open,
 		},
 	}, handler)
 }
@@ -165,15 +169,16 @@ func (c *call) about(in any, s *session) string {
 	return ""
 }
 
-// success is a result as clients get it: text, and the same as structure.
-func success(out result) (*sdk.CallToolResult, error) {
-	structure, err := json.Marshal(out)
-	if err != nil {
-		return nil, err
-	}
-	answer := &sdk.CallToolResult{
-		Content:           []sdk.Content{&sdk.TextContent{Text: out.text()}},
-		StructuredContent: json.RawMessage(structure),
+// success is a result as clients get it: text and, where it was asked for, the
+// same as structure.
+func success(out result, structured bool) (*sdk.CallToolResult, error) {
+	answer := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: out.text()}}}
+	if structured {
+		structure, err := json.Marshal(out)
+		if err != nil {
+			return nil, err
+		}
+		answer.StructuredContent = json.RawMessage(structure)
 	}
 	if more, ok := out.(blocks); ok {
 		answer.Content = append(answer.Content, more.blocks()...)

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,7 +19,9 @@ const (
 )
 
 type diffArguments struct {
-	Path  string `json:"path,omitempty" jsonschema:"only this file or directory, relative to the project"`
+	Path  string `json:"path,omitempty" jsonschema:"only this file or directory"`
+	Since string `json:"since,omitempty" jsonschema:"milestone (the last one) or a step's number; the base when left out"`
+	With  string `json:"with,omitempty" jsonschema:"another sandbox to compare with instead"`
 	Limit int    `json:"limit,omitempty" jsonschema:"most bytes of the patch; 8000 when left out, at most 200000"`
 }
 
@@ -26,15 +29,30 @@ func (a diffArguments) check() error {
 	if a.Limit < 0 || a.Limit > diffMost {
 		return fmt.Errorf("limit is %d and must be between 1 and %d", a.Limit, diffMost)
 	}
-	return shortEnough("path", a.Path, pathMost)
+	return errors.Join(shortEnough("path", a.Path, pathMost), shortEnough("since", a.Since, nameMost), shortEnough("with", a.With, nameMost))
 }
-func (a diffArguments) logged() map[string]any { return map[string]any{"path": a.Path} }
+
+func (a diffArguments) logged() map[string]any {
+	return map[string]any{"path": a.Path, "since": a.Since, "with": a.With}
+}
 
 type changedFile struct {
 	Path    string `json:"path"`
+	From    string `json:"from,omitempty" jsonschema:"its name before"`
 	Added   int    `json:"added" jsonschema:"lines"`
 	Deleted int    `json:"deleted"`
 	Binary  bool   `json:"binary,omitempty"`
+}
+
+func (f changedFile) line() string {
+	name := f.Path
+	if f.From != "" {
+		name = f.From + " => " + f.Path
+	}
+	if f.Binary {
+		return name + ": binary"
+	}
+	return fmt.Sprintf("%s: +%d -%d", name, f.Added, f.Deleted)
 }
 
 type diffResult struct {
@@ -50,14 +68,10 @@ func (r diffResult) text() string {
 	}
 	var b strings.Builder
 	for _, f := range r.Files {
-		if f.Binary {
-			fmt.Fprintf(&b, "%s: binary\n", f.Path)
-			continue
-		}
-		fmt.Fprintf(&b, "%s: +%d -%d\n", f.Path, f.Added, f.Deleted)
+		b.WriteString(f.line() + "\n")
 	}
 	if r.Total > len(r.Files) {
-		fmt.Fprintf(&b, "[%d files more]\n", r.Total-len(r.Files))
+		fmt.Fprintf(&b, "[%s more]\n", files(r.Total-len(r.Files)))
 	}
 	b.WriteString("\n" + r.Patch)
 	if r.Cut {
@@ -72,27 +86,23 @@ func runDiff(ctx context.Context, c *call, in diffArguments) (diffResult, error)
 		// Literal: a path is no pattern, and no option.
 		scope = []string{":(top,literal)" + strings.TrimPrefix(strings.TrimPrefix(in.Path, c.hold.Path+"/"), "./")}
 	}
-	numbers, err := c.git(ctx, 4<<20, append([]string{"--numstat", "-z", "--no-renames", "--no-color", "--"}, scope...))
+	compare := engine.DiffRequest{Dir: c.Dir, Name: c.hold.Name, Since: in.Since, With: in.With}
+	compare.Args = append([]string{"--numstat", "-z", "--find-renames", "--no-color", "--"}, scope...)
+	numbers, err := c.git(ctx, 4<<20, compare)
 	if err != nil {
 		return diffResult{}, err
 	}
 	out := diffResult{Files: []changedFile{}}
-	for record := range strings.SplitSeq(strings.TrimSuffix(string(numbers.kept), "\x00"), "\x00") {
-		fields := strings.SplitN(record, "\t", 3)
-		if len(fields) != 3 {
-			continue
+	for f := range changedFiles(string(numbers.kept)) {
+		if out.Total++; out.Total <= diffFiles {
+			out.Files = append(out.Files, f)
 		}
-		if out.Total++; out.Total > diffFiles {
-			continue
-		}
-		added, _ := strconv.Atoi(fields[0]) // "-" for a binary file
-		deleted, _ := strconv.Atoi(fields[1])
-		out.Files = append(out.Files, changedFile{Path: printable(fields[2]), Added: added, Deleted: deleted, Binary: fields[0] == "-"})
 	}
 	if out.Total == 0 {
-		return out, nil
+		return out, c.exists(ctx, in.Path)
 	}
-	patch, err := c.git(ctx, orDefault(in.Limit, diffDefault), append([]string{"--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--"}, scope...))
+	compare.Args = append([]string{"--find-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--"}, scope...)
+	patch, err := c.git(ctx, orDefault(in.Limit, diffDefault), compare)
 	if err != nil {
 		return diffResult{}, err
 	}
@@ -104,12 +114,50 @@ func runDiff(ctx context.Context, c *call, in diffArguments) (diffResult, error)
 	return out, nil
 }
 
+// changedFiles reads what git diff --numstat -z prints. A rename has an empty
+// path and then both names.
+func changedFiles(numstat string) func(yield func(changedFile) bool) {
+	return func(yield func(changedFile) bool) {
+		records := strings.Split(numstat, "\x00")
+		for len(records) > 0 {
+			fields := strings.SplitN(records[0], "\t", 3)
+			records = records[1:]
+			if len(fields) != 3 {
+				continue
+			}
+			added, _ := strconv.Atoi(fields[0]) // "-" for a binary file
+			deleted, _ := strconv.Atoi(fields[1])
+			f := changedFile{Path: printable(fields[2]), Added: added, Deleted: deleted, Binary: fields[0] == "-"}
+			if fields[2] == "" && len(records) >= 2 {
+				f.From, f.Path = printable(records[0]), printable(records[1])
+				records = records[2:]
+			}
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// exists checks that a path in which nothing changed is there at all. One that
+// is hidden cannot be asked for.
+func (c *call) exists(ctx context.Context, path string) error {
+	if path == "" {
+		return nil
+	}
+	_, _, err := c.page(ctx, readArguments{Path: path}, 1)
+	if fault.KindOf(err) == fault.NotFound {
+		return fault.New(fault.NotFound, "cannot compare %q: neither the sandbox nor what it is compared with has it", path).
+			WithHint("sandbox-files lists what there is; sandbox-diff without path shows all changes")
+	}
+	return nil
+}
+
 // git runs the engine's diff and keeps the first bytes of what it prints.
-func (c *call) git(ctx context.Context, limit int, args []string) (*bounded, error) {
+func (c *call) git(ctx context.Context, limit int, request engine.DiffRequest) (*bounded, error) {
 	out, complaint := &bounded{limit: limit}, &bounded{limit: 4 << 10}
-	code, err := c.Engine.Diff(ctx, engine.DiffRequest{
-		Dir: c.Dir, Name: c.hold.Name, Args: args, Stdin: bytes.NewReader(nil), Stdout: out, Stderr: complaint,
-	})
+	request.Stdin, request.Stdout, request.Stderr = bytes.NewReader(nil), out, complaint
+	code, err := c.Engine.Diff(ctx, request)
 	if err == nil && code > 1 {
 		err = fault.New(fault.Invalid, "cannot compare: git said %q", strings.TrimSpace(string(complaint.kept)))
 	}

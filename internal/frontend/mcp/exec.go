@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,24 +94,27 @@ func (r execResult) text() string {
 	var b strings.Builder
 	switch {
 	case r.Running:
-		fmt.Fprintf(&b, "still running after %.1f s: call sandbox-wait with command %d (stop ends it)\n", r.Seconds, r.Command)
+		fmt.Fprintf(&b, "still running after %.0f s: sandbox-wait with command %d (stop ends it)\n", r.Seconds, r.Command)
 	default:
-		fmt.Fprintf(&b, "exit %d in %.2f s", r.ExitCode, r.Seconds)
-		if r.TimedOut {
-			b.WriteString(", ended after its timeout")
-		} else if r.Signal != "" {
-			fmt.Fprintf(&b, ", ended by SIG%s", r.Signal)
+		fmt.Fprintf(&b, "exit %d", r.ExitCode)
+		if r.Seconds >= 1 {
+			fmt.Fprintf(&b, " in %.0f s", r.Seconds)
 		}
-		if r.Commit != "" {
-			fmt.Fprintf(&b, ", commit %s, %d files changed", short(r.Commit), r.Changed)
+		switch {
+		case r.TimedOut:
+			b.WriteString(", ended by its timeout")
+		case r.Signal != "":
+			fmt.Fprintf(&b, ", ended by SIG%s", r.Signal)
+		case r.ExitCode == pipeClosed:
+			b.WriteString(" (SIGPIPE: a later program of the pipe read no further; usually no failure)")
+		}
+		if r.Changed > 0 {
+			fmt.Fprintf(&b, "; commit %s: %s", short(r.Commit), several(r.Files, r.Changed))
 		}
 		b.WriteByte('\n')
-		if len(r.Files) > 0 {
-			fmt.Fprintf(&b, "changed: %s\n", strings.Join(r.Files, ", "))
-		}
 	}
-	section(&b, "stdout", r.Stdout)
-	section(&b, "stderr", r.Stderr)
+	show(&b, r.Stdout, "")
+	show(&b, r.Stderr, "--- stderr\n")
 	if r.WholeOutput != "" {
 		fmt.Fprintf(&b, "whole output: %s", r.WholeOutput)
 		if r.WholeNote != "" {
@@ -135,14 +139,30 @@ func (r execResult) text() string {
 	return b.String()
 }
 
-func section(b *strings.Builder, name, text string) {
+// pipeClosed is the exit code of a pipe in which a program wrote to one that
+// had ended: 128 + SIGPIPE. The shell reports it because of pipefail.
+const pipeClosed = 141
+
+// show writes what a stream of a command printed, below head.
+func show(b *strings.Builder, text, head string) {
 	if text == "" {
 		return
 	}
-	fmt.Fprintf(b, "--- %s\n%s", name, text)
+	b.WriteString(head + text)
 	if !strings.HasSuffix(text, "\n") {
 		b.WriteByte('\n')
 	}
+}
+
+// several lists the first files of a change, and how many more there are.
+func several(files []string, total int) string {
+	const most = 8
+	shown := files[:min(len(files), most)]
+	text := strings.Join(shown, ", ")
+	if more := total - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func runExec(ctx context.Context, c *call, in execArguments) (execResult, error) {
@@ -156,7 +176,7 @@ func runExec(ctx context.Context, c *call, in execArguments) (execResult, error)
 	}
 	limit := orDefault(in.Limit, outputDefault)
 	j, err := c.start(ctx, engine.ExecRequest{
-		Dir: c.Dir, Name: c.hold.Name, Argv: []string{shell, "-c", in.Command}, Command: in.Command,
+		Dir: c.Dir, Name: c.hold.Name, Argv: append(shell, in.Command), Command: in.Command, Env: unattended(),
 		Message: in.Message, Timeout: timeout, WorkDir: in.Dir, Keep: int64(limit),
 	})
 	if err != nil {
@@ -176,28 +196,39 @@ func runWait(ctx context.Context, c *call, in waitArguments) (execResult, error)
 	return c.await(ctx, j, orDefault(in.Limit, outputDefault))
 }
 
-// shell finds out, once for each session, which shell the sandbox has: agents
-// write for bash.
-func (c *call) shell(ctx context.Context) (string, error) {
+// unattended is the environment of commands at which nobody sits: what would
+// open an editor or a pager, or ask for a password, goes on or fails at once. An
+// editor that changes nothing accepts the text that git proposes.
+func unattended() []string {
+	return []string{
+		"GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true", "EDITOR=true", "VISUAL=true", "GIT_TERMINAL_PROMPT=0", "GIT_MERGE_AUTOEDIT=no",
+		"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=", "DEBIAN_FRONTEND=noninteractive", "PIP_NO_INPUT=1",
+	}
+}
+
+// shell is how a command is run; agents write for bash. It finds out, once for
+// each session, which shell the sandbox has. With pipefail a test that fails is
+// not hidden by the program that shortens its output.
+func (c *call) shell(ctx context.Context) ([]string, error) {
 	c.session.mu.Lock()
-	shell := c.session.shell
+	shell := slices.Clone(c.session.shell)
 	c.session.mu.Unlock()
-	if shell != "" {
+	if shell != nil {
 		return shell, nil
 	}
 	probe, err := c.Engine.Exec(ctx, engine.ExecRequest{
 		Dir: c.Dir, Name: c.hold.Name, Argv: []string{"/bin/sh", "-c", "command -v bash >/dev/null"}, NoCommit: true,
 	})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if shell = "/bin/sh"; probe.Exit.Code == 0 {
-		shell = "bash"
+	if shell = []string{"/bin/sh", "-c"}; probe.Exit.Code == 0 {
+		shell = []string{"bash", "-o", "pipefail", "-c"}
 	}
 	c.session.mu.Lock()
 	c.session.shell = shell
 	c.session.mu.Unlock()
-	return shell, nil
+	return slices.Clone(shell), nil
 }
 
 // result words what came of a job, or what is known while it runs.

@@ -34,8 +34,7 @@ func (a filesArguments) logged() map[string]any {
 }
 
 type filesResult struct {
-	Path  string   `json:"path" jsonschema:"the directory, absolute"`
-	Files []string `json:"files" jsonschema:"relative to path; directories end in a slash, links in @"`
+	Files []string `json:"files" jsonschema:"relative to the project; directories end in a slash, links in @"`
 	More  string   `json:"more,omitempty" jsonschema:"why the list is not complete"`
 }
 
@@ -60,9 +59,9 @@ func runFiles(ctx context.Context, c *call, in filesArguments) (filesResult, err
 	if err != nil {
 		return filesResult{}, err
 	}
-	out := filesResult{Path: printable(string(found.Path)), Files: []string{}, More: incomplete(found)}
+	out := filesResult{Files: []string{}, More: incomplete(found)}
 	for _, entry := range entries {
-		name := printable(string(entry.Path))
+		name := c.relative(found.Path, entry.Path)
 		switch entry.Type {
 		case "dir":
 			name += "/"
@@ -72,6 +71,13 @@ func runFiles(ctx context.Context, c *call, in filesArguments) (filesResult, err
 		out.Files = append(out.Files, name)
 	}
 	return out, nil
+}
+
+// relative words the path of something found below start so that the next call
+// can use it as it is: relative to the project, or absolute outside of it.
+func (c *call) relative(start, below []byte) string {
+	path := string(start) + "/" + string(below)
+	return printable(strings.TrimPrefix(path, c.hold.Path+"/"))
 }
 
 // incomplete says why a walk did not see everything.

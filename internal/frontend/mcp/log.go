@@ -34,7 +34,26 @@ type step struct {
 }
 
 func (s step) line() string {
-	return fmt.Sprintf("%d %s %s: %s (exit %d, %d files, %s)\n", s.Number, short(s.Commit), s.Kind, s.Message, s.ExitCode, s.Changed, s.At)
+	var about []string
+	if s.ExitCode != 0 {
+		about = append(about, fmt.Sprintf("exit %d", s.ExitCode))
+	}
+	if s.Changed > 0 {
+		about = append(about, files(s.Changed))
+	}
+	text := fmt.Sprintf("%d %s %s: %s", s.Number, short(s.Commit), s.Kind, s.Message)
+	if len(about) > 0 {
+		text += " (" + strings.Join(about, ", ") + ")"
+	}
+	return text + "\n"
+}
+
+// files counts files in words.
+func files(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
 }
 
 type logResult struct {

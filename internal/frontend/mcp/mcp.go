@@ -1,6 +1,6 @@
 // Package mcp serves agents: it turns calls of the Model Context Protocol into
-// use cases of the engine, and results into text for a model and the same as
-// structured content for programs.
+// use cases of the engine, and results into text for a model. Programs ask for
+// the same as structured content ([Options.Structured]).
 //
 // It deliberately decides nothing about sandboxes and opens no file of one:
 // what a tool does is in package engine, what it sees is asked of the guest.
@@ -37,6 +37,11 @@ type Options struct {
 	HTTP       string
 	TokenFile  string // holds the bearer token, or shall; empty makes one up
 	AnyAddress bool   // HTTP may listen on other addresses than loopback
+
+	// Structured adds structured content to each answer and declares its schema:
+	// for programs. A model would read everything twice, and some clients show it
+	// nothing but the structure, a file as one escaped string.
+	Structured bool
 
 	// AnswerWithin bounds how long a call keeps its client waiting; a command
 	// that takes longer goes on, and sandbox-wait asks for it.
@@ -111,7 +116,7 @@ func (s *server) newServer(find finder, handles bool) *sdk.Server {
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}},
 	)
 	register(&registrar{server: s, to: made, find: find, handles: handles})
-	made.AddReceivingMiddleware(onlyServed)
+	made.AddReceivingMiddleware(onlyServed, pointing)
 	return made
 }
 

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,14 +11,17 @@ import (
 )
 
 type createArguments struct {
-	Name string `json:"name" jsonschema:"what the task is about, such as fix-login; letters, digits and dashes stay"`
+	Name string `json:"name" jsonschema:"the task, such as fix-login"`
+	Base string `json:"base,omitempty" jsonschema:"branch, tag or commit to start from; the human's HEAD when left out"`
 }
 
 func (a createArguments) check() error {
-	return filled("name", a.Name, "name the task, such as fix-login")
+	return errors.Join(filled("name", a.Name, "name the task, such as fix-login"), shortEnough("base", a.Base, pathMost))
 }
-func (a createArguments) logged() map[string]any { return map[string]any{"name": a.Name} }
-func (a createArguments) sandbox() string        { return a.Name }
+func (a createArguments) logged() map[string]any {
+	return map[string]any{"name": a.Name, "base": a.Base}
+}
+func (a createArguments) sandbox() string { return a.Name }
 
 type openArguments struct {
 	Name string `json:"name" jsonschema:"the sandbox's name, as sandbox-list shows it"`
@@ -71,7 +75,7 @@ func runCreate(ctx context.Context, c *call, in createArguments) (openResult, er
 	if err := c.session.leave(slug); err != nil {
 		return openResult{}, err
 	}
-	made, err := c.Engine.Create(ctx, engine.CreateRequest{Dir: c.Dir, Name: in.Name})
+	made, err := c.Engine.Create(ctx, engine.CreateRequest{Dir: c.Dir, Name: in.Name, Base: in.Base})
 	if err != nil {
 		return openResult{}, err
 	}
@@ -143,5 +147,5 @@ func writeNotes(b *strings.Builder, notes []string) {
 
 // short is a commit as people read it.
 func short(commit string) string {
-	return commit[:min(len(commit), 10)]
+	return commit[:min(len(commit), 8)]
 }

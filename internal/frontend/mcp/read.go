@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
 const (
@@ -20,16 +21,19 @@ const (
 )
 
 type readArguments struct {
-	Path   string `json:"path" jsonschema:"relative to the project, or absolute inside the sandbox"`
-	Line   int64  `json:"line,omitempty" jsonschema:"first line wanted, from 1"`
-	Offset int64  `json:"offset,omitempty" jsonschema:"first byte wanted, instead of line"`
-	Limit  int64  `json:"limit,omitempty" jsonschema:"most bytes; 10000 when left out, at most 200000"`
+	Path    string `json:"path" jsonschema:"relative to the project, or absolute inside the sandbox"`
+	Line    int64  `json:"line,omitempty" jsonschema:"first line wanted, from 1"`
+	EndLine int64  `json:"end_line,omitempty" jsonschema:"last line wanted"`
+	Offset  int64  `json:"offset,omitempty" jsonschema:"first byte wanted, instead of line"`
+	Limit   int64  `json:"limit,omitempty" jsonschema:"most bytes; 10000 when left out, at most 200000"`
 }
 
 func (a readArguments) check() error {
 	switch {
-	case a.Line < 0 || a.Offset < 0 || a.Limit < 0:
-		return fmt.Errorf("line, offset and limit cannot be negative")
+	case a.Line < 0 || a.EndLine < 0 || a.Offset < 0 || a.Limit < 0:
+		return fmt.Errorf("line, end_line, offset and limit cannot be negative")
+	case a.EndLine > 0 && (a.EndLine < a.Line || a.Offset > 0):
+		return fmt.Errorf("end_line is %d and must be the line, or one after it", a.EndLine)
 	case a.Line > 1 && a.Offset > 0:
 		return fmt.Errorf("line and offset exclude each other")
 	case a.Limit > readMost:
@@ -39,7 +43,7 @@ func (a readArguments) check() error {
 }
 
 func (a readArguments) logged() map[string]any {
-	return map[string]any{"path": a.Path, "line": a.Line, "offset": a.Offset, "limit": a.Limit}
+	return map[string]any{"path": a.Path, "line": a.Line, "end_line": a.EndLine, "offset": a.Offset, "limit": a.Limit}
 }
 
 type readResult struct {
@@ -57,11 +61,11 @@ type readResult struct {
 func (r readResult) text() string {
 	var b strings.Builder
 	if r.Binary {
-		fmt.Fprintf(&b, "%s: binary, %s, %d bytes\n", r.Path, r.Type, r.Size)
+		fmt.Fprintf(&b, "binary, %s, %d bytes\n", r.Type, r.Size)
 	} else {
 		b.WriteString(r.Content)
 	}
-	if r.NextOffset > 0 {
+	if r.NextOffset > 0 && (!r.Binary || len(r.raw) > 0) {
 		fmt.Fprintf(&b, "\n[bytes %d to %d of %d; go on with offset %d]", r.Offset, r.NextOffset, r.Size, r.NextOffset)
 	}
 	if r.Note != "" {
@@ -90,12 +94,16 @@ func (r readResult) blocks() []sdk.Content {
 
 func runRead(ctx context.Context, c *call, in readArguments) (readResult, error) {
 	limit := in.Limit
-	if limit == 0 {
+	switch {
+	case limit != 0:
+	case in.EndLine > 0:
+		limit = readMost
+	default:
 		limit = readDefault
 	}
 	page, view, err := c.page(ctx, in, limit)
 	if err != nil {
-		return readResult{}, err
+		return readResult{}, c.directory(ctx, in.Path, err)
 	}
 	out := readResult{Path: printable(string(view.Path)), Size: view.Size, Offset: view.Offset, Type: http.DetectContentType(page)}
 	text := bytes.IndexByte(page, 0) < 0 && (strings.HasPrefix(out.Type, "text/") || utf8.Valid(page))
@@ -106,13 +114,18 @@ func runRead(ctx context.Context, c *call, in readArguments) (readResult, error)
 				return readResult{}, err
 			}
 		}
-		out.Binary, out.raw = true, page
+		out.Binary = true
+		if media || c.Structured {
+			out.raw = page
+		}
 		if end := view.Offset + int64(len(page)); end < view.Size {
 			out.NextOffset = end
 		}
 		return out, nil
 	}
-	if end := view.Offset + int64(len(page)); end < view.Size {
+	if lines, all := firstLines(page, in); all {
+		page = lines
+	} else if end := view.Offset + int64(len(page)); end < view.Size {
 		page = wholeLines(page)
 		out.NextOffset = view.Offset + int64(len(page))
 	}
@@ -124,6 +137,34 @@ func runRead(ctx context.Context, c *call, in readArguments) (readResult, error)
 		out.Note = "not UTF-8: bytes that are none are shown as \ufffd"
 	}
 	return out, nil
+}
+
+// directory words the error of reading what is a directory.
+func (c *call) directory(ctx context.Context, path string, err error) error {
+	if fault.KindOf(err) != fault.Invalid {
+		return err
+	}
+	if _, _, listErr := c.Engine.Find(ctx, c.place(), engine.FindRequest{Path: []byte(path), Limit: 1}); listErr != nil {
+		return err
+	}
+	return fault.New(fault.Invalid, "cannot read %q: it is a directory", path).WithHint("sandbox-files with this path lists it")
+}
+
+// firstLines cuts a page behind the last line that is wanted. all reports
+// whether that line is there as a whole.
+func firstLines(page []byte, in readArguments) (lines []byte, all bool) {
+	if in.EndLine == 0 {
+		return page, false
+	}
+	end := 0
+	for range in.EndLine - max(in.Line, 1) + 1 {
+		next := bytes.IndexByte(page[end:], '\n') + 1
+		if next == 0 {
+			return page, false
+		}
+		end += next
+	}
+	return page[:end], true
 }
 
 // page reads at most limit bytes of the file.

@@ -67,6 +67,7 @@ func decode[In arguments](name string, schema *jsonschema.Schema, raw json.RawMe
 			delete(given, key) // some clients send what they leave out
 		}
 	}
+	respell(schema, given)
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		// Exactly: encoding/json would take any letter case.
 		if schema.Properties[key] == nil {
@@ -136,6 +137,7 @@ const (
 	pathMost    = 4 << 10   // PATH_MAX
 	messageMost = 16 << 10  // of a commit
 	commandMost = 100 << 10 // an argument of execve(2) has at most 128 KiB
+	nameMost    = 256       // of a sandbox
 )
 
 // message checks what becomes a commit's message.

@@ -29,13 +29,12 @@ func (a searchArguments) logged() map[string]any {
 }
 
 type match struct {
-	Path string `json:"path" jsonschema:"relative to the directory that was searched"`
+	Path string `json:"path" jsonschema:"relative to the project"`
 	Line int64  `json:"line"`
 	Text string `json:"text"`
 }
 
 type searchResult struct {
-	Path    string  `json:"path" jsonschema:"the directory or file, absolute"`
 	Matches []match `json:"matches"`
 	Files   int     `json:"files" jsonschema:"that were searched"`
 	More    string  `json:"more,omitempty" jsonschema:"why the list is not complete"`
@@ -62,9 +61,9 @@ func runSearch(ctx context.Context, c *call, in searchArguments) (searchResult, 
 	if err != nil {
 		return searchResult{}, err
 	}
-	out := searchResult{Path: printable(string(found.Path)), Matches: []match{}, Files: found.Files, More: incomplete(found)}
+	out := searchResult{Matches: []match{}, Files: found.Files, More: incomplete(found)}
 	for _, m := range matches {
-		out.Matches = append(out.Matches, match{Path: printable(string(m.Path)), Line: m.Line, Text: printable(m.Text)})
+		out.Matches = append(out.Matches, match{Path: c.relative(found.Path, m.Path), Line: m.Line, Text: printable(m.Text)})
 	}
 	return out, nil
 }

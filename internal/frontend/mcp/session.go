@@ -34,7 +34,7 @@ type session struct {
 	jobs  map[int]*job
 	last  int // number of the last job
 	used  time.Time
-	shell string // that runs commands; empty when not asked yet
+	shell []string // that runs commands; nil when not asked yet
 	ended bool
 }
 

@@ -33,9 +33,11 @@ type writeResult struct {
 
 func (r writeResult) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "wrote %d bytes to %s, commit %s\n", r.Bytes, r.Path, short(r.Commit))
+	fmt.Fprintf(&b, "wrote %d bytes to %s", r.Bytes, r.Path)
 	if len(r.Changed) == 0 {
-		b.WriteString("nothing that git tracks changed by it\n")
+		b.WriteString("; nothing that git tracks changed\n")
+	} else {
+		fmt.Fprintf(&b, ", commit %s\n", short(r.Commit))
 	}
 	writeNotes(&b, r.Notes)
 	return b.String()

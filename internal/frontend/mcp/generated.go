@@ -1,0 +1,72 @@
+package mcp
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// generatedNames are directories and files that tools generate and that projects
+// keep out of git: what the usual .gitignore of their language names.
+func generatedNames() []string {
+	return []string{
+		"node_modules/", ".next/", ".nuxt/", ".parcel-cache/", ".turbo/", "coverage/", ".nyc_output/", // JavaScript
+		"__pycache__/", "*.pyc", "*.pyo", ".venv/", "venv/", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".tox/", "*.egg-info/", // Python
+		"target/", ".gradle/", "*.class", "*.jar", // Rust, Java
+		"*.o", "*.a", "*.so", "*.dylib", "*.dll", "*.exe", "*.test", "*.prof", // compilers
+		"*.zip", "*.tar", "*.tar.gz", "*.tgz", "*.tar.xz", "*.7z", // archives
+		"*.log", "*.sqlite", "*.sqlite3", "*.db", ".DS_Store", "core", "*.swp", // leftovers
+	}
+}
+
+// picture reports whether a binary file is one that people keep in git.
+func picture(file string) bool {
+	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".svg", ".woff", ".woff2", ".ttf", ".pdf"}, strings.ToLower(filepath.Ext(file)))
+}
+
+// generated reports whether a path looks like something that a tool generated.
+func generated(file string) bool { return generatedBy(file) != "" }
+
+// generatedBy gives the name in generatedNames that a path matches.
+func generatedBy(file string) string {
+	parts := strings.Split(file, "/")
+	for _, name := range generatedNames() {
+		dir, isDir := strings.CutSuffix(name, "/")
+		if !isDir {
+			if ok, _ := filepath.Match(name, parts[len(parts)-1]); ok { // the patterns are well formed
+				return name
+			}
+			continue
+		}
+		if slices.ContainsFunc(parts[:len(parts)-1], func(part string) bool {
+			ok, _ := filepath.Match(dir, part)
+			return ok
+		}) {
+			return name
+		}
+	}
+	return ""
+}
+
+// aboutGenerated warns of generated files in a milestone, and proposes what to
+// write into .gitignore.
+func aboutGenerated(files []string) []string {
+	if len(files) == 0 {
+		return nil
+	}
+	var names []string
+	for _, file := range files {
+		name := generatedBy(file)
+		if name == "" {
+			name = file // a binary file of no known kind
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return []string{
+		several(files, len(files)) + " look generated; if they are, write these lines into .gitignore, take the files out with git rm -r --cached, and make the milestone again: " +
+			strings.Join(names, " "),
+	}
+}
