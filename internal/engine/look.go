@@ -102,6 +102,7 @@ type Refusal struct {
 	Process     string
 	Why         string
 	Rule        string // that would allow it; empty when none does
+	Preset      string // of the package manager that it belongs to, such as preset:npm; empty when it is none's
 }
 
 // Refused tells what the sandbox was kept from reaching since a moment.
@@ -134,6 +135,7 @@ func (e *Engine) Refused(ctx context.Context, place Place, since time.Time) ([]R
 		refusal := Refusal{Destination: one.Destination(), Process: one.Process, Why: one.Why}
 		if suggested := egress.Suggest(policy, []egress.Observation{one}, preset.Shared); len(suggested) > 0 {
 			refusal.Rule = suggested[0].Rule
+			refusal.Preset = preset.For(one.Host, preset.Host())
 		}
 		refusals = append(refusals, refusal)
 	}

@@ -112,6 +112,27 @@ func List(env Environment) []Preset {
 	return all
 }
 
+// For gives the name of a package manager's preset that allows host; empty when
+// there is none. A program that was refused one host of an install will ask for
+// the others, too.
+func For(host string, env Environment) string {
+	for _, t := range tools() {
+		r := &reader{env: env, preset: Preset{Name: t.name}}
+		t.read(r)
+		if slices.ContainsFunc(r.preset.Rules, func(rule string) bool {
+			_, name, found := strings.Cut(rule, "://")
+			if !found {
+				name = rule
+			}
+			end := strings.IndexAny(name+"/", ":/")
+			return name[:end] == host
+		}) {
+			return "preset:" + t.name
+		}
+	}
+	return ""
+}
+
 // authority joins a host and an optional port as rules have them.
 func authority(host, port string) string {
 	if strings.Contains(host, ":") {

@@ -31,7 +31,7 @@ type tool struct {
 	name        string
 	title       string
 	description string
-	reads       bool // changes nothing
+	reads       bool // changes nothing; add sets it
 	idempotent  bool
 	additive    bool // takes nothing away that was there
 	open        bool // may reach the network
@@ -71,6 +71,7 @@ func (c *call) place() engine.Place { return engine.Place{Dir: c.Dir, Name: c.ho
 
 // add adds one tool.
 func add[In arguments, Out result](r *registrar, t tool, run func(context.Context, *call, In) (Out, error)) {
+	t.reads = readsOnly(t.name)
 	input := schemaOf[In](r.handles)
 	var output any // nil: none is declared
 	if r.server.Structured {
@@ -117,7 +118,7 @@ func serve[In arguments, Out result](ctx context.Context, r *registrar, t tool, 
 			}
 		}()
 	}
-	give, err := s.turn.take(ctx)
+	give, err := s.turn.take(ctx, t.reads)
 	if err != nil {
 		return out, err
 	}

@@ -61,6 +61,7 @@ type denial struct {
 	Destination string `json:"destination" jsonschema:"host:port; the host alone for a look-up of its name"`
 	Why         string `json:"why"`
 	Allow       string `json:"allow" jsonschema:"what a human types to allow it; empty when no rule does"`
+	Preset      string `json:"preset,omitempty" jsonschema:"what to allow in place of the host for all of that package manager's hosts"`
 }
 
 type background struct {
@@ -126,6 +127,9 @@ func (r execResult) text() string {
 		fmt.Fprintf(&b, "denied: %s (%s)", d.Destination, d.Why)
 		if d.Allow != "" {
 			fmt.Fprintf(&b, "; a human allows it with: %s", d.Allow)
+		}
+		if d.Preset != "" {
+			fmt.Fprintf(&b, " (or %s, for all of its hosts)", d.Preset)
 		}
 		b.WriteByte('\n')
 	}
@@ -242,6 +246,7 @@ func (c *call) result(ctx context.Context, j *job, limit int) (execResult, error
 	out.Stderr, _ = stderr.cut(forErr)
 	if out.Running {
 		out.Command, out.Seconds = j.number, time.Since(j.begun).Seconds()
+		c.addRefused(ctx, j, &out)
 		return out, nil
 	}
 	c.session.forget(j)
@@ -263,13 +268,19 @@ func (c *call) result(ctx context.Context, j *job, limit int) (execResult, error
 	}
 	out.Output = exit.Output
 	out.Notes = notesOf(j.result.Notes)
+	c.addRefused(ctx, j, &out)
+	return out, nil
+}
+
+// addRefused adds what the network has refused since a command began.
+func (c *call) addRefused(ctx context.Context, j *job, out *execResult) {
 	refused, err := c.Engine.Refused(ctx, c.place(), j.begun)
 	if err != nil {
 		// The command has run and is committed; that must not be lost for this.
 		out.Notes = append(out.Notes, "what the network refused is not known: "+printable(err.Error()))
 	}
 	for _, one := range refused {
-		d := denial{Destination: printable(one.Destination), Why: printable(one.Why)}
+		d := denial{Destination: printable(one.Destination), Why: printable(one.Why), Preset: one.Preset}
 		if one.Rule != "" {
 			d.Allow = "litterbox allow " + c.hold.Name + " " + one.Rule
 		}
@@ -277,7 +288,6 @@ func (c *call) result(ctx context.Context, j *job, limit int) (execResult, error
 			out.Denied = append(out.Denied, d)
 		}
 	}
-	return out, nil
 }
 
 // share divides the room of an answer between the streams: each gets half, and

@@ -48,7 +48,13 @@ func Lines(in io.Reader, out io.Writer) sdk.Transport { return &lines{in: in, ou
 type Turn struct{ turn turn }
 
 // Take waits for a turn.
-func (t *Turn) Take(ctx context.Context) (func(), error) { return t.turn.take(ctx) }
+func (t *Turn) Take(ctx context.Context) (func(), error) { return t.turn.take(ctx, false) }
+
+// TakeToRead waits for a turn of a call that changes nothing.
+func (t *Turn) TakeToRead(ctx context.Context) (func(), error) { return t.turn.take(ctx, true) }
+
+// Lend lets readers pass.
+func (t *Turn) Lend() func() { return t.turn.lend() }
 
 // Waiting counts those who wait.
 func (t *Turn) Waiting() int {

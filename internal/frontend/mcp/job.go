@@ -25,6 +25,7 @@ type job struct {
 	stdout stream
 	stderr stream
 	cancel context.CancelFunc // ends its process group; it is still committed
+	warned bool               // a call has ended early because of a refusal; guarded by the session's turn
 	done   chan struct{}
 
 	// Set before done is closed.
@@ -98,8 +99,29 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// await waits until the command is over or the client must have an answer.
+// refused reports whether the network has refused the command something that
+// the client has not been told yet. An install that is refused its registry may
+// try again for a minute, and the model would wait in silence.
+func (c *call) refused(ctx context.Context, j *job) bool {
+	if j.warned {
+		return false
+	}
+	// An error shows when the command ends.
+	refused, err := c.Engine.Refused(ctx, c.place(), j.begun)
+	j.warned = err == nil && len(refused) > 0
+	return j.warned
+}
+
+// await waits for a command as long as the client does, and words the answer.
 func (c *call) await(ctx context.Context, j *job, limit int) (execResult, error) {
+	c.wait(ctx, j)
+	return c.result(context.WithoutCancel(ctx), j, limit)
+}
+
+// wait returns when the command is over or the client must have an answer. Calls
+// that only read need not wait for that.
+func (c *call) wait(ctx context.Context, j *job) {
+	defer c.session.turn.lend()()
 	answer := time.NewTimer(c.AnswerWithin)
 	defer answer.Stop()
 	tick := time.NewTicker(progressEvery)
@@ -117,9 +139,11 @@ func (c *call) await(ctx context.Context, j *job, limit int) (execResult, error)
 				reported = written
 				c.progress(ctx, j)
 			}
-			continue
+			if !c.refused(ctx, j) {
+				continue
+			}
 		}
-		return c.result(context.WithoutCancel(ctx), j, limit)
+		return
 	}
 }
 

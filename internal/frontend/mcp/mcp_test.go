@@ -354,6 +354,65 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// A call that waits for a command lets readers pass, but not those that came
+// after a call which changes something.
+func TestTurnIsLent(t *testing.T) {
+	var turn mcp.Turn
+	give, err := turn.Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var early sync.WaitGroup
+	early.Go(func() { // comes before the turn is lent
+		leave, err := turn.TakeToRead(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		leave()
+	})
+	for turn.Waiting() == 0 {
+	}
+	back := turn.Lend()
+	early.Wait()
+	leave, err := turn.TakeToRead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+
+	var late sync.WaitGroup
+	order := make(chan string, 2)
+	late.Go(func() {
+		give, err := turn.Take(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		order <- "writer"
+		give()
+	})
+	for turn.Waiting() == 0 {
+	}
+	late.Go(func() {
+		give, err := turn.TakeToRead(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		order <- "reader"
+		give()
+	})
+	for turn.Waiting() != 2 {
+	}
+	back()
+	give()
+	late.Wait()
+	if first, second := <-order, <-order; first != "writer" || second != "reader" {
+		t.Errorf("the %s passed before the %s", first, second)
+	}
+}
+
 func TestLoopback(t *testing.T) {
 	for host, want := range map[string]bool{
 		"localhost": true, "LOCALHOST": true, "127.0.0.1": true, "127.1.2.3": true, "::1": true, "::ffff:127.0.0.1": true,

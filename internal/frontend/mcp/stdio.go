@@ -32,7 +32,7 @@ func (s *server) serveStdio(ctx context.Context) error {
 	made := s.newServer(func(*sdk.CallToolRequest, string, bool) (*session, error) { return one, nil }, false)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ended, err := made.Connect(ctx, &lines{in: s.Stdin, out: s.Stdout}, nil)
+	ended, err := made.Connect(ctx, &lines{in: s.Stdin, out: s.Stdout, turn: &one.turn}, nil)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot serve standard input")
 	}
@@ -50,15 +50,20 @@ func (s *server) serveStdio(ctx context.Context) error {
 
 // lines is the stdio transport: one JSON-RPC message a line. Unlike the SDK's
 // it survives lines that are no message, and it hands over one tool call at a
-// time, in the order in which they came, as an agent means them.
+// time, in the order in which they came, as an agent means them. Calls that only
+// read pass one that waits for a command.
 type lines struct {
-	in  io.Reader
-	out io.Writer
+	in   io.Reader
+	out  io.Writer
+	turn *turn // of the session; nil where there is none
 }
 
 // Connect implements sdk.Transport.
 func (l *lines) Connect(context.Context) (sdk.Connection, error) {
-	c := &lineConn{out: l.out, incoming: make(chan incoming), free: make(chan struct{}, 1), closed: make(chan struct{})}
+	c := &lineConn{out: l.out, incoming: make(chan incoming), free: make(chan struct{}, 1), closed: make(chan struct{}), turn: l.turn}
+	if c.turn != nil {
+		c.turn.onLend(c.again)
+	}
 	go c.pump(l.in)
 	return c, nil
 }
@@ -79,7 +84,8 @@ type lineConn struct {
 	incoming  chan incoming
 	closed    chan struct{}
 	closeOnce sync.Once
-	free      chan struct{} // the call under way was answered
+	free      chan struct{} // the call under way was answered, or lets readers pass
+	turn      *turn
 
 	writing sync.Mutex
 	out     io.Writer
@@ -231,14 +237,36 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *lineConn) next() *jsonrpc.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.busy || len(c.queue) == 0 {
+	if len(c.queue) == 0 {
 		return nil
 	}
 	first := c.queue[0]
+	switch {
+	case !c.busy:
+		c.busy, c.under = true, first.request.ID
+	case c.turn == nil || !c.turn.isLent() || !readsOnly(toolOf(first.request)):
+		return nil
+	}
 	c.queue = c.queue[1:]
 	c.queued -= first.size
-	c.busy, c.under = true, first.request.ID
 	return first.request
+}
+
+// toolOf is the name of the tool that a request calls.
+func toolOf(request *jsonrpc.Request) string {
+	var params struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(request.Params, &params) // malformed parameters are refused when their turn comes
+	return params.Name
+}
+
+// again has Read look at the queue once more.
+func (c *lineConn) again() {
+	select {
+	case c.free <- struct{}{}:
+	default:
+	}
 }
 
 // admit passes a message on, or puts a call into the queue and returns nil.
@@ -261,6 +289,7 @@ func (c *lineConn) admit(in incoming) jsonrpc.Message {
 	case c.busy || len(c.queue) > 0:
 		c.queue = append(c.queue, waitingCall{request, in.size})
 		c.queued += in.size
+		c.again() // it may be one that passes
 		return nil
 	}
 	c.busy, c.under = true, request.ID
@@ -311,10 +340,7 @@ func (c *lineConn) Write(_ context.Context, message jsonrpc.Message) error {
 		c.mu.Lock()
 		if c.busy && response.ID == c.under {
 			c.busy = false
-			select {
-			case c.free <- struct{}{}:
-			default:
-			}
+			c.again()
 		}
 		c.mu.Unlock()
 	}

@@ -7,6 +7,8 @@ package mcp
 // 4. a test of it in test/mcp, 5. its name in README.md. Descriptions say when
 // to use it and what a model gets wrong at first, in as few words as that takes:
 // a model reads all of them.
+//
+// A tool that changes nothing stands in readsOnly too.
 func register(r *registrar) {
 	add(r, tool{
 		name: "sandbox-create", title: "Create a sandbox", begins: true, additive: true,
@@ -17,7 +19,7 @@ func register(r *registrar) {
 		description: "Go on in an existing sandbox. Shows its last steps.",
 	}, runOpen)
 	add(r, tool{
-		name: "sandbox-list", title: "List sandboxes", reads: true, apart: true,
+		name: "sandbox-list", title: "List sandboxes", apart: true,
 		description: "List the sandboxes of this repository and who works there.",
 	}, runList)
 	add(r, tool{
@@ -29,7 +31,7 @@ func register(r *registrar) {
 		description: "Go on waiting for a command that sandbox-exec left running, or stop it.",
 	}, runWait)
 	add(r, tool{
-		name: "sandbox-read", title: "Read a file", reads: true,
+		name: "sandbox-read", title: "Read a file",
 		description: "Read a file, in pages or by lines. Hidden files: sandbox-exec with cat.",
 	}, runRead)
 	add(r, tool{
@@ -41,19 +43,19 @@ func register(r *registrar) {
 		description: "Replace text in a file and commit.",
 	}, runEdit)
 	add(r, tool{
-		name: "sandbox-files", title: "List files", reads: true,
+		name: "sandbox-files", title: "List files",
 		description: "List files by glob. Hidden and git-ignored files are left out.",
 	}, runFiles)
 	add(r, tool{
-		name: "sandbox-search", title: "Search files", reads: true,
+		name: "sandbox-search", title: "Search files",
 		description: "Search file contents by regular expression (RE2, line by line). Hidden and git-ignored files are left out.",
 	}, runSearch)
 	add(r, tool{
-		name: "sandbox-diff", title: "Show the changes", reads: true,
+		name: "sandbox-diff", title: "Show the changes",
 		description: "Show what the sandbox changed.",
 	}, runDiff)
 	add(r, tool{
-		name: "sandbox-log", title: "Show the steps", reads: true,
+		name: "sandbox-log", title: "Show the steps",
 		description: "Show the last steps, newest first.",
 	}, runLog)
 	add(r, tool{
@@ -64,4 +66,13 @@ func register(r *registrar) {
 		name: "sandbox-service", title: "Control a service", idempotent: true,
 		description: "Start, stop or restart a configured service (a database, a web server), or get its status or logs.",
 	}, runService)
+}
+
+// readsOnly reports whether a tool changes nothing.
+func readsOnly(name string) bool {
+	switch name {
+	case "sandbox-list", "sandbox-read", "sandbox-files", "sandbox-search", "sandbox-diff", "sandbox-log":
+		return true
+	}
+	return false
 }

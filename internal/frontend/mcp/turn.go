@@ -11,41 +11,111 @@ import (
 // maxWaiting bounds the calls that wait in one session.
 const maxWaiting = 1000
 
-// turn lets one call at a time pass, in the order in which they came.
+// turn lets one call at a time pass, in the order in which they came. A call
+// that only waits for a command lends its turn to calls that only read.
 type turn struct {
 	mu      sync.Mutex
 	busy    bool
-	waiting []chan struct{}
+	lent    bool // the call whose turn it is lets readers pass
+	told    func()
+	readers int // that passed
+	waiting []*waiter
 }
 
-// take waits for the caller's turn and returns how to give it on.
-func (t *turn) take(ctx context.Context) (give func(), err error) {
+// waiter is a call before its turn.
+type waiter struct {
+	ready  chan struct{}
+	reads  bool
+	shared bool // it passed as a reader; set before ready is closed
+}
+
+// take waits for the caller's turn and returns how to give it on. reads is true
+// for calls that change nothing.
+func (t *turn) take(ctx context.Context, reads bool) (give func(), err error) {
 	t.mu.Lock()
-	if !t.busy {
+	switch {
+	case !t.busy:
 		t.busy = true
 		t.mu.Unlock()
 		return t.give, nil
-	}
-	if len(t.waiting) >= maxWaiting {
+	case t.lent && reads && len(t.waiting) == 0:
+		t.readers++
+		t.mu.Unlock()
+		return t.leave, nil
+	case len(t.waiting) >= maxWaiting:
 		t.mu.Unlock()
 		return nil, fault.New(fault.Unavailable, "%d calls wait in this session already", maxWaiting).WithHint("wait for their answers")
 	}
-	mine := make(chan struct{})
+	mine := &waiter{ready: make(chan struct{}), reads: reads}
 	t.waiting = append(t.waiting, mine)
 	t.mu.Unlock()
 	select {
-	case <-mine:
+	case <-mine.ready:
+		if mine.shared {
+			return t.leave, nil
+		}
 		return t.give, nil
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if at := slices.Index(t.waiting, mine); at >= 0 {
+	switch at := slices.Index(t.waiting, mine); {
+	case at >= 0:
 		t.waiting = slices.Delete(t.waiting, at, at+1)
-	} else {
-		go t.give() // it became our turn at this very moment
+		t.admit() // readers may have stood behind it
+	case mine.shared:
+		t.readers-- // it passed at this very moment
+	default:
+		go t.give() // likewise
 	}
 	return nil, fault.Wrap(fault.Canceled, context.Cause(ctx), "the call was canceled before its turn came")
+}
+
+// lend lets readers pass until the caller takes its turn back.
+func (t *turn) lend() (back func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lent = true
+	t.admit()
+	if t.told != nil {
+		t.told()
+	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.lent = false
+	}
+}
+
+// onLend has told called whenever the turn is lent; it must not block.
+func (t *turn) onLend(told func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.told = told
+}
+
+func (t *turn) isLent() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lent
+}
+
+// admit lets the readers pass that stand first, while the turn is lent.
+func (t *turn) admit() {
+	for t.lent && len(t.waiting) > 0 && t.waiting[0].reads {
+		first := t.waiting[0]
+		t.waiting = t.waiting[1:]
+		t.readers++
+		first.shared = true
+		close(first.ready)
+	}
+}
+
+// leave ends a reader's call.
+func (t *turn) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.readers--
 }
 
 func (t *turn) give() {
@@ -55,12 +125,12 @@ func (t *turn) give() {
 		t.busy = false
 		return
 	}
-	close(t.waiting[0])
+	close(t.waiting[0].ready)
 	t.waiting = t.waiting[1:]
 }
 
 func (t *turn) taken() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.busy
+	return t.busy || t.readers > 0
 }

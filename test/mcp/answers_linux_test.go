@@ -1,0 +1,128 @@
+package mcp_test
+
+import (
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/litterbox-sandbox/litterbox/test/program"
+)
+
+// What only reads does not wait for a command that runs.
+func TestReadsPassACommand(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	c := connect(t, h, sessions)
+	c.must("sandbox-create", args{"name": "fix"})
+	over := make(chan answer, 1)
+	go func() {
+		over <- c.call("sandbox-exec", args{"command": "echo yes >started; until [ -e stop ]; do sleep 0.05; done", "message": "Wait"})
+	}()
+	for !strings.Contains(c.must("sandbox-files", args{}).text, "started") {
+	}
+	if got := c.must("sandbox-read", args{"path": "started"}).text; got != "yes\n" {
+		t.Errorf("%q", got)
+	}
+	select {
+	case early := <-over:
+		t.Errorf("the command has ended before it was told to: %s", early.text)
+	default:
+	}
+	h.Must("exec", "fix", "--", "touch", "stop")
+	if got := <-over; got.num("exit_code") != 0 || got.is("running") {
+		t.Errorf("%s", got.text)
+	}
+}
+
+// The first refusal of a command that goes on is said at once, with what opens
+// the way for the whole install.
+func TestRefusalEndsTheWait(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	h.Put(h.Home+"/.npmrc", "registry=https://registry.example.com/\n")
+	c := connect(t, h, newest)
+	c.must("sandbox-create", args{"name": "fix"})
+	got := c.must("sandbox-exec", args{
+		"command": `getent ahosts registry.example.com; until [ -e stop ]; do sleep 0.05; done`, "message": "Install",
+	})
+	if !got.is("running") || !strings.Contains(got.text, "denied: registry.example.com") || !strings.Contains(got.text, "(or preset:npm, for all of its hosts)") {
+		t.Errorf("%s", got.text)
+	}
+	if got := c.must("sandbox-wait", args{"command": got.num("command"), "stop": true}); got.is("running") {
+		t.Errorf("%s", got.text)
+	}
+}
+
+// Nothing waits for a human who is not there, and a pipe does not hide that its
+// first program failed.
+func TestUnattended(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	c := connect(t, h, newest)
+	c.must("sandbox-create", args{"name": "fix"})
+	for script, want := range map[string]int{
+		"false | cat": 1,
+		"git commit --allow-empty -m one -q && git commit --amend --allow-empty -q && git -p log --oneline >/dev/null": 0,
+		"cat; read line":             1, // nothing is typed
+		"yes | head -n 1 >/dev/null": 141,
+	} {
+		got := c.must("sandbox-exec", args{"command": script, "message": "Try", "timeout": 60})
+		if got.num("exit_code") != want || got.is("timed_out") {
+			t.Errorf("%s: %s", script, got.text)
+		}
+		if want == 141 && !strings.Contains(got.text, "usually no failure") {
+			t.Errorf("%s", got.text)
+		}
+	}
+	c.must("sandbox-write", args{"path": "~/y.txt", "content": "x", "message": "In HOME"})
+	if got := c.do(`ls -d '~' 2>/dev/null; cat ~/y.txt`); got != "x" {
+		t.Errorf("~ is not the sandbox's home: %q", got)
+	}
+}
+
+// An answer is text unless a program asked for more, and short.
+func TestAnswersAreShortText(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	session := attachPlain(t, h)
+	tools, err := session.ListTools(deadline(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools.Tools {
+		if tool.OutputSchema != nil {
+			t.Errorf("%s has an output schema", tool.Name)
+		}
+	}
+	for _, call := range []struct {
+		tool string
+		args args
+		most int // bytes
+	}{
+		{"sandbox-create", args{"name": "fix"}, 300},
+		{"sandbox-exec", args{"command": "echo hi", "message": "Greet"}, 10},
+		{"sandbox-write", args{"path": "a", "content": "x", "message": "Write"}, 40},
+		{"sandbox-read", args{"path": "a"}, 1},
+	} {
+		result, err := session.CallTool(deadline(t), &sdk.CallToolParams{Name: call.tool, Arguments: call.args})
+		if err != nil || result.IsError {
+			t.Fatalf("%s: %v %+v", call.tool, err, result)
+		}
+		text := result.Content[0].(*sdk.TextContent).Text
+		if result.StructuredContent != nil || len(result.Content) != 1 || len(text) > call.most {
+			t.Errorf("%s: %d bytes: %q %v", call.tool, len(text), text, result.StructuredContent)
+		}
+	}
+}
+
+// attachPlain connects a client as agents have it: no structured content.
+func attachPlain(t *testing.T, h *program.Host) *sdk.ClientSession {
+	t.Helper()
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test-agent"}, nil).Connect(deadline(t), &sdk.CommandTransport{Command: command(h, "mcp")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
