@@ -163,7 +163,7 @@ func (g *guest) put(x *exchange) (wire.FileInfo, error) {
 	}
 	for _, path := range []string{asked, real} {
 		if inGit(path) {
-			return wire.FileInfo{}, fault.New(fault.Denied, "cannot write %q: git's own files are git's", asked)
+			return wire.FileInfo{}, fault.New(fault.Denied, "cannot write %q: git's own files are git's", asked).WithHint("git's own files change by git commands")
 		}
 		if x.request.Visible && g.hidden(path) != "" {
 			return wire.FileInfo{}, denyHidden("write", asked)

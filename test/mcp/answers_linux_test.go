@@ -126,3 +126,35 @@ func attachPlain(t *testing.T, h *program.Host) *sdk.ClientSession {
 	t.Cleanup(func() { _ = session.Close() })
 	return session
 }
+
+// A command goes on in its sandbox while the session turns to another one.
+func TestSwitchingLeavesCommandsRunning(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	c := connect(t, h, newest, "--answer-within", "500ms")
+	c.must("sandbox-create", args{"name": "one"})
+	waits := c.must("sandbox-exec", args{"command": "until [ -e stop ]; do sleep 0.05; done; echo over", "message": "Wait"})
+	if !waits.is("running") {
+		t.Fatalf("%s", waits.text)
+	}
+	c.must("sandbox-create", args{"name": "two"})
+	c.must("sandbox-write", args{"path": "stop", "content": "", "message": "In two"})
+	c.must("sandbox-write", args{"path": "stop", "content": "", "message": "In one", "sandbox": "one"})
+	var text string
+	for waits.is("running") {
+		waits = c.must("sandbox-wait", args{"command": waits.num("command")})
+		text += waits.text
+	}
+	if !strings.Contains(text, "exit 0") || !strings.Contains(text, "over") {
+		t.Errorf("%s", text)
+	}
+	// What the session has turned away from is free for others, and its own again
+	// when it is.
+	c.must("sandbox-open", args{"name": "two"})
+	other := connect(t, h, newest)
+	other.fails("conflict", "sandbox-open", args{"name": "two"}, "in use by")
+	other.must("sandbox-open", args{"name": "one"})
+	c.fails("conflict", "sandbox-read", args{"path": "README", "sandbox": "one"}, "in use by")
+	other.must("sandbox-create", args{"name": "three"})
+	c.must("sandbox-read", args{"path": "README", "sandbox": "one"})
+}

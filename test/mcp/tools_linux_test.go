@@ -94,10 +94,23 @@ func TestTools(t *testing.T) {
 		if !strings.Contains(list.text, "fix-the-login: running") || !strings.Contains(list.text, "this session works there") {
 			t.Errorf("%s", list.text)
 		}
-		// Another sandbox, and back: a session works on one at a time.
-		c.must("sandbox-create", args{"name": "other"})
-		if back := c.must("sandbox-open", args{"name": "fix-the-login"}); !strings.Contains(back.text, "no longer works on other") || !strings.Contains(back.text, "Do it all") {
+		// Another sandbox, and back: calls may name either, and the two can be
+		// compared.
+		c.must("sandbox-create", args{"name": "other", "base": "main"})
+		c.do("echo other >lone")
+		if back := c.must("sandbox-open", args{"name": "fix-the-login"}); !strings.Contains(back.text, "name other as sandbox to reach it") || !strings.Contains(back.text, "Do it all") {
 			t.Errorf("%s", back.text)
+		}
+		if got := c.must("sandbox-read", args{"path": "lone", "sandbox": "other"}).text; got != "other\n" {
+			t.Errorf("%q", got)
+		}
+		c.fails("not_found", "sandbox-read", args{"path": "lone"})
+		c.fails("not_found", "sandbox-read", args{"path": "lone", "sandbox": "nobody"}, "sandbox-open it first")
+		if got := c.must("sandbox-diff", args{"with": "other", "path": "lone"}); !strings.Contains(got.text, "lone: +0 -1") {
+			t.Errorf("%s", got.text)
+		}
+		if got := c.must("sandbox-diff", args{"since": "milestone"}); got.text != "nothing changed" {
+			t.Errorf("%s", got.text)
 		}
 		c.fails("not_found", "sandbox-open", args{"name": "nobody"}, "sandbox-list")
 

@@ -23,7 +23,7 @@ func newMCP(s *session) *cobra.Command {
 		Short: "Serve agents over the Model Context Protocol",
 		Long: `Serve the sandboxes of this repository to an agent, over the Model Context
 Protocol on standard input and output: name this command in your client's list of
-MCP servers. A session works on one sandbox, which no other agent may use
+MCP servers. A session works on one sandbox at a time, which no other agent may use
 meanwhile; when the client goes away, the sandbox and its commits stay.
 
 Answers are text, as a model reads it. With --structured each answer also holds

@@ -73,6 +73,9 @@ func (c *call) place() engine.Place { return engine.Place{Dir: c.Dir, Name: c.ho
 func add[In arguments, Out result](r *registrar, t tool, run func(context.Context, *call, In) (Out, error)) {
 	t.reads = readsOnly(t.name)
 	input := schemaOf[In](r.handles)
+	if !t.begins && !t.apart {
+		addArgument(input, sandboxArgument, "") // eleven times the same words would cost a model more than they tell
+	}
 	var output any // nil: none is declared
 	if r.server.Structured {
 		output = schemaOf[Out](false)
@@ -105,12 +108,12 @@ func add[In arguments, Out result](r *registrar, t tool, run func(context.Contex
 func serve[In arguments, Out result](ctx context.Context, r *registrar, t tool, schema *jsonschema.Schema,
 	request *sdk.CallToolRequest, run func(context.Context, *call, In) (Out, error),
 ) (out Out, err error) {
-	in, handle, invalid := decode[In](t.name, schema, request.Params.Arguments)
-	s, err := r.find(request, handle, t.begins || t.apart)
+	in, about, invalid := decode[In](t.name, schema, request.Params.Arguments)
+	s, err := r.find(request, about.session, t.begins || t.apart)
 	if err != nil {
 		return out, err
 	}
-	if r.handles && handle == "" {
+	if r.handles && about.session == "" {
 		// Begun by this call: without a sandbox nobody will ever name it.
 		defer func() {
 			if !s.holds() {
@@ -129,7 +132,7 @@ func serve[In arguments, Out result](ctx context.Context, r *registrar, t tool, 
 		client = info
 	}
 	actor := s.identify(client.Name, client.Version)
-	action := engine.Action{Name: t.name, Dir: r.server.Dir, Sandbox: c.about(in, s), Reads: t.reads}
+	action := engine.Action{Name: t.name, Dir: r.server.Dir, Sandbox: c.about(in, s, about.sandbox), Reads: t.reads}
 	if invalid == nil {
 		action.Arguments = in.logged()
 	} else {
@@ -150,7 +153,7 @@ func serve[In arguments, Out result](ctx context.Context, r *registrar, t tool, 
 		return out, invalid
 	}
 	if !t.apart && !t.begins {
-		if c.hold, err = s.held(ctx); err != nil {
+		if c.hold, err = s.held(ctx, c.Dir, about.sandbox); err != nil {
 			return out, err
 		}
 	}
@@ -158,16 +161,14 @@ func serve[In arguments, Out result](ctx context.Context, r *registrar, t tool, 
 }
 
 // about is the sandbox that a call is about, for the log.
-func (c *call) about(in any, s *session) string {
+func (c *call) about(in any, s *session, sandbox string) string {
 	if named, ok := in.(interface{ sandbox() string }); ok {
 		return named.sandbox()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hold != nil {
-		return s.hold.Name
+	if hold, err := s.find(sandbox); err == nil && hold != nil {
+		return hold.Name
 	}
-	return ""
+	return sandbox
 }
 
 // success is a result as clients get it: text and, where it was asked for, the

@@ -194,6 +194,7 @@ func runWait(ctx context.Context, c *call, in waitArguments) (execResult, error)
 	if err != nil {
 		return execResult{}, err
 	}
+	c.hold = j.hold // whatever sandbox the session has turned to
 	if in.Stop {
 		j.cancel()
 	}
@@ -211,11 +212,11 @@ func unattended() []string {
 }
 
 // shell is how a command is run; agents write for bash. It finds out, once for
-// each session, which shell the sandbox has. With pipefail a test that fails is
+// each sandbox, which shell the sandbox has. With pipefail a test that fails is
 // not hidden by the program that shortens its output.
 func (c *call) shell(ctx context.Context) ([]string, error) {
 	c.session.mu.Lock()
-	shell := slices.Clone(c.session.shell)
+	shell := slices.Clone(c.session.shell[c.hold.ID])
 	c.session.mu.Unlock()
 	if shell != nil {
 		return shell, nil
@@ -230,7 +231,7 @@ func (c *call) shell(ctx context.Context) ([]string, error) {
 		shell = []string{"bash", "-o", "pipefail", "-c"}
 	}
 	c.session.mu.Lock()
-	c.session.shell = shell
+	c.session.shell[c.hold.ID] = shell
 	c.session.mu.Unlock()
 	return slices.Clone(shell), nil
 }

@@ -31,8 +31,8 @@ func nextSteps() map[fault.Kind]string {
 	}
 }
 
-// toolSteps are next steps that a tool knows better than the error, whose hints
-// are commands for a human.
+// toolSteps are next steps that a tool knows better than the error, where the
+// error's hint is a command for a human.
 func toolSteps() map[string]map[fault.Kind]string {
 	hidden := map[fault.Kind]string{fault.Denied: "hidden and internal files are not for this tool; where the task needs one: sandbox-exec with cat or an editor command"}
 	return map[string]map[fault.Kind]string{
@@ -42,7 +42,8 @@ func toolSteps() map[string]map[fault.Kind]string {
 			fault.Conflict: "another agent works there: sandbox-create a sandbox of your own",
 		},
 		"sandbox-read": hidden, "sandbox-edit": hidden, "sandbox-files": hidden, "sandbox-search": hidden,
-		"sandbox-write": {fault.Denied: "git's own files change by git commands in sandbox-exec"},
+		"sandbox-write":   {fault.Denied: "that place is read-only inside: write below the project, ~ or /tmp"},
+		"sandbox-service": {fault.NotFound: "sandbox-service with action status lists the services; the human adds one in .litterbox.toml"},
 	}
 }
 
@@ -50,13 +51,14 @@ func toolSteps() map[string]map[fault.Kind]string {
 // and can act.
 func failure(name string, err error) *sdk.CallToolResult {
 	kind := kindOf(err)
-	next := toolSteps()[name][kind]
-	switch hint := fault.HintOf(err); {
+	hint, next := fault.HintOf(err), toolSteps()[name][kind]
+	human := strings.HasPrefix(hint, "litterbox ")
+	switch {
+	case hint != "" && !human:
+		next = hint // it knows the case
 	case next != "":
-	case strings.HasPrefix(hint, "litterbox "):
+	case human:
 		next = "ask the human to run: " + hint
-	case hint != "":
-		next = hint
 	default:
 		next = nextSteps()[kind]
 	}

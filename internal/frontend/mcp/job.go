@@ -21,6 +21,7 @@ const progressEvery = 2 * time.Second
 // session.
 type job struct {
 	number int
+	hold   engine.Hold // the sandbox that it runs in
 	begun  time.Time
 	stdout stream
 	stderr stream
@@ -63,7 +64,7 @@ func (c *call) start(ctx context.Context, request engine.ExecRequest) (*job, err
 	// The call's values, for the audit log, and the session's end.
 	jobCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(s.ctx, cancel)
-	j := &job{number: s.last, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
+	j := &job{number: s.last, hold: c.hold, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
 	s.jobs[j.number] = j
 	s.mu.Unlock()
 

@@ -68,13 +68,6 @@ func (r openResult) text() string {
 }
 
 func runCreate(ctx context.Context, c *call, in createArguments) (openResult, error) {
-	slug, err := sandbox.Slug(in.Name)
-	if err != nil {
-		return openResult{}, err
-	}
-	if err := c.session.leave(slug); err != nil {
-		return openResult{}, err
-	}
 	made, err := c.Engine.Create(ctx, engine.CreateRequest{Dir: c.Dir, Name: in.Name, Base: in.Base})
 	if err != nil {
 		return openResult{}, err
@@ -96,9 +89,6 @@ func runCreate(ctx context.Context, c *call, in createArguments) (openResult, er
 func runOpen(ctx context.Context, c *call, in openArguments) (openResult, error) {
 	slug, err := sandbox.Slug(in.Name)
 	if err != nil {
-		return openResult{}, err
-	}
-	if err := c.session.leave(slug); err != nil {
 		return openResult{}, err
 	}
 	hold, notes, err := c.session.take(ctx, c.Dir, slug)

@@ -13,8 +13,18 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// sessionArgument names the session where the protocol has none.
-const sessionArgument = "session"
+const (
+	// sessionArgument names the session where the protocol has none.
+	sessionArgument = "session"
+	// sandboxArgument names one of several sandboxes of a session.
+	sandboxArgument = "sandbox"
+)
+
+// concerns is what a call says itself of where it belongs.
+type concerns struct {
+	session string // empty where the protocol has sessions
+	sandbox string // empty for the one opened last
+}
 
 // schemaOf derives the schema of arguments or results. Lists are never null.
 func schemaOf[T any](handles bool) *jsonschema.Schema {
@@ -23,16 +33,20 @@ func schemaOf[T any](handles bool) *jsonschema.Schema {
 		panic(err) // a type of ours that no schema describes: the tests see it
 	}
 	tidy(schema)
+	schema.AdditionalProperties = nil // decode refuses what is unknown, and says it better
 	if handles {
-		if schema.Properties == nil {
-			schema.Properties = map[string]*jsonschema.Schema{}
-		}
-		schema.Properties[sessionArgument] = &jsonschema.Schema{
-			Type: "string", Description: "what sandbox-create or sandbox-open returned as session",
-		}
-		schema.PropertyOrder = append(schema.PropertyOrder, sessionArgument)
+		addArgument(schema, sessionArgument, "what sandbox-create or sandbox-open returned as session")
 	}
 	return schema
+}
+
+// addArgument adds an optional argument that is not the tool's own.
+func addArgument(schema *jsonschema.Schema, name, description string) {
+	if schema.Properties == nil {
+		schema.Properties = map[string]*jsonschema.Schema{}
+	}
+	schema.Properties[name] = &jsonschema.Schema{Type: "string", Description: description}
+	schema.PropertyOrder = append(schema.PropertyOrder, name)
 }
 
 func tidy(schema *jsonschema.Schema) {
@@ -52,14 +66,14 @@ func tidy(schema *jsonschema.Schema) {
 }
 
 // decode reads arguments. Every error says which argument is wrong and how.
-func decode[In arguments](name string, schema *jsonschema.Schema, raw json.RawMessage) (in In, handle string, err error) {
+func decode[In arguments](name string, schema *jsonschema.Schema, raw json.RawMessage) (in In, about concerns, err error) {
 	invalid := func(format string, args ...any) error {
 		return fault.New(fault.Invalid, "cannot call %s: %s", name, fmt.Sprintf(format, args...)).WithHint("it takes %s", signature(schema))
 	}
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 && string(raw) != "null" {
 		if err := json.Unmarshal(raw, &given); err != nil {
-			return in, "", invalid("its arguments are no JSON object")
+			return in, about, invalid("its arguments are no JSON object")
 		}
 	}
 	for key, value := range given {
@@ -71,18 +85,20 @@ func decode[In arguments](name string, schema *jsonschema.Schema, raw json.RawMe
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		// Exactly: encoding/json would take any letter case.
 		if schema.Properties[key] == nil {
-			return in, "", invalid("it has no argument %q", key)
+			return in, about, invalid("it has no argument %q", key)
 		}
 	}
-	if value, ok := given[sessionArgument]; ok && schema.Properties[sessionArgument] != nil {
-		if json.Unmarshal(value, &handle) != nil {
-			return in, "", invalid("%s is no string", sessionArgument)
+	for key, into := range map[string]*string{sessionArgument: &about.session, sandboxArgument: &about.sandbox} {
+		if value, ok := given[key]; ok {
+			if json.Unmarshal(value, into) != nil {
+				return in, about, invalid("%s is no string", key)
+			}
+			delete(given, key)
 		}
-		delete(given, sessionArgument)
 	}
 	for _, key := range schema.Required {
 		if _, ok := given[key]; !ok {
-			return in, handle, invalid("%s is missing", key)
+			return in, about, invalid("%s is missing", key)
 		}
 	}
 	clean, err := json.Marshal(given)
@@ -92,14 +108,14 @@ func decode[In arguments](name string, schema *jsonschema.Schema, raw json.RawMe
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
-		return in, handle, invalid("%s is a %s and must be of type %s", wrong.Field, wrong.Value, schemaType(schema, wrong.Field))
+		return in, about, invalid("%s is a %s and must be of type %s", wrong.Field, wrong.Value, schemaType(schema, wrong.Field))
 	case err != nil:
-		return in, handle, invalid("%v", err)
+		return in, about, invalid("%v", err)
 	}
 	if err := in.check(); err != nil {
-		return in, handle, invalid("%s", err.Error())
+		return in, about, invalid("%s", err.Error())
 	}
-	return in, handle, nil
+	return in, about, nil
 }
 
 func schemaType(schema *jsonschema.Schema, field string) string {

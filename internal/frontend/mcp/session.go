@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +22,7 @@ const (
 	endPatience = 20 * time.Second
 )
 
-// session is one agent at work: it holds at most one sandbox at a time.
+// session is one agent at work, in the sandboxes that it has created or opened.
 type session struct {
 	id     string
 	engine UseCases
@@ -30,11 +32,12 @@ type session struct {
 
 	mu    sync.Mutex
 	actor engine.Actor
-	hold  *engine.Hold
+	open  []*engine.Hold  // the last one is where calls go that name none
+	left  map[string]bool // names of the sandboxes that it has turned away from
 	jobs  map[int]*job
 	last  int // number of the last job
 	used  time.Time
-	shell []string // that runs commands; nil when not asked yet
+	shell map[string][]string // that runs commands, by the sandbox's id; none when not asked yet
 	ended bool
 }
 
@@ -50,14 +53,16 @@ func (s *session) identify(name, version string) engine.Actor {
 	return s.actor
 }
 
-// held gives the sandbox the session works on, after showing that it lives.
-func (s *session) held(ctx context.Context) (engine.Hold, error) {
-	s.mu.Lock()
-	hold := s.hold
-	s.mu.Unlock()
+// held gives the sandbox that a call is for, after showing that the session
+// lives. name is empty for the one opened last; another one that the session has
+// worked in is claimed again where it has been given up.
+func (s *session) held(ctx context.Context, dir, name string) (engine.Hold, error) {
+	hold, err := s.find(name)
+	if err != nil {
+		return engine.Hold{}, err
+	}
 	if hold == nil {
-		return engine.Hold{}, fault.New(fault.Conflict, "this session works on no sandbox yet").
-			WithHint("sandbox-create a new one, or sandbox-open one that sandbox-list shows")
+		return s.again(ctx, dir, name)
 	}
 	if err := s.engine.Renew(ctx, *hold); err != nil {
 		if kind := fault.KindOf(err); kind == fault.Conflict || kind == fault.NotFound {
@@ -70,75 +75,122 @@ func (s *session) held(ctx context.Context) (engine.Hold, error) {
 	return *hold, nil
 }
 
+// find gives a sandbox that the session holds, by its name or the one opened
+// last; nil for one that it has given up.
+func (s *session) find(name string) (*engine.Hold, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name == "" && len(s.open) > 0 {
+		return s.open[len(s.open)-1], nil
+	}
+	for _, hold := range s.open {
+		if hold.Name == name {
+			return hold, nil
+		}
+	}
+	switch {
+	case s.left[name]:
+		return nil, nil
+	case len(s.open) == 0:
+		return nil, fault.New(fault.Conflict, "this session works on no sandbox yet").
+			WithHint("sandbox-create a new one, or sandbox-open one that sandbox-list shows")
+	}
+	return nil, fault.New(fault.NotFound, "this session has not worked in sandbox %q", name).WithHint("sandbox-open it first")
+}
+
+// again claims a sandbox that the session has given up, for one call or until it
+// turns to another one.
+func (s *session) again(ctx context.Context, dir, name string) (engine.Hold, error) {
+	s.mu.Lock()
+	actor := s.actor
+	s.mu.Unlock()
+	hold, _, err := s.engine.Hold(ctx, dir, name, actor)
+	if err != nil {
+		return engine.Hold{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = append([]*engine.Hold{&hold}, s.open...)
+	return hold, nil
+}
+
 func (s *session) holds() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hold != nil
+	return len(s.open) > 0
 }
 
 func (s *session) drop(hold *engine.Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hold == hold {
-		s.hold = nil
-	}
+	s.open = slices.DeleteFunc(s.open, func(one *engine.Hold) bool { return one == hold })
 }
 
-// leave checks that the session may turn to another sandbox.
-func (s *session) leave(name string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hold == nil || s.hold.Name == name {
-		return nil
-	}
-	for _, j := range s.jobs {
-		if !j.over() {
-			return fault.New(fault.Conflict, "cannot leave sandbox %q: command %d still runs in it", s.hold.Name, j.number).
-				WithHint("sandbox-wait for command %d, with stop if it shall end", j.number)
-		}
-	}
-	return nil
-}
-
-// take claims a sandbox and gives up the one before.
+// take claims a sandbox, to which calls go from now on, and gives up those in
+// which no command of the session runs.
 func (s *session) take(ctx context.Context, dir, name string) (engine.Hold, []string, error) {
 	s.mu.Lock()
-	actor, before := s.actor, s.hold
+	actor := s.actor
 	s.mu.Unlock()
 	hold, notes, err := s.engine.Hold(ctx, dir, name, actor)
 	if err != nil {
 		return engine.Hold{}, nil, err
 	}
 	s.mu.Lock()
-	s.hold = &hold
+	var idle []*engine.Hold
+	kept := s.open[:0:0]
+	for _, one := range s.open {
+		switch {
+		case one.ID == hold.ID:
+		case s.runs(one.ID):
+			kept = append(kept, one)
+		default:
+			idle = append(idle, one)
+		}
+		if one.ID != hold.ID && !s.left[one.Name] {
+			notes = append(notes, fmt.Sprintf("calls go to %s now; name %s as sandbox to reach it", hold.Name, one.Name))
+			s.left[one.Name] = true
+		}
+	}
+	s.open = append(kept, &hold)
 	s.mu.Unlock()
-	if before != nil && before.ID != hold.ID {
-		if err := s.engine.Release(ctx, *before); err != nil {
+	for _, one := range idle {
+		if err := s.engine.Release(ctx, *one); err != nil {
 			return hold, notes, err
 		}
-		notes = append(notes, "this session no longer works on "+before.Name)
 	}
 	return hold, notes, nil
+}
+
+// runs reports whether a command of the session runs in a sandbox. The caller
+// holds s.mu.
+func (s *session) runs(id string) bool {
+	for _, j := range s.jobs {
+		if j.hold.ID == id && !j.over() {
+			return true
+		}
+	}
+	return false
 }
 
 // renew shows that the session lives; what is wrong shows at the next call.
 func (s *session) renew(ctx context.Context) {
 	s.mu.Lock()
-	hold := s.hold
+	open := slices.Clone(s.open)
 	s.mu.Unlock()
-	if hold != nil {
+	for _, hold := range open {
 		_ = s.engine.Renew(ctx, *hold)
 	}
 }
 
 // end ends the session's commands, which commits what they did, and gives up
-// its sandbox.
+// its sandboxes.
 func (s *session) end() {
 	s.cancel()
 	s.mu.Lock()
 	s.ended = true
-	hold := s.hold
-	s.hold = nil
+	open := s.open
+	s.open = nil
 	var running []*job
 	for _, j := range s.jobs {
 		running = append(running, j)
@@ -151,7 +203,7 @@ func (s *session) end() {
 		case <-patience:
 		}
 	}
-	if hold != nil {
+	for _, hold := range open {
 		// Without its process the hold counts for nothing anyway.
 		_ = s.engine.Release(context.Background(), *hold)
 	}
@@ -186,7 +238,7 @@ func (r *registry) open(e UseCases) (*session, error) {
 		return nil, fault.New(fault.Unavailable, "cannot begin a session: %d are open", len(r.all)).
 			WithHint("end one of them, or try again later")
 	}
-	s := &session{id: rand.Text(), engine: e, jobs: map[int]*job{}, used: time.Now()}
+	s := &session{id: rand.Text(), engine: e, jobs: map[int]*job{}, shell: map[string][]string{}, left: map[string]bool{}, used: time.Now()}
 	s.actor = engine.Actor{Via: "mcp", Session: s.id}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	r.all[s.id] = s

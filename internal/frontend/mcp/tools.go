@@ -16,7 +16,7 @@ func register(r *registrar) {
 	}, runCreate)
 	add(r, tool{
 		name: "sandbox-open", title: "Go on in a sandbox", begins: true, additive: true, idempotent: true,
-		description: "Go on in an existing sandbox. Shows its last steps.",
+		description: "Go on in an existing sandbox. A later call may name another one as sandbox.",
 	}, runOpen)
 	add(r, tool{
 		name: "sandbox-list", title: "List sandboxes", apart: true,
