@@ -125,7 +125,7 @@ func (e *Engine) Release(ctx context.Context, hold Hold) error {
 // held calls change under the lock while the session has the sandbox.
 func (e *Engine) held(ctx context.Context, hold Hold, change func(*sandbox.Agent) error) error {
 	if _, err := os.Stat(e.Store.SandboxDir(hold.ID)); errors.Is(err, os.ErrNotExist) {
-		return fault.New(fault.NotFound, "sandbox %q was deleted", hold.Name)
+		return e.goneFrom(ctx, hold)
 	}
 	unlock, err := e.Store.Lock(ctx, hold.ID, "agent")
 	if err != nil {

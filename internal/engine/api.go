@@ -147,6 +147,10 @@ type MergeRequest struct {
 	Yes      bool
 	RunHooks bool
 	Delete   bool // merge, not apply
+	Stop     bool // merge: end what is at work inside, and merge what it did too
+	// ConfirmStop names what is at work and asks whether to end it; nil means
+	// that Stop is needed.
+	ConfirmStop func([]Work) (bool, error)
 	// Confirm shows the files that could run code on the host and asks; nil
 	// means nobody can be asked, and then Yes is needed.
 	Confirm func(risky []Risk) (bool, error)
@@ -167,6 +171,8 @@ type MergeResult struct {
 	Landed   bool
 	Deleted  bool
 	Notes    []string
+	Running  []Work // what was at work when its state was taken, and may have gone on
+	Ended    []Work // what was ended for it
 }
 
 // DeleteRequest deletes sandboxes and keeps their tips in the trash.
@@ -174,6 +180,11 @@ type DeleteRequest struct {
 	Dir   string
 	Name  string
 	Force bool
+	Stop  bool // end what is at work inside, and commit what it did
+	// Left allows to end processes that commands left running, and no more.
+	Left bool
+	// ConfirmStop is as in MergeRequest.
+	ConfirmStop func([]Work) (bool, error)
 	// Confirm asks whether unmerged commits may go; nil means Force is needed.
 	Confirm func(unmerged int) (bool, error)
 }
@@ -183,6 +194,28 @@ type DeleteResult struct {
 	Name  string `json:"name"`
 	Tip   string `json:"tip"`
 	Trash string `json:"trash"` // ref that keeps the tip
+	Ended []Work `json:"ended"` // what was at work and was ended
+}
+
+// StopRequest ends everything that runs in a sandbox.
+type StopRequest struct {
+	Dir  string
+	Name string
+	// ConfirmStop is asked when clients would lose what they work in; nil asks
+	// nobody.
+	ConfirmStop func([]Work) (bool, error)
+}
+
+// StopResult says what was ended.
+type StopResult struct {
+	Name  string `json:"name"`
+	Ended []Work `json:"ended"`
+}
+
+// Milestoned is a milestone, and what was at work when it was made.
+type Milestoned struct {
+	*sandbox.Iteration
+	Running []Work
 }
 
 // DiffRequest prints what a sandbox changed since its base.

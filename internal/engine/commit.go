@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -59,10 +60,13 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	defer unlock()
 	fresh, err := e.Store.Sandbox(p.record.ID)
 	if errors.Is(err, os.ErrNotExist) {
-		return false, none, nil, fault.New(fault.NotFound, "sandbox %q was deleted while the command ran", p.record.Name)
+		return false, none, nil, cmp.Or(e.goneUnder(p, "its changes were to be committed"), err)
 	}
 	if err != nil {
 		return false, none, nil, err
+	}
+	if fresh.State == sandbox.Deleting {
+		return false, none, nil, cmp.Or(e.goneUnder(p, "its changes were to be committed"), e.unfinished(fresh))
 	}
 	*p.record = *fresh
 	if iteration.Number == 0 {

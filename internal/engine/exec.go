@@ -80,6 +80,9 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 	if cycle == nil {
 		return result, err
 	}
+	if err != nil || result.Exit.Code != 0 {
+		err = e.cutOff(p, cycle, result.Iteration, err)
+	}
 	result.Notes = append(p.notes, result.Notes...)
 	return result, errors.Join(err, e.endCycle(p, cycle, result.Exit, err))
 }
@@ -163,6 +166,11 @@ func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, messag
 		answer <- dialled{stream, err}
 	}()
 	cycle, err := e.recordCycle(p, kind, command, message)
+	if err == nil {
+		// Whoever deletes a sandbox marks it first and looks for cycles then:
+		// one of the two sees the other.
+		err = e.stillThere(p)
+	}
 	got := <-answer
 	var stream wire.Stream
 	if got.err == nil {

@@ -248,35 +248,40 @@ func (e *Engine) Log(ctx context.Context, dir, name string) ([]sandbox.Iteration
 	return e.Store.Iterations(p.record.ID)
 }
 
-// Stop ends a sandbox's processes; its files, branch and home stay.
-func (e *Engine) Stop(ctx context.Context, dir, name string) (err error) {
-	p, err := e.find(ctx, dir, name)
+// Stop ends a sandbox's processes; its files, branch and home stay. What it
+// ended is in the result.
+func (e *Engine) Stop(ctx context.Context, request StopRequest) (result StopResult, err error) {
+	p, err := e.find(ctx, request.Dir, request.Name)
 	orphan := false
 	if fault.KindOf(err) == fault.NotFound {
-		if found := e.findOrphan(name); found != nil {
+		if found := e.findOrphan(request.Name); found != nil {
 			p, err, orphan = found, nil, true
 		}
 	}
 	if err != nil {
-		return err
+		return result, err
 	}
 	defer e.tell(p)
-	ctx, call, err := e.record(ctx, "stop", dir, name, nil)
+	result.Name = p.record.Name
+	ctx, call, err := e.record(ctx, "stop", request.Dir, request.Name, nil)
 	if err != nil {
-		return err
+		return result, err
 	}
 	defer func() { err = call.end("", nil, err) }()
 	if orphan {
-		return e.stop(ctx, p) // nothing can be committed; its files stay for reattach
+		return result, e.stop(ctx, p) // nothing can be committed; its files stay for reattach
+	}
+	if result.Ended, err = e.readyToStop(ctx, p, request); err != nil {
+		return result, err
 	}
 	// While it runs the agent's own history can be asked for; afterwards not.
 	if err := e.settle(ctx, p); err != nil {
-		return err
+		return result, err
 	}
 	if err := e.stop(ctx, p); err != nil {
-		return err
+		return result, err
 	}
-	return e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = sandbox.Stopped })
+	return result, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = sandbox.Stopped })
 }
 
 // Start starts a stopped sandbox; it is no error when it runs already.

@@ -98,6 +98,11 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 		return MergeResult{}, fault.New(fault.Conflict, "cannot merge %q: your checkout is on that very branch", p.record.Branch).
 			WithHint("git switch %s", p.record.BaseRef)
 	}
+	before, err := e.readyToLand(ctx, p, repo, request)
+	defer func() { err = errors.Join(err, e.afterLanding(ctx, p, request, before, &result)) }()
+	if err != nil {
+		return MergeResult{}, err
+	}
 	// The lock is held from the look at the changes to the end of the merge,
 	// so that what is approved is what lands.
 	if err := e.settle(ctx, p); err != nil {
@@ -127,7 +132,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 	result.Landed, err = repo.Landed(ctx, tip)
 	if err == nil && request.Delete {
 		unlock()
-		err = e.deleteLanded(ctx, p, &result)
+		err = e.deleteLanded(ctx, p, tip, &result)
 	}
 	result.Notes = append(p.notes, result.Notes...)
 	return result, err
@@ -235,7 +240,7 @@ func (e *Engine) approve(risks []branch.Risk, request MergeRequest, name string)
 }
 
 // deleteLanded deletes the sandbox when nothing of it is lost by that.
-func (e *Engine) deleteLanded(ctx context.Context, p *place, result *MergeResult) error {
+func (e *Engine) deleteLanded(ctx context.Context, p *place, tip string, result *MergeResult) error {
 	if !result.Landed {
 		result.Notes = append(result.Notes, fmt.Sprintf("sandbox %s stays: its work is not committed on your branch yet; commit, then run litterbox merge %s again", p.record.Name, p.record.Name))
 		return nil
@@ -244,7 +249,15 @@ func (e *Engine) deleteLanded(ctx context.Context, p *place, result *MergeResult
 		result.Notes = append(result.Notes, fmt.Sprintf("sandbox %s stays: %s; litterbox delete %s --force deletes it", p.record.Name, only, p.record.Name))
 		return nil
 	}
-	deleted, err := e.destroy(ctx, p)
+	moved, err := e.lastWork(ctx, p, tip, result)
+	if err != nil {
+		return err
+	}
+	if moved != "" {
+		result.Notes = append(result.Notes, fmt.Sprintf("sandbox %s stays: %s; run litterbox merge %s again", p.record.Name, moved, p.record.Name))
+		return nil
+	}
+	deleted, err := e.destroy(ctx, p, tip)
 	if err != nil {
 		return err
 	}
@@ -308,6 +321,16 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 		return DeleteResult{Name: request.Name}, nil
 	}
 	defer e.tell(p)
+	ended, err := e.readyToDelete(ctx, p, request)
+	defer func() {
+		result.Ended = ended
+		if err != nil {
+			err = errors.Join(err, e.stays(ctx, p, ended))
+		}
+	}()
+	if err != nil {
+		return DeleteResult{}, err
+	}
 	if err := e.settle(ctx, p); err != nil {
 		if !request.Force {
 			return DeleteResult{}, err
@@ -343,7 +366,11 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 			}
 		}
 	}
-	return e.destroy(ctx, p)
+	tip, err := p.repo.Tip(ctx, p.record.Branch)
+	if err != nil || request.Force {
+		tip = "" // whatever is there goes
+	}
+	return e.destroy(ctx, p, tip)
 }
 
 // findToDelete also takes up deletions and creations that were cut off; it
@@ -377,8 +404,9 @@ func (e *Engine) findToDelete(ctx context.Context, request DeleteRequest) (*plac
 
 // destroy takes a sandbox apart. The record says so first, so that a crash in
 // the middle is finished by the next create or delete of that name; the
-// branch is in the trash before any file goes.
-func (e *Engine) destroy(ctx context.Context, p *place) (DeleteResult, error) {
+// branch is in the trash before any file goes. With a tip it is given up when a
+// run has begun or ended since the branch stood there.
+func (e *Engine) destroy(ctx context.Context, p *place, tip string) (DeleteResult, error) {
 	ctx = context.WithoutCancel(ctx)
 	result := DeleteResult{Name: p.record.Name}
 	// Marked before the branch goes: cut off in between, the next command knows
@@ -387,7 +415,10 @@ func (e *Engine) destroy(ctx context.Context, p *place) (DeleteResult, error) {
 	if err := e.markDeleting(ctx, p); err != nil {
 		return result, err
 	}
-	var err error
+	err := e.undisturbed(ctx, p, tip)
+	if err != nil {
+		return result, errors.Join(err, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = was }))
+	}
 	if result.Trash, result.Tip, err = p.repo.Trash(ctx, p.record.Branch, p.record.Name, time.Now()); err != nil && fault.KindOf(err) != fault.NotFound {
 		return result, errors.Join(err, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = was }))
 	}

@@ -12,52 +12,53 @@ import (
 
 // Milestone squashes everything since the last milestone into one commit with
 // message; the squashed history stays reachable under refs/litterbox/history/.
-func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (made *sandbox.Iteration, err error) {
+func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (result Milestoned, err error) {
 	if strings.TrimSpace(message) == "" {
-		return nil, fault.New(fault.Invalid, "cannot make a milestone without a message").
+		return Milestoned{}, fault.New(fault.Invalid, "cannot make a milestone without a message").
 			WithHint("litterbox milestone %s -m \"Add the login page\"", name)
 	}
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
-		return nil, err
+		return Milestoned{}, err
 	}
 	defer e.tell(p)
 	ctx, call, err := e.record(ctx, "milestone", dir, name, map[string]any{"message": message})
 	if err != nil {
-		return nil, err
+		return Milestoned{}, err
 	}
-	defer func() { err = call.end(commitOf(made), nil, err) }()
+	defer func() { err = call.end(commitOf(result.Iteration), nil, err) }()
+	running := e.stillAtWork(ctx, p)
 	if err := e.settle(ctx, p); err != nil {
-		return nil, err
+		return Milestoned{}, err
 	}
 	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
 	if err != nil {
-		return nil, err
+		return Milestoned{}, err
 	}
 	defer unlock()
 	fresh, err := e.Store.Sandbox(p.record.ID)
 	if err != nil {
-		return nil, err
+		return Milestoned{}, err
 	}
 	*p.record = *fresh
 	iteration := &sandbox.Iteration{Number: p.record.Iterations + 1, Kind: "milestone", StartedAt: time.Now()}
 	subject, rest, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	iteration.Message = subject
-	result, err := p.repo.Milestone(ctx, branch.MilestoneRequest{
+	squashed, err := p.repo.Milestone(ctx, branch.MilestoneRequest{
 		ID: p.record.ID, Branch: p.record.Branch, Onto: p.record.Milestone, Subject: subject, Body: strings.TrimSpace(rest),
 		Trailers: e.trailers(ctx, p.record.Name, iteration), State: p.deltaFile(), Strict: e.Store.Strict(),
 		Author: branch.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 	})
 	if err != nil {
-		return nil, err
+		return Milestoned{}, err
 	}
-	iteration.Commit, iteration.Duration = result.Commit, time.Since(iteration.StartedAt)
-	p.note("the squashed history stays at " + result.History)
+	iteration.Commit, iteration.Duration = squashed.Commit, time.Since(iteration.StartedAt)
+	p.note("the squashed history stays at " + squashed.History)
 	if err := e.Store.AppendIteration(p.record.ID, iteration); err != nil {
-		return nil, err
+		return Milestoned{}, err
 	}
 	err = e.update(ctx, p, func(r *sandbox.Sandbox) {
-		r.Iterations, r.Milestone, r.Last = iteration.Number, result.Commit, result.Commit
+		r.Iterations, r.Milestone, r.Last = iteration.Number, squashed.Commit, squashed.Commit
 	})
-	return iteration, err
+	return Milestoned{iteration, running}, err
 }

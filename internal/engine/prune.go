@@ -107,6 +107,9 @@ func (e *Engine) pruneOne(ctx context.Context, one *Pruned, request PruneRequest
 			_, err = e.deleteOrphan(ctx, e.orphan(record), request.Force)
 			return err
 		}
+		if one.Kept, err = e.inUse(ctx, one.id); err != nil || one.Kept != "" {
+			return err
+		}
 		_, err = e.Delete(ctx, DeleteRequest{Dir: record.Repository, Name: record.Name, Force: request.Force})
 		return err
 	}
@@ -252,6 +255,11 @@ func (e *Engine) planSandboxes(ctx context.Context, infos []Info, left *int64, f
 		} else if unmerged > 0 && !force {
 			pruned.Kept = notMerged(unmerged) + "; --force deletes it"
 		}
+		if pruned.Kept == "" && one.State != sandbox.Orphaned {
+			if pruned.Kept, err = e.inUse(ctx, one.ID); err != nil {
+				return nil, err
+			}
+		}
 		if pruned.Kept == "" {
 			*left -= bytes
 		}
@@ -259,6 +267,18 @@ func (e *Engine) planSandboxes(ctx context.Context, infos []Info, left *int64, f
 	}
 	slices.SortStableFunc(plan, func(a, b Pruned) int { return cmp.Compare(a.Name, b.Name) })
 	return plan, nil
+}
+
+// inUse says what is at work in a sandbox; "" for nothing.
+func (e *Engine) inUse(ctx context.Context, id string) (why string, err error) {
+	err = e.onRecord(ctx, id, func(p *place) error {
+		work, err := e.atWork(ctx, p)
+		if len(work) > 0 {
+			why = "it is at work: " + nameWork(work)
+		}
+		return err
+	})
+	return why, err
 }
 
 // unmerged counts the commits of a sandbox that HEAD of its repository does

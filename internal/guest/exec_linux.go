@@ -51,9 +51,11 @@ func (g *guest) exec(x *exchange) (wire.Exit, error) {
 	if r == nil || len(r.Argv) == 0 {
 		return wire.Exit{}, fault.New(fault.Invalid, "cannot run a command without a name")
 	}
-	if g.stopping() {
+	started, ok := g.executions.enter(g.stopping())
+	if !ok {
 		return wire.Exit{}, fault.New(fault.Unavailable, "cannot run a command: the sandbox is shutting down")
 	}
+	defer started()
 	c, err := g.prepare(r)
 	if err != nil {
 		var missing *notRunnable
@@ -81,6 +83,8 @@ func (g *guest) exec(x *exchange) (wire.Exit, error) {
 	if e.grace <= 0 {
 		e.grace = defaultGrace
 	}
+	defer g.executions.begin(e, r)()
+	started()
 	return e.run(x, r)
 }
 

@@ -24,10 +24,10 @@ type process struct {
 	zombie  bool   // nothing is left of it but its exit code
 }
 
-// processes lists what runs outside of any command of a client.
+// processes lists the commands of clients, and what runs outside of them.
 func (g *guest) processes() (wire.ProcessList, error) {
 	list, err := g.outside(func(p process, sessions map[int]bool) bool { return !sessions[p.session] })
-	return wire.ProcessList{Processes: list}, err
+	return wire.ProcessList{Processes: list, Commands: g.executions.list(), Complete: true}, err
 }
 
 // leftBy lists what a command that has ended left running: its session, and

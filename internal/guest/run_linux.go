@@ -28,6 +28,8 @@ type guest struct {
 	services *supervisor
 	idle     idle
 
+	executions executions
+
 	prepared chan struct{} // closed when commands can run; then the fields above are set
 	stopOnce sync.Once
 	stop     chan struct{} // closed when the guest shall end

@@ -133,6 +133,8 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.find(x)
 	case wire.OpSearch:
 		return g.search(x)
+	case wire.OpQuiesce:
+		return g.quiesce(x.request.Grace)
 	case wire.OpShutdown:
 		return g.shutdown(x.request.Grace)
 	}
@@ -142,30 +144,7 @@ func (g *guest) answer(x *exchange) (any, error) {
 // shutdown ends everybody else. New commands may still start until the guest
 // is gone; KILL takes those too.
 func (g *guest) shutdown(grace time.Duration) (wire.Empty, error) {
-	const (
-		kernelTime  = 5 * time.Second  // to end what has been killed
-		serviceTime = 20 * time.Second // for services, which have a grace of their own
-	)
-	g.services.close(time.Now().Add(serviceTime))
-	g.children.signalAll(unix.SIGTERM)
-	g.children.signalAll(unix.SIGCONT) // a stopped process cannot obey
-	for deadline := time.Now().Add(grace); ; {
-		if g.children.reap() {
-			return wire.Empty{}, nil
-		}
-		if left := time.Until(deadline); left <= 0 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	for deadline := time.Now().Add(kernelTime); time.Now().Before(deadline); {
-		g.children.signalAll(unix.SIGKILL)
-		if g.children.reap() {
-			return wire.Empty{}, nil
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	return wire.Empty{}, fault.New(fault.Timeout, "cannot end every process inside: some do not die")
+	return wire.Empty{}, g.endAll(grace, func() {})
 }
 
 // path makes a requested path absolute.

@@ -7,6 +7,7 @@
 //	repos/<key>/repo.json        which repository the key stands for
 //	repos/<key>/git-<hash>.json  what git last said of its configuration
 //	repos/<key>/names/<name>     id of the sandbox that has claimed the name
+//	repos/<key>/endings/<id>.json  who merged, deleted or stopped that sandbox of late
 //	repos/<key>/cache/           trees and packs, shared by its sandboxes
 //	sandboxes/<id>/sandbox.json  lease.json
 //	sandboxes/<id>/origin.json   sandbox.json as it was at the last start

@@ -70,6 +70,20 @@ func Processes(ctx context.Context, s Stream) ([]Process, error) {
 	return cleanProcesses(list.Processes), err
 }
 
+// RunningInside lists the commands that run for clients and the processes that
+// run outside of them.
+func RunningInside(ctx context.Context, s Stream) (ProcessList, error) {
+	var list ProcessList
+	err := call(ctx, s, Request{Op: OpProcesses}, nil, nil, &list)
+	list.Processes = cleanProcesses(list.Processes)
+	return list, err
+}
+
+// Quiesce ends everything inside but the guest (OpQuiesce).
+func Quiesce(ctx context.Context, s Stream, grace time.Duration) error {
+	return call(ctx, s, Request{Op: OpQuiesce, Grace: grace}, nil, nil, &Empty{})
+}
+
 // FindHead tells where the agent's own git history stands (OpHead). The
 // commit is well-formed or empty; whether it exists is for Export to show.
 func FindHead(ctx context.Context, s Stream) (Head, error) {

@@ -47,7 +47,7 @@ const (
 	OpPack      Op = "pack"      // Path → Empty; a tar stream as KindStdout frames
 	OpUnpack    Op = "unpack"    // Path; a tar stream as KindStdin frames → Empty
 	OpRemove    Op = "remove"    // Paths → Empty; missing ones are no error, directories left empty go too
-	OpProcesses Op = "processes" // → ProcessList: what runs outside of any exec
+	OpProcesses Op = "processes" // → ProcessList: the commands of clients, and what runs outside of them
 	OpHead      Op = "head"      // → Head: where the agent's own git history stands
 	OpExport    Op = "export"    // Have, Want → Empty; a thin pack of Want ^Have as KindStdout frames
 	OpModule    Op = "module"    // Path → Module: the same of a submodule, given by its place in the workspace
@@ -62,6 +62,7 @@ const (
 	OpPut       Op = "put"       // Path, Mode, Expect, Visible; KindStdin frames, KindStdinEnd → FileInfo; nothing in a .git
 	OpFind      Op = "find"      // Path, Glob, Limit → Found; before it lines of JSON of Entry as KindStdout frames
 	OpSearch    Op = "search"    // Path, Glob, Pattern, Fold, Limit → Found; likewise, of Match
+	OpQuiesce   Op = "quiesce"   // Grace → Empty; ends services, TERM to all, KILL after Grace; the guest stays and runs no more commands
 	OpShutdown  Op = "shutdown"  // Grace → Empty; TERM to all, KILL after Grace, then the guest ends
 )
 
@@ -142,6 +143,16 @@ type Process struct {
 // ProcessList is the result of OpProcesses.
 type ProcessList struct {
 	Processes []Process `json:"processes"`
+	Commands  []Running `json:"commands,omitempty"`
+	Complete  bool      `json:"complete,omitempty"` // Commands are all there are; guests of before do not know them
+}
+
+// Running is a command that runs for a client.
+type Running struct {
+	Cycle    int       `json:"cycle"` // as in Exec.Iteration
+	PID      int       `json:"pid"`
+	Started  time.Time `json:"started"`
+	Terminal bool      `json:"terminal,omitempty"`
 }
 
 // FileInfo is the result of OpRead and OpWrite.

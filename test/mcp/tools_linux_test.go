@@ -118,10 +118,13 @@ func TestTools(t *testing.T) {
 		if status := h.Must("status", "fix-the-login"); !strings.Contains(status, "test-agent 1.2.3") {
 			t.Errorf("%s", status)
 		}
-		if got := h.Litterbox("merge", "fix-the-login", "--yes"); got.Code != 0 {
+		if got := h.Litterbox("merge", "fix-the-login", "--yes"); got.Code != 5 || !strings.Contains(got.Stderr, "the agent session of test-agent 1.2.3") {
 			t.Errorf("%+v", got)
 		}
-		c.fails("not_found", "sandbox-read", args{"path": "README"}, "was deleted")
+		if got := h.Litterbox("merge", "fix-the-login", "--yes", "--stop"); got.Code != 0 {
+			t.Errorf("%+v", got)
+		}
+		c.fails("not_found", "sandbox-read", args{"path": "README"}, `"fix-the-login" was merged into main and deleted by `)
 		audited(t, h)
 	})
 }

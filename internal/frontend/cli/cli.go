@@ -63,7 +63,7 @@ type useCases interface {
 	Read(ctx context.Context, dir, name, path string, w io.Writer) error
 	Write(context.Context, engine.WriteRequest) (it *sandbox.Iteration, notes []string, err error)
 	Copy(context.Context, engine.CopyRequest) (it *sandbox.Iteration, notes []string, err error)
-	Milestone(ctx context.Context, dir, name, message string) (*sandbox.Iteration, error)
+	Milestone(ctx context.Context, dir, name, message string) (engine.Milestoned, error)
 	List(ctx context.Context, dir string, all bool) ([]engine.Info, error)
 	Exists(ctx context.Context, dir, name string) (bool, error)
 	Status(ctx context.Context, dir, name string) (engine.Status, error)
@@ -75,7 +75,7 @@ type useCases interface {
 	Watch(context.Context, engine.WatchRequest, func(engine.Activity) error) error
 	Merge(context.Context, engine.MergeRequest) (engine.MergeResult, error)
 	Delete(context.Context, engine.DeleteRequest) (engine.DeleteResult, error)
-	Stop(ctx context.Context, dir, name string) error
+	Stop(context.Context, engine.StopRequest) (engine.StopResult, error)
 	Start(ctx context.Context, dir, name string, allowDegraded bool) (notes []string, err error)
 	Trust(ctx context.Context, dir string) (engine.TrustResult, error)
 	Doctor(ctx context.Context) (engine.Report, error)

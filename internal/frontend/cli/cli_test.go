@@ -25,6 +25,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // fake is an engine of functions; a use case that a test does not expect
 // panics on the embedded nil interface.
 type fake struct {
+	running []engine.Work // of milestone and stop
+
 	cli.UseCases
 	create    func(context.Context, engine.CreateRequest) (engine.Creation, error)
 	exec      func(context.Context, engine.ExecRequest) (engine.ExecResult, error)
@@ -66,8 +68,9 @@ func (f *fake) Copy(_ context.Context, r engine.CopyRequest) (*sandbox.Iteration
 	return f.copy(r)
 }
 
-func (f *fake) Milestone(_ context.Context, dir, name, message string) (*sandbox.Iteration, error) {
-	return f.milestone(dir, name, message)
+func (f *fake) Milestone(_ context.Context, dir, name, message string) (engine.Milestoned, error) {
+	it, err := f.milestone(dir, name, message)
+	return engine.Milestoned{Iteration: it, Running: f.running}, err
 }
 
 func (f *fake) Strays(context.Context, string) ([]engine.Info, error) { return nil, nil }
@@ -96,7 +99,9 @@ func (f *fake) Delete(_ context.Context, r engine.DeleteRequest) (engine.DeleteR
 	return f.delete(r)
 }
 
-func (f *fake) Stop(_ context.Context, dir, name string) error { return f.stop(dir, name) }
+func (f *fake) Stop(_ context.Context, r engine.StopRequest) (engine.StopResult, error) {
+	return engine.StopResult{Name: r.Name, Ended: f.running}, f.stop(r.Dir, r.Name)
+}
 
 func (f *fake) Start(_ context.Context, dir, name string, allowDegraded bool) ([]string, error) {
 	return f.start(dir, name, allowDegraded)

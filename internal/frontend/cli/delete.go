@@ -17,6 +17,7 @@ type deleteOptions struct {
 	dir   string
 	names []string
 	force bool
+	stop  bool
 	json  bool
 }
 
@@ -29,7 +30,13 @@ func newDelete(s *session) *cobra.Command {
 of the repository, and the output says how to bring it back. Work that is not
 merged needs your word, or --force. What is in no commit needs --force: files
 that git cannot hold, repositories inside the repository, other branches and the
-stash of the git in the sandbox; merge keeps a sandbox that has such.`,
+stash of the git in the sandbox; merge keeps a sandbox that has such.
+
+A sandbox in which something is at work is not deleted: a command, a shell, the
+session of an agent, a process that a command left running. With --stop, or with
+your answer on a terminal, they get ten seconds to end, and what they did is
+committed first; --force does that too. Services are ended by their stop
+signals.`,
 		Example: `  litterbox delete fix-login
   litterbox delete --force try-1 try-2`,
 		Args:              wantArgs(1, -1),
@@ -39,7 +46,8 @@ stash of the git in the sandbox; merge keeps a sandbox that has such.`,
 			return runDelete(ctx, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.force, "force", false, "also delete what is not merged or in no commit")
+	cmd.Flags().BoolVar(&o.force, "force", false, "also delete what is not merged or in no commit; implies --stop")
+	cmd.Flags().BoolVar(&o.stop, "stop", false, "end what is at work in the sandbox")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array")
 	return cmd
 }
@@ -48,8 +56,11 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	deleted := []engine.DeleteResult{}
 	var problems []error
 	for _, name := range o.names {
-		r := engine.DeleteRequest{Dir: o.dir, Name: name, Force: o.force}
+		r := engine.DeleteRequest{Dir: o.dir, Name: name, Force: o.force, Stop: o.stop || o.force}
 		if o.console.canAsk() {
+			r.ConfirmStop = func(work []engine.Work) (bool, error) {
+				return o.console.askToEnd(ctx, name, work, "End it and delete the sandbox?")
+			}
 			r.Confirm = func(unmerged int) (bool, error) {
 				return o.console.ask(ctx, fmt.Sprintf("%s holds %s that nothing else has. Delete it?", name, count(unmerged, "commit")))
 			}
@@ -59,7 +70,9 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 			problems = append(problems, err)
 			continue
 		}
+		result.Ended = list(result.Ended)
 		deleted = append(deleted, result)
+		o.console.noteWork("ended", result.Ended)
 		if o.json {
 			continue
 		}

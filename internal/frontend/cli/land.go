@@ -20,6 +20,7 @@ type landOptions struct {
 	delete    bool     // merge, not apply
 	yes       bool
 	runHooks  bool
+	stop      bool // merge only
 	json      bool
 }
 
@@ -28,7 +29,11 @@ func newLand(s *session, o *landOptions, cmd *cobra.Command) *cobra.Command {
 	cmd.DisableFlagParsing = true
 	cmd.ValidArgsFunction = s.sandboxNames(false, "")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, git, help, err := gitArgs(cmd, args, map[string]*bool{"--yes": &o.yes, "--run-hooks": &o.runHooks, "--json": &o.json})
+		own := map[string]*bool{"--yes": &o.yes, "--run-hooks": &o.runHooks, "--json": &o.json}
+		if o.delete {
+			own["--stop"] = &o.stop
+		}
+		name, git, help, err := gitArgs(cmd, args, own)
 		if help {
 			return cmd.Help()
 		}
@@ -44,6 +49,9 @@ func newLand(s *session, o *landOptions, cmd *cobra.Command) *cobra.Command {
 	// Only for the help page: gitArgs reads them.
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "merge files that could run code on this machine without asking")
 	cmd.Flags().BoolVar(&o.runHooks, "run-hooks", false, "let git run hooks that this very merge changes")
+	if o.delete {
+		cmd.Flags().BoolVar(&o.stop, "stop", false, "end what is at work in the sandbox, and merge what it did too")
+	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the result as one JSON object, git's output on stderr")
 	return cmd
 }
@@ -52,7 +60,7 @@ func runLand(ctx context.Context, o *landOptions) error {
 	ctx, stop := leavingToGit(ctx, 1)
 	defer stop()
 	r := engine.MergeRequest{
-		Dir: o.dir, Name: o.name, Args: o.args, Yes: o.yes, RunHooks: o.runHooks, Delete: o.delete,
+		Dir: o.dir, Name: o.name, Args: o.args, Yes: o.yes, RunHooks: o.runHooks, Delete: o.delete, Stop: o.stop,
 		// The files themselves and no wrapper: git shall see the terminal.
 		Stdin: o.console.stdin, Stdout: o.console.stdout, Stderr: o.console.stderr,
 	}
@@ -60,15 +68,20 @@ func runLand(ctx context.Context, o *landOptions) error {
 		r.Stdout = o.console.stderr
 	}
 	if o.console.canAsk() {
+		r.ConfirmStop = func(work []engine.Work) (bool, error) {
+			return o.console.askToEnd(ctx, o.name, work, "End it, and merge what it did too?")
+		}
 		r.Confirm = func(risky []engine.Risk) (bool, error) { return o.confirm(ctx, risky) }
 	}
 	result, err := o.merge(ctx, r)
 	if err != nil {
 		return err
 	}
+	o.console.noteWork("was at work when its state was taken, and goes on", result.Running)
+	o.console.noteWork("ended", result.Ended)
 	o.console.notes(result.Notes)
 	if o.json {
-		if err := o.console.document(landDocument{o.name, result.ExitCode, result.Landed, result.Deleted, list(result.Notes)}); err != nil {
+		if err := o.console.document(landDocument{o.name, result.ExitCode, result.Landed, result.Deleted, list(result.Notes), list(result.Running), list(result.Ended)}); err != nil {
 			return err
 		}
 	} else if result.Deleted {
@@ -81,11 +94,13 @@ func runLand(ctx context.Context, o *landOptions) error {
 
 // landDocument is what apply --json and merge --json print.
 type landDocument struct {
-	Name     string   `json:"name"`
-	ExitCode int      `json:"exit_code"` // git's
-	Landed   bool     `json:"landed"`
-	Deleted  bool     `json:"deleted"`
-	Notes    []string `json:"notes"`
+	Name     string        `json:"name"`
+	ExitCode int           `json:"exit_code"` // git's
+	Landed   bool          `json:"landed"`
+	Deleted  bool          `json:"deleted"`
+	Notes    []string      `json:"notes"`
+	Running  []engine.Work `json:"running"` // at work when the state was taken
+	Ended    []engine.Work `json:"ended"`
 }
 
 func (o *landOptions) confirm(ctx context.Context, risky []engine.Risk) (bool, error) {

@@ -6,14 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
 )
 
 type milestoneOptions struct {
 	console   *console
-	milestone func(ctx context.Context, dir, name, message string) (*sandbox.Iteration, error)
+	milestone func(ctx context.Context, dir, name, message string) (engine.Milestoned, error)
 
 	dir, name, message string
+	json               bool
 }
 
 func newMilestone(s *session) *cobra.Command {
@@ -22,7 +23,8 @@ func newMilestone(s *session) *cobra.Command {
 		Use:   "milestone NAME -m MESSAGE",
 		Short: "Squash everything since the last milestone",
 		Long: `Squash everything since the last milestone, or since the base, into one commit.
-The squashed commits stay reachable under refs/litterbox/.`,
+The squashed commits stay reachable under refs/litterbox/. What is at work in the
+sandbox goes on, and the output names it.`,
 		Example:           "  litterbox milestone fix-login -m 'Log in with a passkey'",
 		Args:              wantArgs(1, 1),
 		ValidArgsFunction: s.sandboxNames(false, ""),
@@ -37,13 +39,28 @@ The squashed commits stay reachable under refs/litterbox/.`,
 		},
 	}
 	cmd.Flags().StringVarP(&o.message, "message", "m", "", "`MESSAGE` of the commit (required)")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the commit as one JSON object")
 	return cmd
 }
 
+// milestoneDocument is what milestone --json prints.
+type milestoneDocument struct {
+	Name    string        `json:"name"`
+	Commit  string        `json:"commit"`
+	Message string        `json:"message"`
+	Number  int           `json:"number"`
+	Running []engine.Work `json:"running"` // at work when the state was taken
+}
+
 func runMilestone(ctx context.Context, o *milestoneOptions) error {
-	it, err := o.milestone(ctx, o.dir, o.name, o.message)
+	made, err := o.milestone(ctx, o.dir, o.name, o.message)
 	if err != nil {
 		return err
+	}
+	it := made.Iteration
+	o.console.noteWork("was at work when its state was taken, and goes on", made.Running)
+	if o.json {
+		return o.console.document(milestoneDocument{o.name, it.Commit, it.Message, it.Number, list(made.Running)})
 	}
 	return o.console.committed(o.name, it)
 }

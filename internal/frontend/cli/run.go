@@ -26,7 +26,8 @@ func newRun(s *session) *cobra.Command {
 		Short: "Create when missing, run a command, commit",
 		Long: `Run one command in a sandbox that is made first when there is none of that
 name. With --rm the sandbox is deleted afterwards, unmerged work included; its
-last commit stays in the trash, and the output says where.`,
+last commit stays in the trash, and the output says where. It stays when others
+are at work in it by then.`,
 		Example: `  litterbox run fix-login -- make test
   litterbox run try -m 'Upgrade everything' --rm -- sh -c 'go get -u ./... && go test ./...'`,
 		Args:              wantArgs(1, -1),
@@ -68,7 +69,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	// Also after an interrupt: --rm was asked for before.
-	deleted, deleteErr := o.delete(context.WithoutCancel(ctx), engine.DeleteRequest{Dir: o.dir, Name: o.name, Force: true})
+	deleted, deleteErr := o.delete(context.WithoutCancel(ctx), engine.DeleteRequest{Dir: o.dir, Name: o.name, Force: true, Left: true})
 	if deleteErr == nil {
 		o.console.note("deleted %s; its last commit %s stays at %s", deleted.Name, short(deleted.Tip), deleted.Trash)
 		return err

@@ -72,7 +72,7 @@ type UseCases interface {
 	Find(context.Context, engine.Place, engine.FindRequest) ([]engine.FileEntry, engine.FilesFound, error)
 	Search(context.Context, engine.Place, engine.FindRequest) ([]engine.FileMatch, engine.FilesFound, error)
 	Write(context.Context, engine.WriteRequest) (*sandbox.Iteration, []string, error)
-	Milestone(ctx context.Context, dir, name, message string) (*sandbox.Iteration, error)
+	Milestone(ctx context.Context, dir, name, message string) (engine.Milestoned, error)
 	Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error)
 	Diff(context.Context, engine.DiffRequest) (int, error)
 	Service(context.Context, engine.ServiceRequest) (engine.ServiceResult, error)
