@@ -15,7 +15,7 @@ import (
 
 // processLimits are the limits that no control group keeps here, as proc(5)
 // shows them; litterbox says which those are.
-func processLimits(t *testing.T, h *program.Host) map[string]string {
+func processLimits(t *testing.T, h *program.Host, outside report) map[string]string {
 	t.Helper()
 	var said struct {
 		Limits []struct{ Name, Value, By string }
@@ -29,6 +29,40 @@ func processLimits(t *testing.T, h *program.Host) map[string]string {
 		if row, ok := rows[limit.Name]; ok && limit.By == "rlimit" {
 			limits[row[0]] = limit.Value + " " + limit.Value + " " + row[1]
 		}
+	}
+	// What the kernel counts by user, of which a sandbox may have a quarter.
+	for _, name := range []string{"Max pending signals", "Max msgqueue size", "Max locked memory"} {
+		fields := strings.Fields(outside.Limits[name]) // soft, hard, unit
+		most, err := strconv.ParseInt(fields[1], 10, 64)
+		if err != nil {
+			continue // unlimited
+		}
+		soft := most / 4
+		if own, err := strconv.ParseInt(fields[0], 10, 64); err == nil {
+			soft = min(soft, own)
+		}
+		limits[name] = strings.Join([]string{strconv.FormatInt(soft, 10), strconv.FormatInt(most/4, 10), fields[2]}, " ")
+	}
+	return limits
+}
+
+// userLimits are those of the sandbox's user namespace, in which no further
+// namespace can be made.
+func userLimits(outside report) map[string]string {
+	limits := map[string]string{}
+	for name := range outside.UserLimits {
+		limits[name] = "0"
+	}
+	for name, first := range map[string]string{"max_inotify_instances": "max_user_instances", "max_inotify_watches": "max_user_watches"} {
+		data, err := os.ReadFile("/proc/sys/fs/inotify/" + first)
+		if err != nil || limits[name] == "" {
+			continue
+		}
+		most, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+		if own, err := strconv.ParseInt(outside.UserLimits[name], 10, 64); err == nil {
+			most = min(most, own)
+		}
+		limits[name] = strconv.FormatInt(max(most/4, min(most, 8)), 10)
 	}
 	return limits
 }
@@ -71,8 +105,13 @@ func expected(t *testing.T, h *program.Host, outside report) posture {
 		Descriptors: []string{"0 pipe", "1 pipe", "2 pipe"},
 		PID1: map[string]string{
 			"fd": "denied", "root": "denied", "cwd": "denied", "exe": "denied", "environ": "denied", "maps": "denied",
+			// CAP_BLOCK_SUSPEND, which its children lack (internal/guest/others_linux.go).
+			"CapInh": none, "CapPrm": "0000001000000000", "CapEff": none, "CapBnd": none, "CapAmb": none,
+			"NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": "1",
 		},
-		Limits: processLimits(t, h),
+		Limits:     processLimits(t, h, outside),
+		PID1Limits: processLimits(t, h, outside),
+		UserLimits: userLimits(outside),
 		Env: map[string]string{
 			"HOME": h.Home, "USER": name, "LOGNAME": name, "SHELL": "/bin/sh", "LITTERBOX": box, "PWD": h.Repo,
 			"PATH": search(h), "LANG": "C.UTF-8", "TERM": "dumb", "NODE_EXTRA_CA_CERTS": "/var/lib/litterbox/roots-own.pem",

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 // report is what the probe prints.
 type report struct {
 	Status, Namespaces, Descriptors, PID1, Limits map[string]string
+	PID1Limits, UserLimits                        map[string]string
 	UIDMap, GIDMap, SetGroups                     string
 	Mounts, Env, Root, Devices                    []string
 	Interfaces, Processes                         []string
@@ -48,6 +49,8 @@ type posture struct {
 	Descriptors  []string
 	PID1         map[string]string
 	Limits       map[string]string // those that differ from the parent's
+	PID1Limits   map[string]string // the same of PID 1
+	UserLimits   map[string]string // of the user namespace
 	Env          map[string]string
 	Root         []string
 	Devices      []string
@@ -122,6 +125,8 @@ func normalised(h *program.Host, inside, outside report) posture {
 		Maps:         []string{normalMap(inside.UIDMap), normalMap(inside.GIDMap), inside.SetGroups},
 		PID1:         inside.PID1,
 		Limits:       map[string]string{},
+		PID1Limits:   map[string]string{},
+		UserLimits:   inside.UserLimits,
 		Env:          map[string]string{},
 		Root:         inside.Root, Devices: inside.Devices, Interfaces: inside.Interfaces,
 		Cgroup: inside.Cgroup, Directory: inside.Directory, Hostname: inside.Hostname,
@@ -147,6 +152,11 @@ func normalised(h *program.Host, inside, outside report) posture {
 	for name, value := range inside.Limits {
 		if outside.Limits[name] != value {
 			p.Limits[name] = value
+		}
+	}
+	for name, value := range inside.PID1Limits {
+		if outside.Limits[name] != value {
+			p.PID1Limits[name] = value
 		}
 	}
 	for _, entry := range inside.Env {

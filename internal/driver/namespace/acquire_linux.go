@@ -114,6 +114,7 @@ func stageConfig(spec driver.Spec) stage.Config {
 	if realRoot() {
 		config.Shift = shiftFor(spec.SandboxID)
 	}
+	config.Quotas = stage.QuotasOf(config.Nested)
 	for key, value := range spec.Env {
 		config.Env = append(config.Env, key+"="+value)
 	}

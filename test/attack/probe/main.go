@@ -36,6 +36,7 @@ func main() {
 		"others":      others,      // PID...: limits and scheduling of other processes
 		"everybody":   everybody,   // the same, of all of this user
 		"self":        self,        // the same, of oneself and a child
+		"quota":       quota,       // INSTANCES SIGNALS [FILE]: what the kernel counts by user
 		"attributes":  attributes,  // FILE NAME...: set extended attributes
 		"types":       types,       // TEXT: into the input of every terminal
 		"shared":      shared,      // JSON: what a place without namespaces may not touch

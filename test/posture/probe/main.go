@@ -22,6 +22,8 @@ type Report struct {
 	Descriptors map[string]string
 	PID1        map[string]string // what /proc/1 lets us see
 	Limits      map[string]string
+	PID1Limits  map[string]string
+	UserLimits  map[string]string // of the user namespace
 	Env         []string
 	Root        []string // entries of /
 	Devices     []string
@@ -46,7 +48,8 @@ func main() {
 func look() (Report, error) {
 	r := Report{
 		Status: map[string]string{}, Namespaces: map[string]string{}, Descriptors: map[string]string{},
-		PID1: map[string]string{}, Limits: map[string]string{}, Env: os.Environ(),
+		PID1: map[string]string{}, UserLimits: map[string]string{}, Env: os.Environ(),
+		Limits: limits("/proc/self/limits"), PID1Limits: limits("/proc/1/limits"),
 		UIDMap: text("/proc/self/uid_map"), GIDMap: text("/proc/self/gid_map"), SetGroups: text("/proc/self/setgroups"),
 		Cgroup: text("/proc/self/cgroup"), Root: names("/"), Devices: names("/dev"),
 	}
@@ -81,10 +84,15 @@ func look() (Report, error) {
 			r.PID1[name] = "denied"
 		}
 	}
-	for _, line := range strings.Split(text("/proc/self/limits"), "\n")[1:] {
-		if len(line) > 26 {
-			r.Limits[strings.TrimSpace(line[:26])] = strings.Join(strings.Fields(line[26:]), " ")
+	for _, line := range strings.Split(text("/proc/1/status"), "\n") {
+		key, value, _ := strings.Cut(line, ":")
+		switch key {
+		case "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "Seccomp_filters":
+			r.PID1[key] = strings.Join(strings.Fields(value), " ")
 		}
+	}
+	for _, name := range names("/proc/sys/user") {
+		r.UserLimits[name] = text("/proc/sys/user/" + name)
 	}
 	for _, line := range strings.Split(text("/proc/net/dev"), "\n") {
 		if name, _, ok := strings.Cut(line, ":"); ok {
@@ -132,4 +140,15 @@ func links(dir string, into map[string]string) {
 			into[name] = to
 		}
 	}
+}
+
+// limits are those of a process, as proc_pid_limits(5) shows them.
+func limits(path string) map[string]string {
+	found := map[string]string{}
+	for _, line := range strings.Split(text(path), "\n")[1:] {
+		if len(line) > 26 {
+			found[strings.TrimSpace(line[:26])] = strings.Join(strings.Fields(line[26:]), " ")
+		}
+	}
+	return found
 }

@@ -120,6 +120,20 @@ func (c Config) limit() error {
 	if err := unix.Prlimit(0, unix.RLIMIT_CORE, &unix.Rlimit{}, nil); err != nil {
 		return fmt.Errorf("cannot forbid core files: %w", err)
 	}
+	// Pending signals and locked memory count for the user as a whole: the
+	// human's own programs keep most.
+	const shares = 4
+	for _, resource := range []int{unix.RLIMIT_SIGPENDING, unix.RLIMIT_MEMLOCK} {
+		var now unix.Rlimit
+		err := unix.Getrlimit(resource, &now)
+		if err == nil && now.Max != unix.RLIM_INFINITY {
+			most := now.Max / shares
+			err = unix.Prlimit(0, resource, &unix.Rlimit{Cur: min(now.Cur, most), Max: most}, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot limit pending signals and locked memory: %w", err)
+		}
+	}
 	if c.OpenFiles <= 0 {
 		return nil
 	}

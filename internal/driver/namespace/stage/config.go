@@ -62,6 +62,7 @@ type Config struct {
 	Env       []string          `json:"env"`
 	Nested    bool              `json:"nested"`
 	Limits    Limits            `json:"limits"`
+	Quotas    Quotas            `json:"quotas"`
 	// Shift is the host's id of the inner user when real root runs the
 	// driver, and 0 otherwise.
 	Shift    int    `json:"shift"`
@@ -75,6 +76,17 @@ type Limits struct {
 	PIDs      int64 `json:"pids,omitempty"`
 	OpenFiles int64 `json:"open_files,omitempty"`
 	Memory    int64 `json:"memory,omitempty"` // of the whole place, in bytes
+}
+
+// Quotas are what a sandbox may have of that which the kernel counts by user
+// and not by process: without them one sandbox uses up what the human's own
+// programs, and the human's other sandboxes, need. Zero is none at all.
+//
+// docs/security.md says what the kernel counts by user besides.
+type Quotas struct {
+	Instances  int64 `json:"instances"` // of inotify
+	Watches    int64 `json:"watches"`
+	Namespaces int64 `json:"namespaces"` // of each kind
 }
 
 // owner is the id that files made for the inner user get while assembling:

@@ -27,9 +27,9 @@ func enter(config Config, data []byte, sockets *guest.DatagramSockets) error {
 		{"unlock the root", func() error { return unlock(config) }},
 		// A new proc needs a fully visible proc in the same mount namespace
 		// (mount_too_revealing), so it is mounted before the old root goes.
-		{"mount /proc", func() error { return mountProc("proc") }},
+		{"mount /proc", func() error { return mountProc("proc", config.Quotas) }},
 		{"mount /dev/pts", func() error {
-			return unix.Mount("devpts", "dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+			return unix.Mount("devpts", "dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,max="+strconv.Itoa(terminals))
 		}},
 		{"change the root", func() error {
 			// The old root is stacked on the new one's mount point and taken
@@ -71,7 +71,7 @@ func enter(config Config, data []byte, sockets *guest.DatagramSockets) error {
 	if err := openDiag(); err != nil {
 		return fmt.Errorf("cannot hand on a socket for questions about sockets: %w", err)
 	}
-	if err := config.Limits.set(); err != nil {
+	if err := errors.Join(config.Limits.set(), shareLimits()); err != nil {
 		return err
 	}
 	if err := dropPrivileges(config, self); err != nil {
@@ -121,11 +121,15 @@ func scatter(proc string) {
 	_ = os.WriteFile(filepath.Join(proc, "sys/kernel/ns_last_pid"), []byte(last), 0)
 }
 
-func mountProc(at string) error {
+func mountProc(at string, quotas Quotas) error {
 	if err := unix.Mount("proc", at, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return err
 	}
 	scatter(at)
+	// While it can be written; no other namespace is made from here on.
+	if err := quotas.setNamespace(at); err != nil {
+		return err
+	}
 	for _, name := range procReadOnly {
 		path := filepath.Join(at, name)
 		err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, "")
