@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
 
@@ -26,7 +27,7 @@ const (
 )
 
 // search looks for lines that match. Regular expressions are RE2, so none takes
-// more than linear time.
+// more than linear time; but that is the product of both lengths.
 func (g *guest) search(x *exchange) (wire.Found, error) {
 	pattern := string(x.request.Pattern)
 	if pattern == "" || len(pattern) > maxPattern {
@@ -36,7 +37,7 @@ func (g *guest) search(x *exchange) (wire.Found, error) {
 	if x.request.Fold {
 		flags = "(?mi)"
 	}
-	re, err := regexp.Compile(flags + pattern)
+	re, cost, err := compile(flags + pattern)
 	if err != nil {
 		return wire.Found{}, fault.New(fault.Invalid, "cannot search for %q: %s", pattern, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
@@ -46,7 +47,7 @@ func (g *guest) search(x *exchange) (wire.Found, error) {
 	}
 	defer cancel()
 	defer start.Close()
-	s := &searcher{walk: w, re: re, lines: bufio.NewReaderSize(nil, searchLine)}
+	s := &searcher{walk: w, re: re, cost: cost, lines: bufio.NewReaderSize(nil, searchLine)}
 	path := string(w.found.Path)
 	info, err := start.Stat()
 	switch {
@@ -84,6 +85,7 @@ func (g *guest) search(x *exchange) (wire.Found, error) {
 type searcher struct {
 	walk  *walk
 	re    *regexp.Regexp
+	cost  int // steps for each byte, at most
 	lines *bufio.Reader
 }
 
@@ -96,23 +98,95 @@ func (s *searcher) file(f io.Reader, path string) error {
 	}
 	s.walk.found.Files++
 	for number := int64(1); ; number++ {
-		if number%1000 == 0 && s.walk.ctx.Err() != nil {
-			s.walk.found.Stopped = "time"
+		if s.over() {
 			return errStop
 		}
 		line, err := s.lines.ReadSlice('\n')
-		if at := s.re.FindIndex(bytes.TrimSuffix(line, []byte{'\n'})); at != nil && len(line) > 0 {
+		at := s.match(bytes.TrimSuffix(line, []byte{'\n'}))
+		if s.over() {
+			return errStop
+		}
+		if at != nil && len(line) > 0 {
 			if err := s.walk.send(wire.Match{Path: []byte(path), Line: number, Text: around(line, at)}); err != nil {
 				return err
 			}
 		}
-		for errors.Is(err, bufio.ErrBufferFull) {
+		for errors.Is(err, bufio.ErrBufferFull) && !s.over() {
 			_, err = s.lines.ReadSlice('\n')
 		}
 		if err != nil {
 			return nil // the end, or what cannot be read any further
 		}
 	}
+}
+
+// over reports whether the time is up, or the client gone.
+func (s *searcher) over() bool {
+	if s.walk.ctx.Err() == nil {
+		return false
+	}
+	s.walk.found.Stopped = "time"
+	return true
+}
+
+// swiftly is how many steps a match may take before it has to look at the clock.
+const swiftly = 16 << 20
+
+// match finds the pattern in a line. Where that can take long, the line ends
+// for it when the time is up.
+func (s *searcher) match(line []byte) []int {
+	if s.cost*len(line) <= swiftly {
+		return s.re.FindIndex(line)
+	}
+	return s.re.FindReaderIndex(&timed{s: s, line: line})
+}
+
+// timed is a line that ends early when the time is up.
+type timed struct {
+	s    *searcher
+	line []byte
+	at   int
+}
+
+// ReadRune implements io.RuneReader.
+func (w *timed) ReadRune() (rune, int, error) {
+	if w.at == len(w.line) || w.s.walk.ctx.Err() != nil {
+		return 0, 0, io.EOF
+	}
+	r, size := utf8.DecodeRune(w.line[w.at:])
+	w.at += size
+	return r, size, nil
+}
+
+// maxSteps bounds a pattern by what a machine for it has to do for one byte. A
+// short pattern can stand for millions, with repetitions of repetitions.
+const maxSteps = 20_000
+
+// compile gives the pattern with its cost. Its size is known before memory is
+// taken for it.
+func compile(pattern string) (*regexp.Regexp, int, error) {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, 0, err
+	}
+	cost := steps(parsed)
+	if cost > maxSteps {
+		return nil, 0, errors.New("its repetitions make it too large; write fewer of them")
+	}
+	re, err := regexp.Compile(pattern)
+	return re, cost, err
+}
+
+// steps is about how many instructions a pattern has.
+func steps(re *syntax.Regexp) int {
+	total := 1 + len(re.Rune)
+	for _, sub := range re.Sub {
+		total += steps(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		total *= max(re.Min, re.Max, 1)
+	}
+	return min(total, 1<<30)
 }
 
 // around cuts a long line so that the match shows.

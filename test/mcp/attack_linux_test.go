@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -226,6 +228,9 @@ func TestMalformedMessages(t *testing.T) {
 			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"sandbox-list","arguments":7}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`,
 			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":7}`, `{"jsonrpc":"2.0","id":8,"method":"nothing/such"}`, `{"jsonrpc":"2.0","id":9,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}`,
 			strings.Repeat("[", 100000), `{"jsonrpc":"2.0","id":10,"method":"ping","params":` + strings.Repeat(`{"a":`, 20000) + "1" + strings.Repeat("}", 20000) + "}",
+			`{"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}`, `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`,
+			`{"jsonrpc":"2.0","id":14.0,"method":"ping"}`, `{"jsonrpc":"2.0","id":-1.5e1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"15","method":"ping"}`,
+			`{"jsonrpc":"2.0","id":16.0,"method":"tools/call","params":{"name":"sandbox-list","arguments":{}}}`,
 			"", "   ", "\r", `[{"jsonrpc":"2.0","id":11,"method":"ping"},{"jsonrpc":"2.0","id":12,"method":"ping"}]`,
 		} {
 			fmt.Fprintln(in, line)
@@ -243,7 +248,7 @@ func TestMalformedMessages(t *testing.T) {
 		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":"still there","method":"ping"}`)
 		fmt.Fprint(in, `{"jsonrpc":"2.0","id":"torn","method":"pi`)
 	})
-	for _, want := range []string{`"id":"hello"`, `"id":"still there"`, `"id":11`, `"id":12`, "-32700", "-32600", "longer than"} {
+	for _, want := range []string{`"id":"hello"`, `"id":"still there"`, `"id":11`, `"id":12`, `"id":12345678901234567890`, `"id":9007199254740993`, `"id":14.0`, `"id":-1.5e1`, `"id":"15"`, `"id":16.0`, "-32700", "-32600", "longer than"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %s in %.3000s", want, out)
 		}
@@ -319,6 +324,58 @@ func request(t *testing.T, url string, change func(*http.Request)) (int, string)
 }
 
 // Nobody gets in over HTTP but who has the token, and no page in a browser.
+// Whoever has no token may hold every connection that strangers get, with heads
+// that never end and bodies of refused requests: who has the token gets in.
+func TestStrangersHoldTheDoor(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	_, address, token := web(t, h)
+	server, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for i := range 700 {
+		conn, err := net.Dial("tcp", server.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		text := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n"
+		if i%2 == 0 {
+			text += "\r\n{" // refused at once, and the body goes on for ever
+		}
+		if _, err := io.WriteString(conn, text); err != nil {
+			continue // another stranger has taken the place
+		}
+		if i%70 == 0 { // the control: they do get to the server
+			answer, _ := bufio.NewReader(conn).ReadString('\n')
+			if strings.Contains(answer, "401") {
+				refused++
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("control: no stranger was ever answered")
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	client := &http.Client{Timeout: time.Minute}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("with the token: %s", answer.Status)
+	}
+}
+
 func TestHTTPIsGuarded(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)

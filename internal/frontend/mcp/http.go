@@ -17,15 +17,13 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/net/netutil"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
 const (
-	endpoint       = "/mcp"
-	maxConnections = 512
-	shortestToken  = 16
+	endpoint      = "/mcp"
+	shortestToken = 16
 	// statelessRevision is the first revision of the protocol without sessions.
 	statelessRevision = "2026-07-28"
 	versionHeader     = "Mcp-Protocol-Version"
@@ -51,6 +49,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       introduce,
 	}
 	stop := context.AfterFunc(ctx, func() {
 		// Answers of calls that end now still go out; streams without end do not
@@ -65,7 +64,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 		}
 	})
 	defer stop()
-	if err := web.Serve(netutil.LimitListener(listener, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+	if err := web.Serve(&door{Listener: listener}); !errors.Is(err, http.ErrServerClosed) {
 		return fault.Wrap(fault.Unavailable, err, "cannot serve %s", listener.Addr())
 	}
 	return nil
@@ -131,19 +130,23 @@ func (s *server) guard(token string, next http.Handler) http.Handler {
 	want := []byte("Bearer " + token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.AnyAddress && !loopback(hostOf(r.Host)) {
-			http.Error(w, "this Host is not served here", http.StatusForbidden)
+			turnAway(w, "this Host is not served here", http.StatusForbidden)
 			return
 		}
 		if origin := r.Header.Get("Origin"); origin != "" {
 			from, err := url.Parse(origin)
 			if err != nil || !loopback(from.Hostname()) || (from.Scheme != "http" && from.Scheme != "https") {
-				http.Error(w, "this Origin is not welcome here", http.StatusForbidden)
+				turnAway(w, "this Origin is not welcome here", http.StatusForbidden)
 				return
 			}
 		}
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="litterbox"`)
-			http.Error(w, "a bearer token is needed: litterbox mcp --http prints it", http.StatusUnauthorized)
+			turnAway(w, "a bearer token is needed: litterbox mcp --http prints it", http.StatusUnauthorized)
+			return
+		}
+		if !welcome(r.Context()) {
+			turnAway(w, "too many connections are open", http.StatusServiceUnavailable)
 			return
 		}
 		if r.URL.Path != endpoint {

@@ -89,6 +89,7 @@ type lineConn struct {
 
 	writing sync.Mutex
 	out     io.Writer
+	ids     ids
 
 	mu     sync.Mutex
 	busy   bool
@@ -183,7 +184,7 @@ func (c *lineConn) one(line []byte) {
 		c.complain(jsonrpc.CodeParseError, "a line is no JSON")
 		return
 	}
-	message, err := jsonrpc.DecodeMessage(line)
+	message, err := jsonrpc.DecodeMessage(c.ids.in(line))
 	if err != nil {
 		c.complain(jsonrpc.CodeInvalidRequest, "a line is no JSON-RPC message: "+oneLine(err.Error(), 200))
 		return
@@ -324,14 +325,14 @@ func (c *lineConn) refuse(id jsonrpc.ID) {
 	response := &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
 		Code: overloaded, Message: "too many calls wait for their turn; wait for their answers",
 	}}
-	if line, err := jsonrpc.EncodeMessage(response); err == nil {
+	if line, err := c.ids.out(response); err == nil {
 		_ = c.line(line)
 	}
 }
 
 // Write implements sdk.Connection.
 func (c *lineConn) Write(_ context.Context, message jsonrpc.Message) error {
-	line, err := jsonrpc.EncodeMessage(message)
+	line, err := c.ids.out(message)
 	if err != nil {
 		return err
 	}
