@@ -16,8 +16,7 @@ type AgentCommit struct {
 	ParentTree string // of its first parent; the empty tree for a root
 	Author     Signature
 	Committer  Signature
-	Encoding   string // of Message, when it is not UTF-8
-	Message    []byte
+	Message    []byte // UTF-8; it and the names are safe to show
 }
 
 // parseCommits reads what cat-file --batch printed about n commits.
@@ -54,6 +53,7 @@ func parseCommit(oid string, object []byte) (AgentCommit, error) {
 	if !ok {
 		header = bytes.TrimSuffix(object, []byte("\n"))
 	}
+	encoding := ""
 	c := AgentCommit{Oid: oid, Message: bytes.ReplaceAll(message, []byte{0}, nil)}
 	for line := range strings.SplitSeq(string(header), "\n") {
 		key, value, _ := strings.Cut(line, " ")
@@ -69,14 +69,13 @@ func parseCommit(oid string, object []byte) (AgentCommit, error) {
 		case "committer":
 			c.Committer = parseSignature(value)
 		case "encoding":
-			if len(value) < 64 && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == "" {
-				c.Encoding = value
-			}
+			encoding = value
 		}
 	}
 	if !isOid(c.Tree) || (c.ParentTree != "" && !isOid(c.ParentTree)) {
 		return AgentCommit{}, fault.New(fault.Denied, "cannot read the commit %s", oid)
 	}
+	c.tame(encoding)
 	return c, nil
 }
 

@@ -230,7 +230,7 @@ func (i *importer) commits(ctx context.Context) error {
 		i.result.Agent = append(i.result.Agent, oid)
 		parent = ":1" // the branch as it now stands
 	}
-	if err := i.fi.begin(i.ref, i.q.Author, i.q.Author, "", i.message(), parent); err != nil {
+	if err := i.fi.begin(i.ref, i.q.Author, i.q.Author, i.message(), parent); err != nil {
 		return err
 	}
 	before, err := i.fi.ask(`ls ""`)

@@ -51,7 +51,7 @@ func (i *importer) agentChanges(ctx context.Context) error {
 // agentCommit writes one commit of the agent's own history: its whole tree, or,
 // where somebody else has committed to the branch, what it changed.
 func (i *importer) agentCommit(ctx context.Context, c AgentCommit, parent string) (string, error) {
-	if err := i.fi.begin(i.ref, c.Author, c.Committer, c.Encoding, string(c.Message), parent); err != nil {
+	if err := i.fi.begin(i.ref, c.Author, c.Committer, string(c.Message), parent); err != nil {
 		return "", err
 	}
 	if len(i.result.Agent) == 0 {

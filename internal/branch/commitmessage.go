@@ -24,7 +24,8 @@ func (i *importer) message() string {
 }
 
 func commitMessage(subject, body string, trailers []Trailer) string {
-	clean := func(s string) string { return strings.Trim(strings.ReplaceAll(s, "\x00", ""), "\n") }
+	// Commands and messages are an agent's, too.
+	clean := func(s string) string { return strings.Trim(tameMessage(strings.ReplaceAll(s, "\x00", "")), "\n") }
 	oneLine := func(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
 	text := oneLine(subject) + "\n"
 	if body = clean(body); body != "" {
@@ -34,7 +35,7 @@ func commitMessage(subject, body string, trailers []Trailer) string {
 		if n == 0 {
 			text += "\n"
 		}
-		text += oneLine(t.Key) + ": " + oneLine(t.Value) + "\n"
+		text += t.Key + ": " + oneLine(t.Value) + "\n"
 	}
 	return text
 }

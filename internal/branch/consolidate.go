@@ -161,7 +161,7 @@ func (r *Repository) join(ctx context.Context, q Consolidation, packs []string, 
 	// commit, 110 ms at 100,000 files.
 	c := r.git(append([]string{"pack-objects", "--delta-base-offset", "-q"}, flags...)...)
 	c.args = append(c.args, filepath.Join(r.CommonDir, "objects", "pack", "pack"))
-	c.stdin, c.idle = strings.NewReader(objects), q.Idle
+	c.stdin, c.idle, c.modest = strings.NewReader(objects), q.Idle, true
 	out, err := c.line(ctx)
 	if err != nil {
 		return "", fault.Wrap("", err, "cannot join the packs of the sandbox")

@@ -115,7 +115,7 @@ func (s *scan) storeBytes(path string, content []byte) (string, error) {
 	if s.old.files[path].oid == oid {
 		return oid, nil
 	}
-	return oid, s.emit(int64(len(content)), bytes.NewReader(content))
+	return oid, s.take(int64(len(content)), bytes.NewReader(content))
 }
 
 // storeLarge takes a private copy first: what is announced, hashed and sent
@@ -142,7 +142,17 @@ func (s *scan) storeLarge(judged io.Reader, path string) (string, error) {
 	if s.old.files[path].oid == oid {
 		return oid, nil
 	}
-	return oid, s.emit(size, io.NewSectionReader(spool, 0, size))
+	return oid, s.take(size, io.NewSectionReader(spool, 0, size))
+}
+
+// take emits what is new, as long as the commit has room for it. What it has no
+// room for comes with the next one.
+func (s *scan) take(size int64, content io.Reader) error {
+	if size > s.limits.Commit-s.taken {
+		return errStays{why: fmt.Sprintf("the files of one commit are larger than %d bytes together; the next commit takes it", s.limits.Commit)}
+	}
+	s.taken += size
+	return s.emit(size, content)
 }
 
 // symlink hashes the target of one link. Reading through the directory's
@@ -185,19 +195,6 @@ func readLimited(r io.Reader, limit int64) ([]byte, error) {
 		err = errStays{"it grows while it is read", true}
 	}
 	return content, err
-}
-
-// contextReader ends a long read when the caller gives up.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, fault.Wrap(fault.Canceled, err, "cannot go on reading")
-	}
-	return c.r.Read(p)
 }
 
 // startWriteback asks the kernel to begin writing a file, without waiting. On

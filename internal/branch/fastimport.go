@@ -26,7 +26,7 @@ type fastImport struct {
 	pipe    io.Closer
 	answers *bufio.Reader
 	replies *os.File
-	stderr  strings.Builder
+	stderr  messages
 	ctx     context.Context
 	crash   string // where git leaves a report when it dies
 	mark    int
@@ -50,7 +50,7 @@ func (r *Repository) startFastImport(ctx context.Context, edges string, strict b
 	c := r.git("fast-import", "--quiet", "--date-format=raw", "--cat-blob-fd=3")
 	// With core.ignorecase, which a repository may carry from another system,
 	// fast-import would put one of two names in the place of the other.
-	c.config = []string{"fastimport.unpackLimit=0", "pack.compression=0", "core.ignorecase=false", sync}
+	c.config = []string{"fastimport.unpackLimit=0", "pack.compression=0", "core.ignorecase=false", "core.bigFileThreshold=64m", sync}
 	if edges != "" {
 		c.args = append(c.args, "--export-pack-edges="+edges)
 	}
@@ -73,7 +73,7 @@ func (r *Repository) startFastImport(ctx context.Context, edges string, strict b
 	}
 	f.pipe, f.in = pipe, bufio.NewWriterSize(pipe, 64<<10)
 	f.cmd.Stderr = &f.stderr
-	if err := f.cmd.Start(); err != nil {
+	if err := c.start(f.cmd); err != nil {
 		return fail(err)
 	}
 	f.crash = filepath.Join(r.CommonDir, "fast_import_crash_"+strconv.Itoa(f.cmd.Process.Pid))
@@ -91,13 +91,10 @@ func (f *fastImport) blob(size int64, content io.Reader) error {
 }
 
 // begin starts a commit; parent is a ref with ^0, or what end returned.
-func (f *fastImport) begin(ref string, author, committer Signature, encoding, message, parent string) error {
+func (f *fastImport) begin(ref string, author, committer Signature, message, parent string) error {
 	f.mark++
 	f.refs = append(f.refs, ref)
 	fmt.Fprintf(f.in, "commit %s\nmark :%d\nauthor %s\ncommitter %s\n", ref, f.mark, author.line(), committer.line())
-	if encoding != "" {
-		fmt.Fprintf(f.in, "encoding %s\n", encoding)
-	}
 	_, err := fmt.Fprintf(f.in, "data %d\n%s\n", len(message), message)
 	if f.mark == 1 || !strings.HasPrefix(parent, ":") {
 		_, err = fmt.Fprintf(f.in, "from %s\n", parent)

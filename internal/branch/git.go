@@ -1,7 +1,6 @@
 package branch
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -43,9 +43,12 @@ type call struct {
 	stdin   io.Reader
 	stdout  io.Writer // nil: collected and returned by output
 	files   []*os.File
-	plain   bool // the user's own git: none of our -c, the user's environment
-	umask   bool // run under umask 022
-	idle    bool // take what the machine has left over
+	plain   bool   // the user's own git: none of our -c, the user's environment
+	umask   bool   // run under umask 022
+	idle    bool   // take what the machine has left over
+	trusted bool   // reads only what the human's repository has; no bounds
+	modest  bool   // with settings that need little memory
+	tight   bounds // instead of the usual ones
 }
 
 // quiet is what every process of ours is told; the user's configuration cannot
@@ -100,6 +103,11 @@ func (c call) command(ctx context.Context) (*exec.Cmd, error) {
 	var argv []string
 	if !c.plain {
 		for _, setting := range quiet {
+			argv = append(argv, "-c", setting)
+		}
+	}
+	if c.modest {
+		for _, setting := range modest {
 			argv = append(argv, "-c", setting)
 		}
 	}
@@ -166,20 +174,27 @@ func (c call) output(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out, stderr bytes.Buffer
+	b, _ := c.bounds()
+	out, stderr := collected{limit: b.output}, messages{}
 	if cmd.Stdout == nil {
 		cmd.Stdout = &out
 	}
 	if cmd.Stderr == nil {
 		cmd.Stderr = &stderr
 	}
-	if err = cmd.Start(); err == nil {
+	// A process that ends with its caller ends with the thread that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err = c.start(cmd); err == nil {
 		if c.idle {
 			process.MakeIdle(cmd.Process.Pid)
 		}
 		err = cmd.Wait()
 	}
-	return out.Bytes(), c.failure(ctx, err, stderr.String())
+	if out.over != nil {
+		return nil, out.over
+	}
+	return out.buffer.Bytes(), c.failure(ctx, err, stderr.String())
 }
 
 // line is output for commands that answer with one line.
@@ -195,8 +210,15 @@ func (c call) failure(ctx context.Context, err error, stderr string) error {
 	if ctx.Err() != nil {
 		return fault.Wrap(fault.Canceled, ctx.Err(), "cannot finish git %s", c.verb())
 	}
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return known
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
+		if why := c.exceeded(exit, stderr); why != nil {
+			return why
+		}
 		return &gitFailure{Verb: c.verb(), Code: exit.ExitCode(), Stderr: stderr, Disk: diskTrouble(stderr, cmp.Or(c.gitDir, c.dir))}
 	}
 	return fault.Wrap(fault.Internal, err, "cannot run git %s", c.verb())

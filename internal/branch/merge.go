@@ -62,7 +62,10 @@ func (c call) interactive(ctx context.Context, s Streams) (int, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, s.Stdout, s.Stderr
 	var exit *exec.ExitError
-	switch err := cmd.Run(); {
+	if err = c.start(cmd); err == nil {
+		err = cmd.Wait()
+	}
+	switch {
 	case err == nil:
 		return 0, nil
 	case ctx.Err() != nil:
@@ -82,7 +85,7 @@ func (r *Repository) Diff(ctx context.Context, dir, from, to string, args []stri
 	if !isOid(from) || !isOid(to) {
 		return 0, fault.New(fault.Invalid, "cannot compare %q with %q: not object ids", from, to)
 	}
-	c := call{dir: dir, plain: true, args: []string{"diff", "--no-ext-diff", "--no-textconv"}}
+	c := call{dir: dir, plain: true, tight: bounds{memory: gitMemory}, args: []string{"diff", "--no-ext-diff", "--no-textconv"}}
 	at := slices.Index(args, "--")
 	if at < 0 {
 		at = len(args)

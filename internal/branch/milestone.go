@@ -91,7 +91,7 @@ func (r *Repository) squash(ctx context.Context, q MilestoneRequest, tree string
 	}
 	defer f.stop()
 	never := previewRefs + q.Branch // git wants a ref, which is not to be
-	if err := f.begin(never, q.Author, q.Author, "", commitMessage(q.Subject, q.Body, q.Trailers), q.Onto); err != nil {
+	if err := f.begin(never, q.Author, q.Author, commitMessage(q.Subject, q.Body, q.Trailers), q.Onto); err != nil {
 		return "", fault.Wrap("", err, "cannot make the milestone")
 	}
 	f.edit(edit{mode: modeTree, oid: tree})

@@ -50,8 +50,12 @@ func (r *Repository) ReceiveModule(ctx context.Context, q Quarantine, m sandbox.
 	if err != nil {
 		return err
 	}
+	had := in.packs()
+	refuse := func(err error) error {
+		return in.refuse(want, had, fault.Wrap("", err, "cannot take the commits of the submodule %q", m.Path))
+	}
 	if err := in.index(ctx, pack); err != nil {
-		return fault.Wrap(fault.Denied, err, "cannot take the commits of the submodule %q", m.Path)
+		return refuse(err)
 	}
 	err = despiteCollection(ctx, func(bool) error {
 		if err := in.take(ctx, want, taken); err != nil {
@@ -61,7 +65,7 @@ func (r *Repository) ReceiveModule(ctx context.Context, q Quarantine, m sandbox.
 	})
 	in.unkeep()
 	if err != nil {
-		return fault.Wrap("", err, "cannot take the commits of the submodule %q", m.Path)
+		return refuse(err)
 	}
 	return nil
 }
@@ -92,6 +96,9 @@ func (in moduleIntake) take(ctx context.Context, want string, taken []string) er
 	commits, err := parseCommits(out, len(oids))
 	if err != nil {
 		return err
+	}
+	for n := range commits {
+		commits[n].ParentTree = "" // what was read is a commit, and nothing compares with it
 	}
 	if err := in.verify(ctx, commits); err != nil {
 		return err

@@ -63,6 +63,7 @@ type Quarantine struct {
 	GitDir   string // of a submodule: its git directory in the layer, instead of GitLayer
 	Base     string
 	State    string // the sandbox's delta file
+	Limits   Limits // those of the import, which what comes in a pack has to keep, too
 }
 
 const (
@@ -92,8 +93,12 @@ func (r *Repository) Receive(ctx context.Context, q Quarantine, pack io.Reader, 
 	if err != nil {
 		return nil, err
 	}
+	had := in.packs()
+	refuse := func(err error) error {
+		return in.refuse(want, had, fault.Wrap("", err, "cannot take the agent's own commits"))
+	}
 	if err := in.index(ctx, pack); err != nil {
-		return nil, fault.Wrap(fault.Denied, err, "cannot take the agent's own commits")
+		return nil, refuse(err)
 	}
 	received := &Received{Head: want}
 	received.free = in.unkeep
@@ -107,7 +112,7 @@ func (r *Repository) Receive(ctx context.Context, q Quarantine, pack io.Reader, 
 		},
 	} {
 		if err := step(); err != nil {
-			return nil, fault.Wrap("", err, "cannot take the agent's own commits")
+			return nil, refuse(err)
 		}
 	}
 	return received, nil
@@ -141,6 +146,7 @@ func (in intake) prepare() error {
 	if shallow, err := os.ReadFile(filepath.Join(layer, "shallow")); err == nil {
 		files["shallow"] = string(shallow)
 	}
+	in.sweep()
 	for name, content := range files {
 		path := filepath.Join(in.q.Dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -173,17 +179,44 @@ func (in intake) remember(have string) ([]string, error) {
 	return taken, nil
 }
 
-// index runs git's own checks (fsck and connectivity) on the pack.
+// index has the pack looked through by us, then by git (fsck and connectivity).
 func (in intake) index(ctx context.Context, pack io.Reader) error {
 	buffered := bufio.NewReader(pack)
 	if _, err := buffered.Peek(1); errors.Is(err, io.EOF) {
 		return nil // the agent went back to a commit that is known
 	}
+	spool, err := os.CreateTemp(in.q.Dir, "pack-")
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot store a pack")
+	}
+	defer spool.Close()
+	if err := os.Remove(spool.Name()); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot store a pack")
+	}
+	size, err := io.Copy(spool, io.LimitReader(contextReader{ctx, buffered}, maxPack+1))
+	if err != nil {
+		return fault.Wrap("", err, "cannot store a pack")
+	}
+	if size > maxPack {
+		return tooLarge("the pack is larger than %d bytes", maxPack)
+	}
+	limits := in.q.Limits.withDefaults()
+	content := contextReader{ctx, io.NewSectionReader(spool, 0, size)}
+	if err := checkPack(content, in.r.hexLen()/2, packLimits{limits.FileSize, limits.Commit, maxPackObjects}); err != nil {
+		return err
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot read a pack")
+	}
 	// badFilemode (a setuid bit in a tree) is otherwise only told, and diff-tree
-	// shows the mode that git makes of it.
-	c := in.git("index-pack", "--strict=badFilemode=error", "--fix-thin", "--stdin", "--max-input-size="+strconv.Itoa(maxPack))
-	c.stdin = buffered
-	_, err := c.output(ctx)
+	// shows the mode that git makes of it. Each thread holds deltas of its own.
+	c := in.git("index-pack", "--strict=badFilemode=error", "--fix-thin", "--stdin", "--threads=1", "--max-input-size="+strconv.Itoa(maxPack))
+	c.stdin = spool
+	_, err = c.output(ctx)
+	var said *gitFailure
+	if errors.As(err, &said) && said.Disk == nil {
+		return fault.Wrap(fault.Denied, err, "git refuses the pack")
+	}
 	return err
 }
 
@@ -256,6 +289,9 @@ func (in intake) verify(ctx context.Context, commits []AgentCommit) error {
 	if err != nil {
 		return err
 	}
+	if err := in.expand(ctx, base, commits); err != nil {
+		return err
+	}
 	var pairs strings.Builder
 	for _, c := range commits {
 		fmt.Fprintf(&pairs, "%s %s\n", base, c.Tree)
@@ -302,13 +338,14 @@ func (in intake) send(ctx context.Context, revs string, config []string) error {
 	go func() {
 		defer write.Close()
 		c := in.git("pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q")
+		c.modest = true
 		c.stdin, c.stdout = strings.NewReader(revs), write
 		_, err := c.output(ctx)
 		sent <- err
 	}()
 	// Nothing names these objects before the branch does: without a .keep a
 	// repack of the user's drops them, and the branch would name what is gone.
-	c := in.r.git("index-pack", "--stdin", "--keep=litterbox")
+	c := in.r.git("index-pack", "--stdin", "--keep=litterbox", "--threads=1")
 	c.config, c.stdin = config, read
 	out, err := c.output(ctx)
 	if err != nil {

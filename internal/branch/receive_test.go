@@ -241,3 +241,64 @@ func TestPacksCannotReachTheHostsObjects(t *testing.T) {
 	_, err = b.r.Receive(t.Context(), b.quarantine(), bytes.NewReader(pack), want, "")
 	kind(t, err, fault.Denied, false)
 }
+
+// An agent's objects that stand for more than any host holds are refused before
+// git reads them, leave nothing behind, and are not looked at again; its next
+// commits are taken.
+func TestHostileObjectsAreRefused(t *testing.T) {
+	const tree = `blob=$(git hash-object -w --stdin </dev/null)
+level() { for n in 0 1 2 3 4 5 6 7 8 9; do printf '%s %s\t%s\n' "$1" "$2" "$n"; done | git mktree; }
+tree=$(level '100644 blob' "$blob"); for n in 1 2 3 4 5 6 7 8 9; do tree=$(level '040000 tree' "$tree"); done
+git reset -q --soft $(git commit-tree -m bomb -p HEAD $tree)`
+	for _, test := range []struct {
+		name, script, want string
+		limits             branch.Limits
+	}{
+		{"trees that hold each other", tree, "they change more than 1000000 paths", branch.Limits{}},
+		{"a file above the limit", "head -c 5000 /dev/zero > zeros; git add zeros; git commit -qm zeros", "a file is larger than 4096 bytes", branch.Limits{FileSize: 4096}},
+		{"a commit above the limit", "for n in 1 2 3; do head -c 4000 /dev/zero > f$n; echo $n >> f$n; done; git add f1 f2 f3; git commit -qm zeros", "everything together is larger than 9000 bytes", branch.Limits{Commit: 9000}},
+		{"a delta that expands", "seq 90000 > n; git add n; git commit -qm n; git repack -qad; seq 90001 > n; git commit -qam n; git repack -qadf; git rev-list --objects HEAD~2..HEAD | git pack-objects -q --stdout > ../sent", "larger than 500000 bytes", branch.Limits{FileSize: 500000}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBox(t, repository(t), "fix")
+			b.inside(agent + test.script)
+			pack, want := b.pack("")
+			q := b.quarantine()
+			q.Limits = test.limits
+			_, err := b.r.Receive(t.Context(), q, bytes.NewReader(pack), want, "")
+			if err == nil || !strings.Contains(err.Error(), test.want) || fault.KindOf(err) != fault.Denied {
+				t.Fatalf("%v, want %q", err, test.want)
+			}
+			if again := q.Refused(want); again == nil || again.Error() != err.Error() {
+				t.Errorf("asked again: %v", again)
+			}
+			if left, err := filepath.Glob(filepath.Join(q.Dir, "objects", "pack", "*pack*")); err != nil || len(left) > 0 {
+				t.Errorf("left in the quarantine: %q, %v", left, err)
+			}
+			// The control: what is wrong is in the objects, and nothing else.
+			b.inside("git reset -q --soft refs/litterbox/base; echo fine > fine; git add -A fine; git commit -qm fine")
+			if q.Refused(b.inside("git rev-parse HEAD")) != nil {
+				t.Error("another commit counts as refused")
+			}
+			if got := b.step(); len(got.Agent) != 1 || b.show("show", "fix:fine") != "fine" {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// What a commit has no room for stays, is named, and comes with the next one.
+func TestCommitHasRoomForSoMuch(t *testing.T) {
+	b := newBox(t, repository(t), "fix")
+	b.inside("for n in 1 2 3; do head -c 4000 /dev/zero > f$n; echo $n >> f$n; done")
+	q := b.request()
+	q.Limits.Commit = 9000
+	got := b.importAs(q)
+	if got.Changed != 2 || got.Left.Count != 1 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "larger than 9000 bytes together") {
+		t.Fatalf("%+v", got)
+	}
+	q.Last = got.Commit
+	if got = b.importAs(q); got.Changed != 1 || got.Left.Count != 0 {
+		t.Fatalf("%+v", got)
+	}
+}

@@ -23,9 +23,11 @@ type Source struct {
 	Copied string
 }
 
-// Limits bound what one import reads. Zero fields mean the defaults.
+// Limits bound what one import takes, from the files of the sandbox or in the
+// commits that the agent made itself. Zero fields mean the defaults.
 type Limits struct {
 	FileSize int64 // bytes of one file; 4 GiB
+	Commit   int64 // bytes of all new files; 8 GiB
 	Entries  int   // paths in the upper directory; 2,000,000
 	Holes    int64 // bytes that the disk does not hold, of all that the sandbox committed; 64 MiB
 }
@@ -33,6 +35,9 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	if l.FileSize <= 0 {
 		l.FileSize = 4 << 30
+	}
+	if l.Commit <= 0 {
+		l.Commit = 8 << 30
 	}
 	if l.Entries <= 0 {
 		l.Entries = 2_000_000
@@ -82,6 +87,7 @@ type scan struct {
 
 	start     int64 // ns
 	entries   int
+	taken     int64    // bytes that were emitted
 	below     []string // sorted paths that are tracked beside the layers
 	goneBelow []string // sorted paths that were gone
 	result    present
@@ -190,4 +196,17 @@ func join(dir, name string) string {
 		return name
 	}
 	return dir + "/" + name
+}
+
+// contextReader ends a long read when the caller gives up.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, fault.Wrap(fault.Canceled, err, "cannot go on reading")
+	}
+	return c.r.Read(p)
 }

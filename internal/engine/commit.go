@@ -149,9 +149,17 @@ func (e *Engine) agentCommits(ctx context.Context, p *place) (*branch.Received, 
 	if head.Commit == have || have == "" && head.Commit == p.record.Base {
 		return nil, nil
 	}
-	received, err := e.receive(ctx, p, head.Commit, have)
+	err = p.quarantine().Refused(head.Commit)
+	var received *branch.Received
+	if err == nil {
+		received, err = e.receive(ctx, p, head.Commit, have)
+	}
 	if err != nil {
-		return nil, []string{"the agent's own commits were not taken over: " + err.Error()}
+		note := "the agent's own commits were not taken over: " + err.Error()
+		if fault.KindOf(err) == fault.Denied {
+			note += " (its files are committed without them; inside, git reset --soft refs/litterbox/base begins a new history)"
+		}
+		return nil, []string{note}
 	}
 	// Passed on even without commits: where the agent's history stands is
 	// remembered then, and not fetched again.

@@ -127,6 +127,13 @@ func (e *Engine) moduleCommit(ctx context.Context, p *place, m sandbox.Module) (
 	if found.Commit == have {
 		return have, found, nil
 	}
+	name := sha256.Sum256([]byte(m.GitDir))
+	quarantine := branch.Quarantine{
+		Dir: p.path("received-" + hex.EncodeToString(name[:8])), GitDir: filepath.Join(p.record.Modules.Layer, ".git", m.GitDir),
+	}
+	if err := quarantine.Refused(found.Commit); err != nil {
+		return "", found, err
+	}
 	export, err := p.dial(ctx)
 	if err != nil {
 		return "", found, err
@@ -137,10 +144,6 @@ func (e *Engine) moduleCommit(ctx context.Context, p *place, m sandbox.Module) (
 	pack, writer := io.Pipe()
 	go func() { writer.CloseWithError(wire.TakeModule(ctx, export, m.Path, have, found.Commit, writer)) }()
 	defer pack.Close()
-	name := sha256.Sum256([]byte(m.GitDir))
-	quarantine := branch.Quarantine{
-		Dir: p.path("received-" + hex.EncodeToString(name[:8])), GitDir: filepath.Join(p.record.Modules.Layer, ".git", m.GitDir),
-	}
 	err = p.repo.ReceiveModule(ctx, quarantine, m, pack, found.Commit, m.Head)
 	return found.Commit, found, err
 }

@@ -49,7 +49,8 @@ type attack struct {
 // attacks is every attack.
 func attacks() []attack {
 	return slices.Concat(fileAttacks(), monitorAttacks(), stateAttacks(), ownerAttacks(), processAttacks(), kernelAttacks(), networkAttacks(),
-		gitAttacks(), historyAttacks(), plantAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks(), bombAttacks(), quotaAttacks())
+		gitAttacks(), historyAttacks(), plantAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks(), bombAttacks(), quotaAttacks(),
+		objectAttacks())
 }
 
 func TestAttacks(t *testing.T) {

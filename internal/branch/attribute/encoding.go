@@ -92,3 +92,10 @@ func unknownEncoding(name string) error {
 func notUTF8(name string) error {
 	return fault.New(fault.Invalid, "cannot convert to encoding %q: the content is not UTF-8", name)
 }
+
+// Decode turns text in the named encoding into UTF-8; ok is false where the
+// encoding is not known here, or the text is not in it.
+func Decode(text []byte, name string) (decoded []byte, ok bool) {
+	decoded, err := decode(text, name)
+	return decoded, err == nil
+}
