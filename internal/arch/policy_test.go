@@ -14,6 +14,7 @@ const policy = `
 # Vocabulary: pure, importable from everywhere, knowing nothing of ours.
 fault:
 seal:
+redact:
 sandbox: fault
 service: fault
 service/journal:
@@ -27,10 +28,10 @@ process: fault sandbox
 ownership: fault
 
 # Records and settings on disk.
-store: fault ownership sandbox process seal
+store: fault ownership redact sandbox process seal
 image: fault ownership sandbox
 packagecache:
-audit: fault
+audit: fault redact
 agents/patch: fault
 agents: agents/patch fault
 config: egress fault image ownership packagecache sandbox seal service
@@ -41,7 +42,7 @@ payload: fault ownership
 branch/wildmatch:
 branch/ignore: branch/wildmatch fault
 branch/attribute: branch/wildmatch fault
-branch: branch/attribute branch/ignore branch/wildmatch fault fsmonitor sandbox seal process
+branch: branch/attribute branch/ignore branch/wildmatch fault fsmonitor redact sandbox seal process
 
 # Inside the sandbox. The guest is small and decides nothing; which files a
 # tool lists, it reads as git does.
@@ -73,7 +74,7 @@ driver/drivertest: driver fault sandbox wire
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper: branch driver egress egress/intercept fault forward process sandbox seal service store wire
-engine: agents audit branch config driver egress egress/preset fault forward image keeper ownership packagecache process sandbox seal service service/journal store wire
+engine: agents audit branch config driver egress egress/preset fault forward image keeper ownership packagecache process redact sandbox seal service service/journal store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.

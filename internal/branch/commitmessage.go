@@ -3,6 +3,8 @@ package branch
 import (
 	"strings"
 	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 )
 
 // Signature is who and when.
@@ -24,8 +26,10 @@ func (i *importer) message() string {
 }
 
 func commitMessage(subject, body string, trailers []Trailer) string {
-	// Commands and messages are an agent's, too.
-	clean := func(s string) string { return strings.Trim(tameMessage(strings.ReplaceAll(s, "\x00", "")), "\n") }
+	// Commands and messages are an agent's, too, and go wherever the branch is pushed.
+	clean := func(s string) string {
+		return strings.Trim(tameMessage(redact.Tokens(strings.ReplaceAll(s, "\x00", ""))), "\n")
+	}
 	oneLine := func(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
 	text := oneLine(subject) + "\n"
 	if body = clean(body); body != "" {

@@ -8,13 +8,13 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/audit"
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -226,15 +226,7 @@ var userName = sync.OnceValue(func() string {
 
 // environmentSecrets are the values of our own variables that are named like
 // secrets, should one turn up in an argument.
-func environmentSecrets() []string {
-	var values []string
-	for _, entry := range os.Environ() {
-		if key, value, ok := strings.Cut(entry, "="); ok && len(value) >= 8 && audit.SecretName(key) {
-			values = append(values, value)
-		}
-	}
-	return values
-}
+func environmentSecrets() []string { return redact.NamedValues(os.Environ()) }
 
 // Digest stands for the content of a file in the arguments of an [Action].
 func Digest(content string) string { return audit.Digest(content) }

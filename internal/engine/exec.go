@@ -12,6 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
@@ -34,7 +35,7 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResu
 		return ExecResult{}, err
 	}
 	ctx, call, err := e.record(ctx, cmp.Or(request.Kind, "exec"), request.Dir, request.Name, map[string]any{
-		"command": request.command(), "message": request.Message, "env": names(request.Env), "workdir": request.WorkDir,
+		"command": request.command(), "message": request.message(), "env": names(request.Env), "workdir": request.WorkDir,
 	})
 	if err != nil {
 		return ExecResult{}, err
@@ -46,8 +47,22 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResu
 	return e.execute(ctx, p, request)
 }
 
-// command is what runs, as the log shows it.
-func (r *ExecRequest) command() string { return cmp.Or(r.Command, quoteCommand(r.Argv)) }
+// command is what runs, as everything shows it that is written down about it:
+// without secrets.
+func (r *ExecRequest) command() string {
+	if r.Command != "" {
+		return redact.Text(r.Command, r.secrets()...)
+	}
+	return quoteCommand(redact.Argv(r.Argv, r.secrets()...))
+}
+
+// message is what was said about it, without secrets.
+func (r *ExecRequest) message() string { return redact.Tokens(r.Message, r.secrets()...) }
+
+// secrets are the values that it was given or that we have ourselves.
+func (r *ExecRequest) secrets() []string {
+	return append(redact.Values(r.Env), environmentSecrets()...)
+}
 
 // names are the names of variables: their values may be secrets.
 func names(env []string) []string {
@@ -72,6 +87,7 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 	if request.Kind == "" {
 		request.Kind = "exec"
 	}
+	request.Message = request.message()
 	cycle, stream, err := e.beginCycle(ctx, p, request.Kind, request.command(), request.Message, request.AllowDegraded)
 	result := ExecResult{}
 	if err == nil {
@@ -289,7 +305,7 @@ func quoteCommand(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, argument := range argv {
 		quoted[i] = argument
-		if argument == "" || strings.ContainsFunc(argument, func(r rune) bool {
+		if argument == "" || strings.ContainsFunc(strings.ReplaceAll(argument, redact.Gone, ""), func(r rune) bool {
 			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r))
 		}) {
 			quoted[i] = "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
@@ -109,6 +110,7 @@ func (e *Engine) change(ctx context.Context, p *place, kind, what, message strin
 	if err := e.recover(ctx, p); err != nil {
 		return nil, nil, err
 	}
+	what, message = redact.Tokens(what, environmentSecrets()...), redact.Tokens(message, environmentSecrets()...)
 	cycle, stream, err := e.beginCycle(ctx, p, kind, what, message, false)
 	if cycle == nil {
 		return nil, nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -17,6 +18,7 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 		return Milestoned{}, fault.New(fault.Invalid, "cannot make a milestone without a message").
 			WithHint("litterbox milestone %s -m \"Add the login page\"", name)
 	}
+	message = redact.Tokens(message, environmentSecrets()...)
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
 		return Milestoned{}, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/audit"
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -165,7 +166,7 @@ func (w *watching) about(kind ActivityKind, at time.Time, name, id, repository s
 }
 
 // clean takes secrets out of a text.
-func (w *watching) clean(text string) string { return audit.Redact(text, w.secrets...) }
+func (w *watching) clean(text string) string { return redact.Text(text, w.secrets...) }
 
 // entries turns entries of the audit log into activities. Their arguments were
 // redacted when they were written.

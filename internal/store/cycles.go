@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
@@ -66,6 +67,7 @@ func (s *Store) BeginCycle(id string, cycle *sandbox.Cycle) error {
 // time.
 func (s *Store) SaveCycle(id string, cycle *sandbox.Cycle) error {
 	cycle.Version = sandbox.RecordVersion
+	cycle.Command, cycle.Message, cycle.Problem = redact.Text(cycle.Command), redact.Tokens(cycle.Message), redact.Tokens(cycle.Problem)
 	path := cyclePath(s.cyclesDir(id), cycle.ID)
 	if !cycle.State.Terminal() {
 		return s.appendLine(path, cycle)

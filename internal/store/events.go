@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
@@ -48,6 +49,13 @@ func (s *Store) Emit(events ...*sandbox.Event) error {
 	for _, event := range events {
 		last++
 		event.Version, event.Seq = sandbox.EventVersion, last
+		for key, value := range event.Data {
+			if key == "command" {
+				event.Data[key] = redact.Text(value)
+			} else { // a host may be called like a secret
+				event.Data[key] = redact.Tokens(value)
+			}
+		}
 		if event.Time.IsZero() {
 			event.Time = time.Now()
 		}

@@ -8,13 +8,16 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
-// AppendIteration adds one line to the sandbox's log.
+// AppendIteration adds one line to the sandbox's log. Secrets that are known by
+// their shape leave it here at the latest, as in all records of commands.
 func (s *Store) AppendIteration(id string, iteration *sandbox.Iteration) error {
 	iteration.Version = sandbox.RecordVersion
+	iteration.Command, iteration.Message = redact.Text(iteration.Command), redact.Tokens(iteration.Message)
 	return s.appendLine(filepath.Join(s.SandboxDir(id), "iterations.jsonl"), iteration)
 }
 

@@ -50,7 +50,8 @@ type attack struct {
 func attacks() []attack {
 	return slices.Concat(fileAttacks(), monitorAttacks(), stateAttacks(), ownerAttacks(), processAttacks(), kernelAttacks(), networkAttacks(),
 		gitAttacks(), historyAttacks(), plantAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks(), bombAttacks(), quotaAttacks(),
-		objectAttacks())
+		objectAttacks(),
+		secretAttacks())
 }
 
 func TestAttacks(t *testing.T) {

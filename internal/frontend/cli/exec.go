@@ -42,6 +42,10 @@ terminal, and may allow it while CMD runs, for the sandbox, for the repository
 (in .litterbox.toml), or never; one answer refuses everything from then on.
 Keys count from the moment at which the question offers its answers.
 
+CMD becomes part of the commit and of the logs, without what looks like a secret
+there: tokens, values of variables and flags that are named like secrets, and
+values given with -e. See docs/security.md for what is recognised.
+
 The -- may be left out when CMD does not begin with a dash and no flags follow.`,
 		Example: `  litterbox exec fix-login -- go test ./...
   litterbox exec fix-login -m 'Run the linter' --timeout 5m -- make lint`,
