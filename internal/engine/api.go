@@ -71,6 +71,20 @@ type CreateRequest struct {
 	Dirty         bool   // the checkout's uncommitted tracked changes become the first commit
 	Pull          bool   // ask the registry what container.base-image stands for now
 	AllowDegraded bool
+	// Review is told, before anything is made, what the repository's
+	// configuration asks for that does not count, and says whether to trust it.
+	// Nil goes on without, and the notes say so.
+	Review func(context.Context, Untrusted) (trust bool, err error)
+	// Output takes what container.setup-command prints while it runs; nil leaves
+	// its end for the error.
+	Output io.Writer
+}
+
+// Untrusted is what a configuration asks for and does not get without trust.
+type Untrusted struct {
+	Path  string   // of the file
+	Asks  []string // a sentence for each
+	Image string   // that it asks for; without it no sandbox is made
 }
 
 // Streams are a command's standard streams on the host side. Terminal is the

@@ -46,6 +46,9 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 	if err != nil {
 		return Creation{}, err
 	}
+	if found, err = e.review(ctx, repo, found, request); err != nil {
+		return Creation{}, err
+	}
 	merged := found.config
 	record := &sandbox.Sandbox{
 		Name: name, Repository: repo.Top, GitDir: repo.CommonDir, Branch: merged.Git.BranchPrefix + name,
@@ -112,7 +115,7 @@ func (e *Engine) furnish(ctx context.Context, p *place, request CreateRequest) e
 		}
 	}
 	if len(p.config.Container.SetupCommand) > 0 {
-		if err := e.setUp(ctx, p); err != nil {
+		if err := e.setUp(ctx, p, request); err != nil {
 			return err
 		}
 	}
@@ -259,37 +262,3 @@ func (e *Engine) prepareHome(p *place) error {
 func quoteConfig(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }
-
-// setUp runs container.setup-command once; what it printed is shown when it
-// fails, and what it changed is a commit of its own.
-func (e *Engine) setUp(ctx context.Context, p *place) error {
-	var output tail
-	result, err := e.execute(ctx, p, ExecRequest{
-		Name: p.record.Name, Argv: p.config.Container.SetupCommand, Kind: "setup", Message: "container.setup-command",
-		Streams: Streams{Stdout: &output, Stderr: &output},
-	})
-	if err != nil {
-		return err
-	}
-	if result.Exit.Code != 0 {
-		return fault.New(fault.Invalid, "cannot set up sandbox %q: container.setup-command exited %d; it said:\n%s",
-			p.record.Name, result.Exit.Code, output.String()).
-			WithHint("correct container.setup-command, then litterbox create %s", p.record.Name)
-	}
-	return nil
-}
-
-// tail keeps the last bytes of an output.
-type tail struct{ kept []byte }
-
-const tailSize = 16 << 10
-
-func (t *tail) Write(data []byte) (int, error) {
-	t.kept = append(t.kept, data...)
-	if len(t.kept) > tailSize {
-		t.kept = append(t.kept[:0], t.kept[len(t.kept)-tailSize:]...)
-	}
-	return len(data), nil
-}
-
-func (t *tail) String() string { return string(t.kept) }

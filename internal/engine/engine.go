@@ -192,8 +192,9 @@ func (e *Engine) settings(top, gitDir string) (settings, error) {
 	s := settings{config: merged}
 	s.config.Limits, s.from, s.notes = limitsOf(user.Limits, repo.Limits, trusted)
 	for _, key := range withheld {
-		s.notes = append(s.notes, key+" in "+config.RepositoryFile+" does not count before you run: litterbox trust")
+		s.notes = append(s.notes, grant(key, repo)+" in "+config.RepositoryFile+" "+needsTrust)
 	}
+	s.withheld, s.hash, s.image = withheld, repo.Hash, repo.Container.BaseImage
 	return s, nil
 }
 
@@ -202,6 +203,10 @@ type settings struct {
 	config config.Config
 	from   map[string]string // where each limit comes from
 	notes  []string
+
+	withheld []string // keys of the repository's file that do not count without trust
+	hash     string   // of that file
+	image    string   // that it asks for
 }
 
 func (e *Engine) memory() branch.Memory { return branch.Memory{Dir: e.Store.RepositoryDir} }

@@ -56,7 +56,7 @@ func limitsOf(user, repo sandbox.Limits, trusted bool) (limits sandbox.Limits, f
 		case user.Get(name) != 0:
 			notes = append(notes, asked+" is more than your own configuration allows: "+limits.Text(name)+" counts")
 		default:
-			notes = append(notes, asked+" is more than the default and does not count before you run: litterbox trust")
+			notes = append(notes, asked+" is more than the default and "+needsTrust)
 		}
 	}
 	return limits, from, notes

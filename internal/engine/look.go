@@ -111,6 +111,10 @@ func (e *Engine) Refused(ctx context.Context, place Place, since time.Time) ([]R
 	if err != nil {
 		return nil, err
 	}
+	return e.refusedSince(ctx, p, since)
+}
+
+func (e *Engine) refusedSince(ctx context.Context, p *place, since time.Time) ([]Refusal, error) {
 	if err := p.tellKeeper(ctx, keeper.OpNetwork); err != nil {
 		return nil, err
 	}

@@ -92,6 +92,11 @@ type TrustResult struct {
 // Trust lets the repository's configuration, as it is now, grant what needs
 // the human's word. A changed file is no longer trusted.
 func (e *Engine) Trust(ctx context.Context, dir string) (result TrustResult, err error) {
+	return e.trust(ctx, dir, "")
+}
+
+// trust is Trust for the content with that hash only; "" stands for any.
+func (e *Engine) trust(ctx context.Context, dir, shown string) (result TrustResult, err error) {
 	repo, err := branch.Open(ctx, dir)
 	if err != nil {
 		return TrustResult{}, err
@@ -102,6 +107,10 @@ func (e *Engine) Trust(ctx context.Context, dir string) (result TrustResult, err
 	}
 	if repoConfig.Hash == "" {
 		return TrustResult{}, fault.New(fault.NotFound, "cannot trust the configuration of %q: there is no %s", repo.Top, config.RepositoryFile)
+	}
+	if shown != "" && repoConfig.Hash != shown {
+		return TrustResult{}, fault.New(fault.Conflict, "cannot trust %s: it has changed since it was shown", config.RepositoryFile).
+			WithHint("litterbox trust")
 	}
 	user, err := config.LoadUser()
 	if err != nil {

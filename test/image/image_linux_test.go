@@ -350,7 +350,7 @@ func TestDirectory(t *testing.T) {
 	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), "container.base-image = \"./rootfs\"\n")
 
 	got := h.Litterbox("create", "untrusted")
-	if got.Code != 0 || !strings.Contains(got.Stderr, "container.base-image") || !strings.Contains(got.Stderr, "litterbox trust") {
+	if got.Code != 7 || !strings.Contains(got.Stderr, "container.base-image: ./rootfs") || !strings.Contains(got.Stderr, "  try: litterbox trust") {
 		t.Errorf("before trust, create says %q %q", got.Stdout, got.Stderr)
 	}
 	if got := h.Inside("untrusted", "/bin/cat", "/only-here"); got.Code == 0 {

@@ -20,7 +20,10 @@ import (
 func TestCreate(t *testing.T) {
 	var got engine.CreateRequest
 	e := &fake{create: func(_ context.Context, r engine.CreateRequest) (engine.Creation, error) {
-		got = r
+		if r.Review == nil || r.Output == nil {
+			t.Error("nobody is asked about the configuration, or the set-up is not shown")
+		}
+		got, got.Review, got.Output = r, nil, nil
 		made := info("fix-login")
 		made.Branch = "agent/fix-login"
 		return engine.Creation{Info: made, Notes: []string{"uncommitted changes stay out"}}, nil

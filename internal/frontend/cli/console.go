@@ -118,8 +118,14 @@ func (c *console) canAsk() bool {
 // ask puts a question of one line; everything but y and yes means no. It ends
 // with fault.Canceled at an interrupt.
 func (c *console) ask(ctx context.Context, question string) (bool, error) {
+	answer, err := c.answer(ctx, question+" [y/N]")
+	return answer == "y" || answer == "yes", err
+}
+
+// answer puts a question and reads one line, in lower case.
+func (c *console) answer(ctx context.Context, question string) (string, error) {
 	c.progress.clear()
-	fmt.Fprintf(c.stderr, "%s [y/N] ", clean(question))
+	fmt.Fprintf(c.stderr, "%s ", clean(question))
 	// Its own subscription: apply and merge leave the first interrupt to git,
 	// and during a question there is no git that could take it.
 	interrupt := make(chan os.Signal, 1)
@@ -130,13 +136,12 @@ func (c *console) ask(ctx context.Context, question string) (bool, error) {
 	go func() { answer <- readLine(c.stdin) }()
 	select {
 	case line := <-answer:
-		line = strings.ToLower(strings.TrimSpace(line))
-		return line == "y" || line == "yes", nil
+		return strings.ToLower(strings.TrimSpace(line)), nil
 	case <-interrupt:
 	case <-ctx.Done():
 	}
 	fmt.Fprintln(c.stderr)
-	return false, fault.New(fault.Canceled, "cannot go on: the question was interrupted")
+	return "", fault.New(fault.Canceled, "cannot go on: the question was interrupted")
 }
 
 // readLine reads byte by byte, because what follows the line belongs to

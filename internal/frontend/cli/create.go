@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,12 @@ func newCreate(s *session) *cobra.Command {
 		Long: `Make a sandbox: a branch from HEAD, or from --base, and an isolated copy of its
 files. NAME becomes lower case, with a dash for everything that is no letter or
 digit. Nothing that exists is ever replaced. Uncommitted changes of your
-checkout stay out, unless --dirty makes those to tracked files the first commit.`,
+checkout stay out, unless --dirty makes those to tracked files the first commit.
+
+What .litterbox.toml asks for and does not get before litterbox trust (network,
+host directories, weaker isolation) is named before anything runs; on a terminal
+you may look at the file and trust it. Without the image that it asks for no
+sandbox is made. What container.setup-command prints is shown while it runs.`,
 		Example: `  litterbox create fix-login
   litterbox create try-v2 --base v2.0.0`,
 		Args:              wantArgs(1, 1),
@@ -49,8 +55,10 @@ func allowDegradedFlag(cmd *cobra.Command, value *bool) {
 }
 
 func runCreate(ctx context.Context, o *createOptions) error {
-	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, Base: o.base, Dirty: o.dirty, Pull: o.pull, AllowDegraded: o.allowDegraded})
-	if err != nil {
+	output := &lines{console: o.console}
+	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, Base: o.base, Dirty: o.dirty, Pull: o.pull, AllowDegraded: o.allowDegraded,
+		Review: o.console.review, Output: output})
+	if err = errors.Join(err, output.flush()); err != nil {
 		return err
 	}
 	if o.json {

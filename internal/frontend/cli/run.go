@@ -86,8 +86,10 @@ func (o *runOptions) createMissing(ctx context.Context) error {
 	if exists, err := o.exists(ctx, o.dir, o.name); err != nil || exists {
 		return err
 	}
-	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, AllowDegraded: o.allowDegraded})
-	if err != nil {
+	output := &lines{console: o.console}
+	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, AllowDegraded: o.allowDegraded,
+		Review: o.console.review, Output: output})
+	if err = errors.Join(err, output.flush()); err != nil {
 		if fault.KindOf(err) == fault.AlreadyExists {
 			// Another run with the same name may have been faster; but the
 			// name may also be taken by a branch, which is an error.

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// setUp runs container.setup-command once; what it prints is shown while it
+// runs, or its end when it fails, and what it changed is a commit of its own.
+func (e *Engine) setUp(ctx context.Context, p *place, request CreateRequest) error {
+	var output tail
+	var to io.Writer = &output
+	if request.Output != nil {
+		to = io.MultiWriter(&output, request.Output)
+		fmt.Fprintf(request.Output, "setting up %s: %s\n", p.record.Name, quoteCommand(p.config.Container.SetupCommand))
+	}
+	began := time.Now()
+	result, err := e.execute(ctx, p, ExecRequest{
+		Name: p.record.Name, Argv: p.config.Container.SetupCommand, Kind: "setup", Message: "container.setup-command",
+		Streams: Streams{Stdout: to, Stderr: to},
+	})
+	if ctx.Err() != nil {
+		return fault.New(fault.Canceled, "canceled: sandbox %q was not created; container.setup-command was ended after %s",
+			p.record.Name, time.Since(began).Round(time.Second))
+	}
+	if err != nil {
+		return err
+	}
+	if result.Exit.Code == 0 {
+		return nil
+	}
+	said := ""
+	if request.Output == nil {
+		said = "; it said:\n" + strings.TrimRight(output.String(), "\n")
+	}
+	refused, rules := e.refusedInSetUp(ctx, p, began)
+	hint := "correct container.setup-command, then litterbox create " + p.record.Name
+	if rules != "" {
+		hint = fmt.Sprintf("add %s to network.allow in %s, litterbox trust, then litterbox create %s", rules, config.RepositoryFile, p.record.Name)
+	}
+	return fault.New(fault.Invalid, "cannot set up sandbox %q: container.setup-command exited %d%s%s",
+		p.record.Name, result.Exit.Code, said, refused).WithHint("%s", hint)
+}
+
+// refusedNamed is how many refused destinations a failure names.
+const refusedNamed = 5
+
+// refusedInSetUp words what the network refused since a moment, and the rules
+// that would open it as values of network.allow.
+func (e *Engine) refusedInSetUp(ctx context.Context, p *place, since time.Time) (text, rules string) {
+	refused, err := e.refusedSince(ctx, p, since)
+	if err != nil {
+		return "\nwhat the network refused meanwhile is not known: " + err.Error(), ""
+	}
+	var named, allow []string
+	known := map[string]bool{}
+	for _, one := range refused {
+		if !known[one.Destination] {
+			known[one.Destination] = true
+			named = append(named, one.Destination)
+		}
+		rule := cmp.Or(one.Preset, one.Rule)
+		if rule != "" && !known["rule "+rule] {
+			known["rule "+rule] = true
+			allow = append(allow, fmt.Sprintf("%q", rule))
+		}
+	}
+	if len(named) == 0 {
+		return "", ""
+	}
+	more := ""
+	if n := len(named) - refusedNamed; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+		named = named[:refusedNamed]
+	}
+	return "\nthe network refused " + strings.Join(named, ", ") + more, strings.Join(allow[:min(len(allow), refusedNamed)], ", ")
+}
+
+// tail keeps the last bytes of an output.
+type tail struct{ kept []byte }
+
+const tailSize = 16 << 10
+
+func (t *tail) Write(data []byte) (int, error) {
+	t.kept = append(t.kept, data...)
+	if len(t.kept) > tailSize {
+		t.kept = append(t.kept[:0], t.kept[len(t.kept)-tailSize:]...)
+	}
+	return len(data), nil
+}
+
+func (t *tail) String() string { return string(t.kept) }
