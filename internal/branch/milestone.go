@@ -154,8 +154,7 @@ func (r *Repository) Trash(ctx context.Context, branch, name string, at time.Tim
 	if tip, err = r.Tip(ctx, branch); err != nil {
 		return "", "", err
 	}
-	// Nanoseconds: two deletions in one second are possible.
-	ref = trashRefs + name + "-" + at.UTC().Format("20060102-150405.000000000")
+	ref = TrashRef(name, at)
 	err = r.updateRefs(ctx, "cannot delete the branch", branch,
 		"create "+ref+"\x00"+tip+"\x00", "delete "+heads+branch+"\x00"+tip+"\x00")
 	if err != nil && r.trashed(ctx, branch, ref, tip) {

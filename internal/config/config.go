@@ -85,6 +85,8 @@ type Retention struct {
 	MaxDisk  int64         // bytes of all of them together
 	KeepLast int           // so many of the newest stay in any case
 	States   []string      // of which sandboxes go; nil means stopped and failed
+	Trash    time.Duration // how long files of deleted sandboxes stay; 0 means as long as is usual
+	NoTrash  bool          // they do not stay at all
 }
 
 // Durability says what a commit survives.

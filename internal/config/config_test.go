@@ -56,7 +56,7 @@ network.allow = ["EXAMPLE.com", "github.com:22"]
 network.deny = ["telemetry.example.com", "ads.example.com"]
 security.nested = true
 copy = ["./*.db"]
-retention = { max-age = "2w", max-disk = "1.5GiB", keep-last = 3, states = ["stopped", "orphaned"] }
+retention = { max-age = "2w", max-disk = "1.5GiB", keep-last = 3, states = ["stopped", "orphaned"], trash = "3d" }
 limits = { cpus = 2, memory = "4GiB", pids = 500, disk = "1GiB", disk-io = "1MiB", open-files = 1000, time = "1h", idle-pause = "5m" }
 `
 
@@ -103,10 +103,11 @@ func TestMerge(t *testing.T) {
 	trusted.Container.BaseImage = "debian:12"
 	trusted.Mounts.ReadOnly = []string{"~/.gitignore", "/opt/shared", "/opt/sdk"}
 	trusted.Security.Nested = true
+	trusted.Retention.Trash = 3 * 24 * time.Hour
 	trusted.Network.Default = "allow"
 	trusted.Network.Allow = []string{"preset:go", "example.com", "github.com:22"}
 	trusted.Copy = []string{"config/local.test", "*.db"}
-	trusted.Set = append(slices.Clone(untrusted.Set), "security.nested")
+	trusted.Set = append(slices.Clone(untrusted.Set), "retention.trash", "security.nested")
 
 	defaults := user
 	defaults.File, defaults.Hash = "", ""
@@ -116,7 +117,7 @@ func TestMerge(t *testing.T) {
 		want       config.Config
 		withheld   []string
 	}{
-		"not trusted":            {user, repo, false, untrusted, []string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy"}},
+		"not trusted":            {user, repo, false, untrusted, []string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy", "retention.trash"}},
 		"trusted":                {user, repo, true, trusted, nil},
 		"no repository file":     {user, config.Config{}, false, defaults, nil},
 		"no user file":           {config.Config{}, repo, true, repo, nil},
@@ -180,7 +181,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is not documented", key.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy"}, trusted); diff != "" {
+	if diff := cmp.Diff([]string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy", "retention.trash"}, trusted); diff != "" {
 		t.Errorf("keys that need trust (- want, + got):\n%s", diff)
 	}
 	slices.Sort(names)

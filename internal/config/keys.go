@@ -313,6 +313,27 @@ func schema() []key {
 		},
 		{
 			Key: Key{
+				Name: "retention.trash", Type: "string", NeedsTrust: true,
+				Meaning: `The files of a sandbox that is deleted with work that is not merged, its home and its log stay for so long, for example "30d"; "7d" unless set, and "off" keeps none. They stay only while a tenth of the disk, or 10 GiB, is free. ` + "`litterbox trash`" + ` lists and restores them, and ` + "`litterbox prune`" + ` clears away what is older.`,
+			},
+			shape: text,
+			read: func(c *Config, v value) []problem {
+				if c.Retention.Trash, c.Retention.NoTrash = 0, v.text == "off"; c.Retention.NoTrash {
+					return nil
+				}
+				age, why := readAge(v)
+				if why != nil {
+					return wrong(v, `trash = "7d"`, "retention.trash must be a duration such as \"7d\" or \"12h\", or \"off\", not %q", v.text)
+				}
+				c.Retention.Trash = age
+				return nil
+			},
+			merge: func(base *Config, over Config) {
+				base.Retention.Trash, base.Retention.NoTrash = over.Retention.Trash, over.Retention.NoTrash
+			},
+		},
+		{
+			Key: Key{
 				Name: "durability", Type: `"normal" or "strict"`,
 				Meaning: `"strict" flushes every commit to the disk before the command returns; with "normal" a power loss may cost the last seconds, never consistency.`,
 			},

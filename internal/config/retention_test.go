@@ -32,6 +32,14 @@ func TestRetention(t *testing.T) {
 			t.Errorf("keep-last %s: %v", text, err)
 		}
 	}
+	for text, want := range map[string]config.Retention{
+		"7d": {Trash: 7 * 24 * time.Hour}, "12h": {Trash: 12 * time.Hour}, "off": {NoTrash: true}, "": {}, "0": {}, "-1d": {}, "on": {},
+	} {
+		got, err := config.Parse("f", []byte("retention.trash = '"+text+"'"))
+		if good := want.NoTrash || want.Trash > 0; (err == nil) != good || got.Retention.Trash != want.Trash || got.Retention.NoTrash != want.NoTrash {
+			t.Errorf("trash %q: got %+v, %v, want %+v", text, got.Retention, err, want)
+		}
+	}
 	if _, err := config.Parse("f", []byte("retention.states = ['running']")); err == nil {
 		t.Error("a running sandbox could be cleared away")
 	}

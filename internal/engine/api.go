@@ -199,6 +199,8 @@ type DeleteRequest struct {
 	Left bool
 	// ConfirmStop is as in MergeRequest.
 	ConfirmStop func([]Work) (bool, error)
+	Purge       bool // nothing stays in the trash
+	Lean        bool // only the last commit stays there: room is what is wanted
 	// Confirm asks whether unmerged commits may go; nil means Force is needed.
 	Confirm func(unmerged int) (bool, error)
 }
@@ -209,6 +211,10 @@ type DeleteResult struct {
 	Tip   string `json:"tip"`
 	Trash string `json:"trash"` // ref that keeps the tip
 	Ended []Work `json:"ended"` // what was at work and was ended
+
+	// Until is for how long its files, home and log stay in the trash; without
+	// it they are gone.
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // StopRequest ends everything that runs in a sandbox.

@@ -31,6 +31,8 @@ var audited = map[string]bool{
 	"Pause":           true,
 	"Prune":           true,
 	"Reattach":        true,
+	"Restore":         true,
+	"EmptyTrash":      true,
 	"Resume":          true,
 	"Service":         true, // except for its status
 	"Start":           true,
@@ -71,6 +73,7 @@ var silent = map[string]string{
 	"Status":         "reads",
 	"Strays":         "reads",
 	"SuggestNetwork": "reads",
+	"Trash":          "reads",
 	"VerifyAudit":    "reads",
 	"Watch":          "reads",
 	"Path":           "writes plain copies of what is committed into a directory of ours",

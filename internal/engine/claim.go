@@ -76,6 +76,15 @@ func (e *Engine) clearDead(ctx context.Context, gitDir, name string) (bool, erro
 		return false, nil
 	}
 	p := &place{record: record, repo: e.memory().At(gitDir, record.Repository, record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(id)}
+	if record.State == sandbox.Deleting {
+		d, err := e.Store.Deletion(id)
+		if err == nil {
+			return true, e.finishDeletion(ctx, p, d)
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+	}
 	return true, e.discard(ctx, p)
 }
 
@@ -94,6 +103,9 @@ func (e *Engine) clearClaim(gitDir, name, id string) (bool, error) {
 
 // claimHeld tells whether a claim without a record may still become a sandbox.
 func (e *Engine) claimHeld(gitDir, name, id string) (bool, error) {
+	if !fileExists(e.Store.SandboxDir(id)) && fileExists(e.Store.Trash().SandboxDir(id)) {
+		return false, nil // deleted, or not yet restored
+	}
 	_, by, err := e.Store.Claimant(gitDir, name)
 	if err != nil {
 		return false, err

@@ -86,7 +86,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 	p := &place{record: record, repo: repo, driver: d, config: merged, from: found.from, dir: e.Store.SandboxDir(record.ID), notes: notes}
 	if err := e.build(ctx, p, policy, request); err != nil {
 		if fault.KindOf(err) == fault.AlreadyExists { // the branch of a sandbox that lost its repository to this one
-			err = e.elsewhere(ctx, request.Dir, name, err)
+			err = e.elsewhere(ctx, request.Dir, name, branchInTheWay(err, record.Branch, "litterbox create "+name))
 		}
 		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
 	}

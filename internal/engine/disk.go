@@ -19,6 +19,7 @@ type DiskUsage struct {
 	Sandboxes []SandboxUsage `json:"sandboxes"`
 	Caches    []CacheUsage   `json:"caches"`
 	Images    int64          `json:"images_bytes"` // unpacked layers, which all repositories share; 0 for one repository
+	Trash     int64          `json:"trash_bytes"`  // files of deleted sandboxes
 	Logs      int64          `json:"logs_bytes"`   // the event log and whatever belongs to no sandbox
 	Total     int64          `json:"total_bytes"`
 }
@@ -92,6 +93,13 @@ func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage
 	for _, log := range logs {
 		usage.Logs += inodes{}.size(log)
 	}
+	trashed, err := e.Trash(ctx, dir, all)
+	if err != nil {
+		return usage, err
+	}
+	for _, one := range trashed {
+		usage.Trash += one.Bytes
+	}
 	if all {
 		layers, err := e.imageLayers()
 		if err != nil {
@@ -102,7 +110,7 @@ func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage
 			usage.Images += counted.size(layer.Dir)
 		}
 	}
-	usage.Total += usage.Logs + usage.Images
+	usage.Total += usage.Logs + usage.Images + usage.Trash
 	return usage, nil
 }
 
@@ -121,6 +129,12 @@ func (e *Engine) sharedLayers(ctx context.Context, dir string, all bool) ([]shar
 	if err != nil {
 		return nil, err
 	}
+	// What is in the trash needs its layers when it is restored.
+	trashed, unreadableTrash, err := e.Store.Trash().Sandboxes()
+	if err != nil {
+		return nil, err
+	}
+	records, unreadable = append(records, trashed...), append(unreadable, unreadableTrash...)
 	repositories, err := e.Store.Repositories()
 	if err != nil {
 		return nil, err

@@ -50,6 +50,10 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 		return nil, err
 	}
 	found = append(found, directories...)
+	if gone := e.goneStore().Root; fileExists(gone) {
+		found = append(found, Leftover{What: "what an interrupted emptying of the trash left", Where: gone,
+			fix: func(context.Context) error { return e.clearGone() }})
+	}
 	repositories, err := e.Store.Repositories()
 	if err != nil {
 		return nil, err
@@ -180,7 +184,7 @@ func (e *Engine) repositoryLeftovers(ctx context.Context, gitDir string, known m
 		return nil, err
 	}
 	for _, id := range pins {
-		if known[id] == nil && !fileExists(e.Store.SandboxDir(id)) {
+		if known[id] == nil && !fileExists(e.Store.SandboxDir(id)) && !fileExists(e.Store.Trash().SandboxDir(id)) {
 			found = append(found, Leftover{What: "a ref that keeps the base of a sandbox that is gone", Where: id + " in " + gitDir,
 				fix: func(ctx context.Context) error { return repo.Unpin(ctx, id) }})
 		}

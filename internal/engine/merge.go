@@ -14,6 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
+	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
 // Diff prints the delta between the base and the sandbox's present state,
@@ -257,7 +258,7 @@ func (e *Engine) deleteLanded(ctx context.Context, p *place, tip string, result 
 		result.Notes = append(result.Notes, fmt.Sprintf("sandbox %s stays: %s; run litterbox merge %s again", p.record.Name, moved, p.record.Name))
 		return nil
 	}
-	deleted, err := e.destroy(ctx, p, tip)
+	deleted, err := e.destroy(ctx, p, tip, nil)
 	if err != nil {
 		return err
 	}
@@ -331,10 +332,12 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 	if err != nil {
 		return DeleteResult{}, err
 	}
+	loses := false // something that no commit of another branch has
 	if err := e.settle(ctx, p); err != nil {
 		if !request.Force {
 			return DeleteResult{}, err
 		}
+		loses = true
 		p.note("what lay uncommitted in the sandbox could not be saved: " + err.Error())
 	}
 	if !request.Force {
@@ -343,12 +346,20 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 				WithHint("litterbox shell %s, to bring it into a commit or to remove it, or litterbox delete %s --force", p.record.Name, p.record.Name)
 		}
 	}
+	head := p.record.Base
+	if repo, err := branch.Open(ctx, request.Dir); err == nil {
+		head = repo.Head
+	}
+	unmerged, err := p.repo.Unmerged(ctx, p.record.Branch, head)
+	loses = loses || unmerged > 0 || err != nil
+	if request.Force && !loses {
+		// Only for what is kept: what the git inside holds keeps no forced
+		// deletion waiting.
+		looking, cancel := context.WithTimeout(ctx, lookInside)
+		loses = e.onlyInside(looking, p) != ""
+		cancel()
+	}
 	if !request.Force {
-		head := p.record.Base
-		if repo, err := branch.Open(ctx, request.Dir); err == nil {
-			head = repo.Head
-		}
-		unmerged, err := p.repo.Unmerged(ctx, p.record.Branch, head)
 		if err != nil {
 			return DeleteResult{}, err
 		}
@@ -370,8 +381,23 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 	if err != nil || request.Force {
 		tip = "" // whatever is there goes
 	}
-	return e.destroy(ctx, p, tip)
+	if loses && !request.Purge && !request.Lean {
+		return e.destroy(ctx, p, tip, &store.Deletion{Commits: unmerged})
+	}
+	result, err = e.destroy(ctx, p, tip, nil)
+	if err == nil && request.Purge && result.Trash != "" {
+		dropped := p.repo.DropTrash(context.WithoutCancel(ctx), branch.Trashed{Ref: result.Trash, Name: p.record.Name, Tip: result.Tip})
+		if dropped == nil {
+			result.Trash = ""
+		} else {
+			p.note("its last commit stays in the trash: " + dropped.Error())
+		}
+	}
+	return result, err
 }
+
+// lookInside is how long a forced deletion looks for work that no commit has.
+const lookInside = 5 * time.Second
 
 // findToDelete also takes up deletions and creations that were cut off; it
 // returns nil when clearing those away was all there was to do.
@@ -404,11 +430,32 @@ func (e *Engine) findToDelete(ctx context.Context, request DeleteRequest) (*plac
 
 // destroy takes a sandbox apart. The record says so first, so that a crash in
 // the middle is finished by the next create or delete of that name; the
-// branch is in the trash before any file goes. With a tip it is given up when a
-// run has begun or ended since the branch stood there.
-func (e *Engine) destroy(ctx context.Context, p *place, tip string) (DeleteResult, error) {
+// branch is in the trash before any file goes. With keep its files go there too,
+// where there is room. With a tip it is given up when a run has begun or ended
+// since the branch stood there.
+func (e *Engine) destroy(ctx context.Context, p *place, tip string, keep *store.Deletion) (DeleteResult, error) {
 	ctx = context.WithoutCancel(ctx)
 	result := DeleteResult{Name: p.record.Name}
+	at := time.Now().UTC()
+	if keep != nil {
+		stay, why := e.keepsFiles(p)
+		if stay == 0 {
+			p.note("its files are not kept: " + why)
+			keep = nil
+		} else {
+			until := at.Add(stay)
+			result.Until, keep.At = &until, at
+		}
+	}
+	// Before the record says that it is being deleted: cut off after that, its
+	// files are kept all the same.
+	if keep != nil {
+		if err := e.Store.SaveDeletion(p.record.ID, *keep); err != nil {
+			return result, err
+		}
+	} else if err := e.Store.DropDeletion(p.record.ID); err != nil {
+		return result, err
+	}
 	// Marked before the branch goes: cut off in between, the next command knows
 	// what was meant.
 	was := p.record.State
@@ -419,11 +466,19 @@ func (e *Engine) destroy(ctx context.Context, p *place, tip string) (DeleteResul
 	if err != nil {
 		return result, errors.Join(err, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = was }))
 	}
-	if result.Trash, result.Tip, err = p.repo.Trash(ctx, p.record.Branch, p.record.Name, time.Now()); err != nil && fault.KindOf(err) != fault.NotFound {
+	if result.Trash, result.Tip, err = p.repo.Trash(ctx, p.record.Branch, p.record.Name, at); err != nil && fault.KindOf(err) != fault.NotFound {
 		return result, errors.Join(err, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = was }))
 	}
 	if err := e.stop(ctx, p); err != nil {
 		return result, err
+	}
+	if keep != nil {
+		keep.Tip = result.Tip
+		if err := e.intoTrash(p, *keep); err != nil {
+			return result, err
+		}
+		e.emit(p, event(sandbox.EventDeleted, 0, "tip", result.Tip, "trash", result.Trash))
+		return result, nil
 	}
 	if err := p.repo.Unpin(ctx, p.record.ID); err != nil {
 		return result, err

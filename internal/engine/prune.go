@@ -31,7 +31,7 @@ type PruneRequest struct {
 
 // Pruned is one thing that goes, or would but must not.
 type Pruned struct {
-	Kind       string `json:"kind"` // "cache", "image", "sandbox"
+	Kind       string `json:"kind"` // "cache", "image", "sandbox", "trash"
 	Name       string `json:"name"`
 	Repository string `json:"repository"`
 	Bytes      int64  `json:"bytes"`
@@ -39,6 +39,7 @@ type Pruned struct {
 	Kept       string `json:"kept,omitempty"` // why it stays nevertheless
 
 	id    string
+	trash Trashed
 	layer sharedLayer
 	image image.Unpacked
 }
@@ -47,7 +48,8 @@ type Pruned struct {
 // be starting from it that is not recorded yet.
 const cacheRest = 10 * time.Minute
 
-// Prune clears away, in this order, cache entries that no sandbox uses and
+// Prune clears away, in this order, cache entries that no sandbox uses, files of
+// deleted sandboxes that were kept long enough, and
 // sandboxes that [retention] does not keep. Nothing that runs goes, and without
 // Force no work that is not merged. It returns what went, or would go, and what
 // stays though the policy names it.
@@ -110,8 +112,11 @@ func (e *Engine) pruneOne(ctx context.Context, one *Pruned, request PruneRequest
 		if one.Kept, err = e.inUse(ctx, one.id); err != nil || one.Kept != "" {
 			return err
 		}
-		_, err = e.Delete(ctx, DeleteRequest{Dir: record.Repository, Name: record.Name, Force: request.Force})
+		_, err = e.Delete(ctx, DeleteRequest{Dir: record.Repository, Name: record.Name, Force: request.Force, Lean: true})
 		return err
+	}
+	if one.Kind == "trash" {
+		return errors.Join(e.emptyOne(ctx, one.trash, false), e.clearGone())
 	}
 	var removed bool
 	var err error
@@ -159,6 +164,16 @@ func (e *Engine) planPrune(ctx context.Context, request PruneRequest) ([]Pruned,
 			return nil, err
 		}
 		plan = append(plan, unused...)
+	}
+	trashed, err := e.Trash(ctx, request.Dir, request.All)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range trashed {
+		if one.Files && one.Until != nil && now.After(*one.Until) {
+			plan = append(plan, Pruned{Kind: "trash", Name: one.Entry, Repository: one.Repository, Bytes: one.Bytes,
+				Why: "it was deleted " + days(now.Sub(one.DeletedAt)) + " ago; its commits stay", trash: one})
+		}
 	}
 	infos, err := e.List(ctx, request.Dir, request.All)
 	if err != nil {

@@ -34,14 +34,8 @@ func (e *Engine) remove(p *place) error {
 	if err := unmounted(p.dir); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), worktreePatience)
-	defer cancel()
-	note, err := p.repo.RemoveWorktree(ctx, p.worktree())
-	if err != nil {
+	if err := e.removeWorktree(p); err != nil {
 		return err
-	}
-	if note != "" {
-		p.note(note)
 	}
 	// The record goes last: as long as anything is left, it says that this is
 	// being deleted.
@@ -117,4 +111,15 @@ func openUp(root *os.Root, dir string) error {
 		}
 	}
 	return nil
+}
+
+// removeWorktree removes what stands in the checkout for a sandbox.
+func (e *Engine) removeWorktree(p *place) error {
+	ctx, cancel := context.WithTimeout(context.Background(), worktreePatience)
+	defer cancel()
+	note, err := p.repo.RemoveWorktree(ctx, p.worktree())
+	if note != "" {
+		p.note(note)
+	}
+	return err
 }

@@ -31,6 +31,7 @@ const (
 	EventStopped         EventType = "sandbox.stopped"
 	EventLost            EventType = "sandbox.lost"
 	EventDeleted         EventType = "sandbox.deleted"
+	EventRestored        EventType = "sandbox.restored"
 	EventMerged          EventType = "sandbox.merged"
 	EventPaused          EventType = "sandbox.paused"
 	EventResumed         EventType = "sandbox.resumed"
@@ -64,6 +65,7 @@ func EventTypes() []EventKind {
 		{EventStopped, "its processes were ended in order", nil},
 		{EventLost, "its place ended without being asked to", []string{"lease: id of the lost lease"}},
 		{EventDeleted, "a sandbox was deleted", []string{"tip: the last commit of its branch", "trash: the ref that keeps it"}},
+		{EventRestored, "a deleted sandbox was restored with its files", []string{"tip: the last commit of its branch"}},
 		{EventMerged, "its branch was merged by apply or merge", []string{"tip: the commit that was merged"}},
 		{EventPaused, "its processes were frozen", []string{"reason: why"}},
 		{EventResumed, "its processes go on", nil},

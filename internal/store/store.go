@@ -15,6 +15,8 @@
 //	sandboxes/<id>/agent.json    which agent holds it; missing when none does
 //	sandboxes/<id>/iterations.jsonl
 //	sandboxes/<id>/upper work home caches tmp …   the place's own files
+//	trash/sandboxes/<id>/        the directory of one that was deleted, for a while
+//	trash/trash/sandboxes/<id>/  the same, being removed
 //	events.jsonl events-<n>.jsonl  what happened, in all of them
 //	images/layers/<digest>       unpacked layers of images, shared by all sandboxes
 //	images/names/<hash>.json     what a name of an image stood for

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -224,7 +225,7 @@ func TestDelete(t *testing.T) {
 	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
 		name := fmt.Sprintf("box%d", n)
 		h.Must("create", name)
-		h.Must("exec", name, "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
+		h.Must("exec", name, "--", "sh", "-c", fmt.Sprintf("echo %d >file; echo %d >~/note", n, n))
 		return "", []string{"delete", "--force", name}
 	}, after: func(h *program.Host, n int) {
 		name := fmt.Sprintf("box%d", n)
@@ -241,7 +242,68 @@ func TestDelete(t *testing.T) {
 		if listed := h.Must("list"); strings.Contains(listed, name+" ") {
 			h.Errorf("%s is still there:\n%s", name, listed)
 		}
+		restored(h, name, n)
 	}, box: boxes})
+}
+
+// restored checks that a deleted sandbox can be had back whole, and deletes it
+// for good.
+func restored(h *program.Host, name string, n int) {
+	h.Helper()
+	h.Litterbox("trash", "restore", name) // perhaps it is
+	holds(h, name, "file", fmt.Sprintln(n))
+	notes, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes", name+"-????????", "home/note"))
+	if err != nil || len(notes) != 1 {
+		h.Errorf("of the home of %s there is %q, %v", name, notes, err)
+		return
+	}
+	if note, err := os.ReadFile(notes[0]); err != nil || string(note) != fmt.Sprintln(n) {
+		h.Errorf("the home of %s holds %q, %v", name, note, err)
+	}
+	if listed := h.Must("list"); !strings.Contains(listed, name+" ") {
+		h.Errorf("%s is not listed:\n%s", name, listed)
+	}
+	h.Must("delete", "--force", "--purge", name)
+}
+
+// deleted makes a sandbox and deletes it.
+func deleted(h *program.Host, n int) (name string) {
+	h.Helper()
+	name = fmt.Sprintf("box%d", n)
+	h.Must("create", name)
+	h.Must("exec", name, "--", "sh", "-c", fmt.Sprintf("echo %d >file; echo %d >~/note", n, n))
+	h.Must("delete", "--force", name)
+	return name
+}
+
+func TestRestore(t *testing.T) {
+	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
+		return "", []string{"trash", "restore", deleted(h, n)}
+	}, after: func(h *program.Host, n int) {
+		restored(h, fmt.Sprintf("box%d", n), n)
+	}}) // nothing of it runs
+}
+
+func TestEmptyTrash(t *testing.T) {
+	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
+		return "", []string{"trash", "empty", "--yes", deleted(h, n)}
+	}, after: func(h *program.Host, n int) {
+		name := fmt.Sprintf("box%d", n)
+		h.Must("trash", "empty", "--yes") // nothing to do, or the rest of it
+		if listed := h.Must("trash", "list"); strings.Contains(listed, name) {
+			h.Errorf("%s is still in the trash:\n%s", name, listed)
+		}
+		if refs := h.Git("for-each-ref", "refs/litterbox/trash/"+name+"-*"); refs != "" {
+			h.Errorf("the tip of %s is still kept: %s", name, refs)
+		}
+		left, err := filepath.Glob(filepath.Join(h.State, "litterbox/trash/*/sandboxes/*"))
+		if err != nil || len(left) > 0 {
+			h.Errorf("files are left: %q, %v", left, err)
+		}
+		h.Must("create", name) // nothing is in the way
+		h.Must("delete", name)
+		h.Must("trash", "empty", "--yes")
+	}}) // nothing of it runs
 }
 
 func TestMerge(t *testing.T) {

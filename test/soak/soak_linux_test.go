@@ -114,6 +114,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	h.Must("delete", "--force", steady)
+	h.Must("trash", "empty", "--yes")
 	h.Must("doctor", "--fix")
 	if left := h.Must("doctor"); strings.Contains(left, "left behind") {
 		t.Errorf("doctor --fix leaves something behind:\n%s", left)

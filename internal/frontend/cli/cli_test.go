@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // panics on the embedded nil interface.
 type fake struct {
 	running []engine.Work // of milestone and stop
+	trash   []engine.Trashed
 
 	cli.UseCases
 	create    func(context.Context, engine.CreateRequest) (engine.Creation, error)
@@ -97,6 +98,21 @@ func (f *fake) Merge(_ context.Context, r engine.MergeRequest) (engine.MergeResu
 
 func (f *fake) Delete(_ context.Context, r engine.DeleteRequest) (engine.DeleteResult, error) {
 	return f.delete(r)
+}
+
+func (f *fake) Trash(context.Context, string, bool) ([]engine.Trashed, error) { return f.trash, nil }
+
+func (f *fake) Restore(_ context.Context, _, name string) (engine.Restored, []string, error) {
+	return engine.Restored{Name: name, Tip: "8888888bbbb", Files: name == "whole"}, nil, nil
+}
+
+func (f *fake) EmptyTrash(_ context.Context, r engine.EmptyRequest) ([]engine.Trashed, error) {
+	if r.Confirm != nil {
+		if yes, err := r.Confirm(f.trash); err != nil || !yes {
+			return nil, err
+		}
+	}
+	return f.trash, nil
 }
 
 func (f *fake) Stop(_ context.Context, r engine.StopRequest) (engine.StopResult, error) {

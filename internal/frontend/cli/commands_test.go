@@ -288,7 +288,7 @@ func TestDelete(t *testing.T) {
 		}
 		return engine.DeleteResult{Name: r.Name, Tip: "8888888bbbb", Trash: "refs/litterbox/trash/" + r.Name}, nil
 	}}
-	const a = "deleted a (was 8888888)\n  bring it back: git branch a refs/litterbox/trash/a\n"
+	const a = "deleted a (was 8888888)\n  bring it back: litterbox trash restore a\n"
 	wantOutcome(t, lb(t, e, "", "delete", "--force", "a", "gone", "half"), outcome{3, a + "deleted half\n", "litterbox: cannot find \"gone\"\n"})
 	wantOutcome(t, lb(t, e, "", "delete", "a"), outcome{7, "", "litterbox: cannot delete \"a\"\n  try: --force\n"})
 	asJSON := lb(t, e, "", "delete", "--force", "--json", "a", "half")

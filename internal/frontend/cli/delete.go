@@ -18,6 +18,7 @@ type deleteOptions struct {
 	names []string
 	force bool
 	stop  bool
+	purge bool
 	json  bool
 }
 
@@ -27,10 +28,12 @@ func newDelete(s *session) *cobra.Command {
 		Use:   "delete NAME...",
 		Short: "Delete sandboxes and their branches",
 		Long: `Delete sandboxes and their branches. The last commit of each stays in the trash
-of the repository, and the output says how to bring it back. Work that is not
-merged needs your word, or --force. What is in no commit needs --force: files
-that git cannot hold, repositories inside the repository, other branches and the
-stash of the git in the sandbox; merge keeps a sandbox that has such.
+of the repository; litterbox trash restore brings it back. Of a sandbox with work
+that is not merged, its files, its home and its log stay there too for a while
+(see litterbox trash), unless --purge is given. Work that is not merged needs
+confirmation or --force. What is in no commit needs --force: files that git cannot
+hold, repositories inside the repository, other branches and the stash of the git
+in the sandbox; merge keeps a sandbox that has such.
 
 A sandbox in which something is at work is not deleted: a command, a shell, the
 session of an agent, a process that a command left running. With --stop, or with
@@ -48,6 +51,7 @@ signals.`,
 	}
 	cmd.Flags().BoolVar(&o.force, "force", false, "also delete what is not merged or in no commit; implies --stop")
 	cmd.Flags().BoolVar(&o.stop, "stop", false, "end what is at work in the sandbox")
+	cmd.Flags().BoolVar(&o.purge, "purge", false, "keep nothing in the trash, not even the last commit")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array")
 	return cmd
 }
@@ -56,7 +60,7 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 	deleted := []engine.DeleteResult{}
 	var problems []error
 	for _, name := range o.names {
-		r := engine.DeleteRequest{Dir: o.dir, Name: name, Force: o.force, Stop: o.stop || o.force}
+		r := engine.DeleteRequest{Dir: o.dir, Name: name, Force: o.force, Stop: o.stop || o.force, Purge: o.purge}
 		if o.console.canAsk() {
 			r.ConfirmStop = func(work []engine.Work) (bool, error) {
 				return o.console.askToEnd(ctx, name, work, "End it and delete the sandbox?")
@@ -82,8 +86,12 @@ func runDelete(ctx context.Context, o *deleteOptions) error {
 			}
 			continue
 		}
-		if err := o.console.print("deleted %s (was %s)\n  bring it back: git branch %s %s\n",
-			clean(result.Name), short(result.Tip), clean(result.Name), clean(result.Trash)); err != nil {
+		kept := ""
+		if result.Until != nil {
+			kept = "; its files stay until " + result.Until.Local().Format("2 Jan 2006 15:04")
+		}
+		if err := o.console.print("deleted %s (was %s)%s\n  bring it back: litterbox trash restore %s\n",
+			clean(result.Name), short(result.Tip), kept, clean(result.Name)); err != nil {
 			return err
 		}
 	}

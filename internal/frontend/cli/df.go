@@ -71,6 +71,11 @@ func runDf(ctx context.Context, o *dfOptions) error {
 			return err
 		}
 	}
+	if usage.Trash > 0 {
+		if err := o.console.print("files of deleted sandboxes in the trash: %s\n", amount(usage.Trash)); err != nil {
+			return err
+		}
+	}
 	return o.console.print("logs %s, together %s\n", amount(usage.Logs), amount(usage.Total))
 }
 

@@ -27,8 +27,9 @@ func newPrune(s *session) *cobra.Command {
 		Long: `Clear away shared layers that no sandbox uses, and sandboxes that the section
 [retention] of the configuration does not keep. It shows what would go and why,
 and asks. What runs never goes; work that is not merged goes only with --force,
-and its last commit stays in the trash of the repository. Nothing is ever
-cleared away by itself.`,
+and its last commit stays in the trash of the repository. Files of deleted
+sandboxes that are in the trash for longer than retention.trash go too; their last
+commits stay until litterbox trash empty. Nothing is ever cleared away by itself.`,
 		Example: `  litterbox prune --dry-run
   litterbox prune --yes --all`,
 		Args:              wantArgs(0, 0),

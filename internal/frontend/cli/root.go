@@ -65,7 +65,7 @@ its results come back as commits that you review and merge.`,
 		groupSee:     {newList(s), newStatus(s), newPorts(s), newLog(s), newDiff(s), newAudit(s), newPath(s), newCycles(s), newEvents(s), newWatch(s), newTop(s), newMetrics(s)},
 		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s)},
 		groupAgents:  {newMCP(s), newAgent(s)},
-		groupBring:   {newApply(s), newMerge(s), newDelete(s)},
+		groupBring:   {newApply(s), newMerge(s), newDelete(s), newTrash(s)},
 		groupSystem:  {newTrust(s), newDoctor(s), newReattach(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},
 	} {
 		for _, c := range commands {

@@ -1,0 +1,433 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/store"
+)
+
+// Trashed is a deleted sandbox of which something is left.
+type Trashed struct {
+	Entry      string     `json:"entry"` // its name with the time; names one of several of the same name
+	Name       string     `json:"name"`
+	Repository string     `json:"repository"`
+	DeletedAt  time.Time  `json:"deleted_at"`
+	Tip        string     `json:"tip"`     // its last commit
+	Commits    int        `json:"commits"` // that were not merged then; 0 where that is not known
+	Files      bool       `json:"files"`   // its files, its home and its log are kept
+	Bytes      int64      `json:"bytes"`   // what those take
+	Until      *time.Time `json:"until"`   // when prune clears the files away
+
+	id   string
+	tip  branch.Trashed // zero when the repository has no ref of it
+	repo *branch.Repository
+}
+
+// trashAge is how long the files of a deleted sandbox stay unless retention.trash
+// says otherwise.
+const trashAge = 7 * 24 * time.Hour
+
+// What must be free on the disk for the files of a deleted sandbox to stay: a
+// tenth of it, or this where that is less.
+const trashReserve = 10 << 30
+
+// trashKeeps is how long deleted files stay by the configuration; 0 for not at
+// all.
+func trashKeeps(retention config.Retention) time.Duration {
+	switch {
+	case retention.NoTrash:
+		return 0
+	case retention.Trash == 0:
+		return trashAge
+	}
+	return retention.Trash
+}
+
+// roomForTrash reports whether a disk with so much free has room for files that
+// only might be wanted back.
+func roomForTrash(free, total int64) bool { return free >= min(total/10, trashReserve) }
+
+// inodesForTrash is the same for the number of files; a file system that counts
+// none says 0.
+func inodesForTrash(free, total uint64) bool { return free >= total/10 }
+
+// keepsFiles says how long the files of a sandbox that is being deleted stay,
+// or why they do not.
+func (e *Engine) keepsFiles(p *place) (stay time.Duration, why string) {
+	found, err := e.settings(p.record.Repository, p.record.GitDir)
+	if err == nil {
+		if stay = trashKeeps(found.config.Retention); stay == 0 {
+			return 0, "retention.trash keeps none"
+		}
+	} else {
+		stay = trashAge // a configuration that cannot be read takes nothing away
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(p.dir, &disk); err != nil {
+		return stay, ""
+	}
+	if !roomForTrash(int64(disk.Bavail)*int64(disk.Bsize), int64(disk.Blocks)*int64(disk.Bsize)) || !inodesForTrash(disk.Ffree, disk.Files) {
+		return 0, "the disk is nearly full"
+	}
+	return stay, ""
+}
+
+// intoTrash moves what a deleted sandbox leaves into the trash and gives its
+// name up. It may be called again after a kill at any step.
+func (e *Engine) intoTrash(p *place, d store.Deletion) error {
+	if err := e.Store.SaveDeletion(p.record.ID, d); err != nil {
+		return err
+	}
+	if err := unmounted(p.dir); err != nil {
+		return err
+	}
+	if err := e.removeWorktree(p); err != nil {
+		return err
+	}
+	// A copy of what is in the commits.
+	if err := removeTree(p.path(keeper.WorktreeDir)); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot remove the committed files of sandbox %q", p.record.Name)
+	}
+	if err := e.Store.MoveTo(e.Store.Trash(), p.record.ID); err != nil {
+		return err
+	}
+	return e.Store.Release(p.record.GitDir, p.record.Name, p.record.ID)
+}
+
+// finishDeletion goes on with a deletion that keeps files and was cut off.
+func (e *Engine) finishDeletion(ctx context.Context, p *place, d store.Deletion) error {
+	tips, err := p.repo.TrashedTips(ctx)
+	if err != nil {
+		return err
+	}
+	ref := branch.TrashRef(p.record.Name, d.At)
+	if at := slices.IndexFunc(tips, func(t branch.Trashed) bool { return t.Ref == ref }); at >= 0 {
+		// git may have died between the two refs; a branch that stands elsewhere
+		// is another's.
+		d.Tip = tips[at].Tip
+		if tip, err := p.repo.Tip(ctx, p.record.Branch); err == nil && tip == d.Tip {
+			if err := p.repo.DeleteBranch(ctx, p.record.Branch, tip); err != nil {
+				return err
+			}
+		}
+	} else if _, d.Tip, err = p.repo.Trash(ctx, p.record.Branch, p.record.Name, d.At); err != nil && fault.KindOf(err) != fault.NotFound {
+		return err
+	}
+	if err := e.stop(ctx, p); err != nil {
+		return err
+	}
+	return e.intoTrash(p, d)
+}
+
+// Trash lists the deleted sandboxes of the repository at dir, or of all, of
+// which something is left, newest first.
+func (e *Engine) Trash(ctx context.Context, dir string, all bool) ([]Trashed, error) {
+	gitDirs, err := e.Store.Repositories()
+	if err != nil {
+		return nil, err
+	}
+	if !all {
+		one, err := gitDirOf(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		gitDirs = []string{one}
+	}
+	records, _, err := e.Store.Trash().Sandboxes()
+	if err != nil {
+		return nil, err
+	}
+	found := []Trashed{}
+	for _, gitDir := range gitDirs {
+		if !fileExists(gitDir) {
+			continue // with the repository its commits went; doctor speaks of the files
+		}
+		in, err := e.trashOf(ctx, gitDir, records)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, in...)
+	}
+	slices.SortStableFunc(found, func(a, b Trashed) int { return b.DeletedAt.Compare(a.DeletedAt) })
+	return found, nil
+}
+
+// trashOf joins the refs of one repository with the directories that are kept.
+func (e *Engine) trashOf(ctx context.Context, gitDir string, records []*sandbox.Sandbox) ([]Trashed, error) {
+	top := strings.TrimSuffix(gitDir, "/.git")
+	repo := e.memory().At(gitDir, top, "")
+	tips, err := repo.TrashedTips(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []Trashed
+	for _, tip := range tips {
+		found = append(found, Trashed{Entry: tip.Entry(), Name: tip.Name, Repository: top, DeletedAt: tip.At, Tip: tip.Tip, tip: tip, repo: repo})
+	}
+	for _, record := range records {
+		if record.GitDir != gitDir {
+			continue
+		}
+		d, err := e.Store.Trash().Deletion(record.ID)
+		if err != nil {
+			d.At = record.CreatedAt // its note is damaged: the files are no less there
+		}
+		ref := branch.TrashRef(record.Name, d.At)
+		at := slices.IndexFunc(found, func(t Trashed) bool { return t.tip.Ref == ref })
+		if at < 0 {
+			lone := branch.Trashed{Ref: ref}
+			found = append(found, Trashed{Entry: lone.Entry(), Name: record.Name, Repository: top, DeletedAt: d.At, Tip: cmp.Or(d.Tip, record.Last, record.Base), repo: repo})
+			at = len(found) - 1
+		}
+		one := &found[at]
+		one.Repository, one.id, one.Files, one.Commits = record.Repository, record.ID, true, d.Commits
+		one.Bytes = inodes{}.size(e.Store.Trash().SandboxDir(record.ID))
+		keeps := trashAge
+		if settings, err := e.settings(record.Repository, gitDir); err == nil {
+			keeps = trashKeeps(settings.config.Retention)
+		}
+		until := d.At.Add(keeps)
+		one.Until = &until
+	}
+	return found, nil
+}
+
+// findTrashed finds the newest entry of a name, or exactly one entry.
+func (e *Engine) findTrashed(ctx context.Context, dir, name string) (Trashed, error) {
+	all, err := e.Trash(ctx, dir, false)
+	if err != nil {
+		return Trashed{}, err
+	}
+	slug, _ := sandbox.Slug(name) // an entry is none
+	for _, one := range all {
+		if one.Entry == name || one.Name == slug {
+			return one, nil
+		}
+	}
+	return Trashed{}, fault.New(fault.NotFound, "no deleted sandbox named %q is in the trash of this repository", name).WithHint("litterbox trash list")
+}
+
+// Restored is a sandbox that came back from the trash.
+type Restored struct {
+	Name  string `json:"name"`
+	Tip   string `json:"tip"`
+	Files bool   `json:"files"` // with its files, its home and its log
+}
+
+// Restore brings a deleted sandbox back: its branch, and with its files its home
+// and its log where those are kept. Otherwise it is a new sandbox that begins
+// with its last commit. It does not run.
+func (e *Engine) Restore(ctx context.Context, dir, name string) (restored Restored, notes []string, err error) {
+	ctx, call, err := e.record(ctx, "trash restore", dir, name, nil)
+	if err != nil {
+		return Restored{}, nil, err
+	}
+	defer func() { err = call.close(Outcome{Tip: restored.Tip, Err: err}) }()
+	one, err := e.findTrashed(ctx, dir, name)
+	if err != nil {
+		return Restored{}, nil, err
+	}
+	restored = Restored{Name: one.Name, Tip: one.Tip, Files: one.Files}
+	if !one.Files {
+		notes, err = e.restoreCommits(ctx, dir, one)
+		return restored, notes, err
+	}
+	return restored, nil, e.restoreFiles(context.WithoutCancel(ctx), one)
+}
+
+// restoreFiles does each step so that the next call goes on after a kill: the
+// entry is in the trash until the directory is back, which is the last step.
+func (e *Engine) restoreFiles(ctx context.Context, one Trashed) error {
+	trash := e.Store.Trash()
+	record, err := trash.Sandbox(one.id)
+	if err != nil {
+		return err
+	}
+	if d, ok := e.Drivers[record.Driver]; !ok || d == nil {
+		return fault.New(fault.Unsupported, "cannot restore sandbox %q: this program has no driver %q", record.Name, record.Driver)
+	}
+	if _, err := e.clearDead(ctx, record.GitDir, record.Name); err != nil {
+		return err
+	}
+	if err := e.Store.Reclaim(record.GitDir, record.Name, record.ID); err != nil {
+		return err
+	}
+	err = e.remakeTrashed(ctx, one, record)
+	if err == nil {
+		record.State, record.Holder = sandbox.Stopped, sandbox.Process{}
+		err = trash.Save(record)
+	}
+	if err == nil {
+		err = trash.MoveTo(e.Store, record.ID)
+	}
+	if err != nil {
+		return errors.Join(err, e.Store.Release(record.GitDir, record.Name, record.ID))
+	}
+	p := &place{record: record, repo: one.repo, driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(record.ID)}
+	e.emit(p, event(sandbox.EventRestored, 0, "tip", one.Tip))
+	return e.Store.DropDeletion(record.ID)
+}
+
+// remakeTrashed makes the branch of an entry again, unless a call that was cut off has.
+func (e *Engine) remakeTrashed(ctx context.Context, one Trashed, record *sandbox.Sandbox) error {
+	if one.tip.Ref != "" {
+		err := one.repo.Untrash(ctx, one.tip, record.Branch)
+		if fault.KindOf(err) == fault.AlreadyExists {
+			// git may have died between the two refs.
+			if tip, tipErr := one.repo.Tip(ctx, record.Branch); tipErr == nil && tip == one.Tip {
+				return errors.Join(one.repo.DropTrash(ctx, one.tip), one.repo.Pin(ctx, record.ID, record.Base))
+			}
+			return branchInTheWay(err, record.Branch, "litterbox trash restore "+one.Name)
+		}
+		return errors.Join(err, one.repo.Pin(ctx, record.ID, record.Base))
+	}
+	tip, err := one.repo.Tip(ctx, record.Branch)
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		return fault.Wrap(fault.Conflict, err, "cannot restore sandbox %q: its last commit is no longer kept", one.Name).
+			WithHint("litterbox trash empty %s", one.Entry)
+	case err == nil && tip != one.Tip:
+		return branchInTheWay(fault.New(fault.AlreadyExists, "cannot restore the branch %q: it exists", record.Branch), record.Branch, "litterbox trash restore "+one.Name)
+	}
+	return errors.Join(err, one.repo.Pin(ctx, record.ID, record.Base))
+}
+
+// branchInTheWay says what to type where a branch has the name that is needed.
+func branchInTheWay(err error, name, then string) error {
+	return fault.Wrap(fault.AlreadyExists, err, "a branch of that name is in the way").
+		WithHint("git branch -m %s %s-old, then %s", name, name, then)
+}
+
+// restoreCommits makes a sandbox that begins with the last commit of a deleted
+// one.
+func (e *Engine) restoreCommits(ctx context.Context, dir string, one Trashed) ([]string, error) {
+	made, err := e.Create(ctx, CreateRequest{Dir: dir, Name: one.Name, Base: one.Tip})
+	if err != nil {
+		return nil, err
+	}
+	notes := append(made.Notes, "its files were not kept: it begins with its last commit")
+	if _, err := e.Stop(ctx, StopRequest{Dir: dir, Name: one.Name}); err != nil {
+		return notes, err
+	}
+	return notes, one.repo.DropTrash(context.WithoutCancel(ctx), one.tip)
+}
+
+// EmptyRequest asks to delete what the trash holds.
+type EmptyRequest struct {
+	Dir    string
+	All    bool      // of all repositories
+	Names  []string  // empty means everything
+	Before time.Time // when they were deleted; zero means at any time
+	// Confirm shows what would go and asks; nil means that it was agreed to.
+	Confirm func([]Trashed) (bool, error)
+}
+
+// EmptyTrash deletes entries of the trash for good, and returns which went.
+func (e *Engine) EmptyTrash(ctx context.Context, request EmptyRequest) (gone []Trashed, err error) {
+	all, err := e.Trash(ctx, request.Dir, request.All)
+	if err != nil {
+		return nil, err
+	}
+	var plan []Trashed
+	for _, name := range request.Names {
+		slug, _ := sandbox.Slug(name)
+		named := func(t Trashed) bool { return t.Entry == name || t.Name == slug }
+		if !slices.ContainsFunc(all, named) {
+			return nil, fault.New(fault.NotFound, "no deleted sandbox named %q is in the trash", name).WithHint("litterbox trash list")
+		}
+	}
+	for _, one := range all {
+		if len(request.Names) > 0 && !slices.ContainsFunc(request.Names, func(name string) bool {
+			slug, _ := sandbox.Slug(name)
+			return one.Entry == name || one.Name == slug
+		}) {
+			continue
+		}
+		if request.Before.IsZero() || one.DeletedAt.Before(request.Before) {
+			plan = append(plan, one)
+		}
+	}
+	if len(plan) == 0 {
+		return []Trashed{}, e.clearGone()
+	}
+	if request.Confirm != nil {
+		yes, err := request.Confirm(plan)
+		if err != nil {
+			return nil, err
+		}
+		if !yes {
+			return nil, fault.New(fault.Canceled, "the trash was not emptied")
+		}
+	}
+	var going []string
+	for _, one := range plan {
+		going = append(going, one.Entry)
+	}
+	ctx, call, err := e.record(ctx, "trash empty", request.Dir, "", map[string]any{"all": request.All, "going": going})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = call.end("", nil, err) }()
+	ctx = context.WithoutCancel(ctx)
+	gone = []Trashed{}
+	var problems []error
+	for _, one := range plan {
+		if err := e.emptyOne(ctx, one, true); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		gone = append(gone, one)
+	}
+	return gone, errors.Join(append(problems, e.clearGone())...)
+}
+
+// goneStore is where directories of the trash go to be removed: what is in it is
+// nobody's any more, and is removed by the next command that empties.
+func (e *Engine) goneStore() *store.Store { return e.Store.Trash().Trash() }
+
+// emptyOne deletes what is left of a sandbox: its files, and with tips its last
+// commit. The directory leaves the trash at once, and is removed after that.
+func (e *Engine) emptyOne(ctx context.Context, one Trashed, tips bool) error {
+	if one.id != "" {
+		if err := unmounted(e.Store.Trash().SandboxDir(one.id)); err != nil {
+			return err
+		}
+		if err := e.Store.Trash().MoveTo(e.goneStore(), one.id); err != nil {
+			return err
+		}
+		if err := one.repo.Unpin(ctx, one.id); err != nil {
+			return err
+		}
+	}
+	if tips && one.tip.Ref != "" {
+		if err := one.repo.DropTrash(ctx, one.tip); err != nil {
+			return err
+		}
+	}
+	if one.id == "" {
+		return nil
+	}
+	return removeUnmounted(e.goneStore().SandboxDir(one.id))
+}
+
+// clearGone removes what an emptying that was cut off has left.
+func (e *Engine) clearGone() error {
+	err := removeUnmounted(e.goneStore().Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
