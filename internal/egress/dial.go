@@ -26,6 +26,7 @@ type link struct {
 	conn    net.Conn
 	addr    netip.Addr // invalid when a proxy of the host resolved the name
 	forward *forward   // requests go to an HTTP proxy as they are
+	proxied bool       // by a proxy of the host
 }
 
 // dial reaches t, which policy has admitted by name or address, at an address
@@ -45,6 +46,7 @@ func (p *Proxy) dial(ctx context.Context, t Target, tunnelled bool, reach func(T
 	if proxy != nil {
 		// Where the host itself cannot resolve the name, only its proxy can.
 		made, err := p.dialProxy(ctx, proxy, t, tunnelled)
+		made.proxied = true
 		return made, verdict, err
 	}
 	if err != nil {

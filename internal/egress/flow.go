@@ -197,6 +197,9 @@ func (f *flow) connect(ctx context.Context, policy *Policy, verdict Decision, tu
 	f.up = f.stream(made.conn, f.client)
 	f.down = f.stream(f.client, made.conn)
 	f.life.moved = func() (in, out int64) { return f.down.moved.Load(), f.up.moved.Load() }
+	if made.proxied && f.t.Host != "" {
+		verdict.Why += "; the proxy of this machine resolves the name"
+	}
 	f.admit(verdict)
 	f.observe(Allowed, f.t.Protocol, verdict.Rule, verdict.Why)
 	return true

@@ -1,12 +1,16 @@
 package egress
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // cleanPath gives the one spelling of a request path that path rules are
 // compared with, without the query: escapes of unreserved characters are
 // decoded (RFC 3986, section 6.2.2.2). Where servers disagree about what a path
 // means, it has none: empty and dot segments, path parameters (;), backslashes,
-// escaped slashes, percents and control characters. A path without a clean form
+// escaped slashes, percents and control characters, and escapes that are not
+// UTF-8, some of which a lenient decoder takes for a slash or a dot. A path without a clean form
 // matches no allow rule with a path and every deny rule with one.
 func cleanPath(target string) (string, bool) {
 	path, _, _ := strings.Cut(target, "?")
@@ -14,6 +18,7 @@ func cleanPath(target string) (string, bool) {
 		return "", false
 	}
 	var b strings.Builder
+	decodes := []byte{} // what the escapes stand for
 	for i := 0; i < len(path); i++ {
 		c := path[i]
 		switch {
@@ -21,6 +26,7 @@ func cleanPath(target string) (string, bool) {
 			return "", false
 		case c != '%':
 			b.WriteByte(c)
+			decodes = append(decodes, c)
 		default:
 			if i+2 >= len(path) || !hexadecimal(path[i+1:i+3]) {
 				return "", false
@@ -34,8 +40,12 @@ func cleanPath(target string) (string, bool) {
 			default:
 				b.WriteString("%" + upperASCII(path[i+1:i+3]))
 			}
+			decodes = append(decodes, decoded)
 			i += 2
 		}
+	}
+	if !utf8.Valid(decodes) {
+		return "", false
 	}
 	clean := b.String()
 	segments := strings.Split(clean[1:], "/")

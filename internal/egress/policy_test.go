@@ -97,6 +97,11 @@ func TestDecide(t *testing.T) {
 		{"path escaped", "http://a.example/me", "", request(host("a.example", 80, "http"), "PUT", "/%6de"), true},
 		{"path climbing", "http://a.example/me/", "", request(host("a.example", 80, "http"), "PUT", "/me/../you"), false},
 		{"path climbing escaped", "http://a.example/me/", "", request(host("a.example", 80, "http"), "PUT", "/me/%2e%2E/you"), false},
+		{"path in UTF-8", "http://a.example/me/", "", request(host("a.example", 80, "http"), "PUT", "/me/%C3%A9"), true},
+		{"path climbing by a slash that is too long", "http://a.example/me/", "", request(host("a.example", 80, "http"), "PUT", "/me/..%c0%afyou"), false},
+		{"path climbing by dots that are too long", "http://a.example/me/", "", request(host("a.example", 80, "http"), "PUT", "/me/%c0%ae%c0%ae/you"), false},
+		{"path not in UTF-8", "http://a.example/me/", "", request(host("a.example", 80, "http"), "PUT", "/me/%ff"), false},
+		{"deny a path that is not in UTF-8", "http://a.example", "http://a.example/x", request(host("a.example", 80, "http"), "GET", "/y%c0%afx"), false},
 		{"path climbing by slash", "http://a.example/me/", "", request(host("a.example", 80, "http"), "PUT", "/me/..%2fyou"), false},
 
 		{"deny wins", "a.example; *.example", "a.example", host("a.example", 443, any), false},

@@ -73,6 +73,7 @@ func TestThroughHTTPProxy(t *testing.T) {
 	c := w.openName("a.example", 80)
 	write(t, c, "GET /x HTTP/1.1\r\nHost: a.example\r\nProxy-Authorization: mine\r\n\r\n")
 	readUntil(t, c, "proxy.")
+	wantWhy(t, w.why(egress.Allowed), "the proxy of this machine resolves the name")
 	want := "GET http://a.example/x Basic " + base64.StdEncoding.EncodeToString([]byte("me:pw"))
 	if got := <-asked; got != want {
 		t.Errorf("plain HTTP asked for %q, want %q", got, want)
