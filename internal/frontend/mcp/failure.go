@@ -43,6 +43,7 @@ func toolSteps() map[string]map[fault.Kind]string {
 		},
 		"sandbox-read": hidden, "sandbox-edit": hidden, "sandbox-files": hidden, "sandbox-search": hidden,
 		"sandbox-write":   {fault.Denied: "that place is read-only inside: write below the project, ~ or /tmp"},
+		"sandbox-diff":    {fault.NotFound: "sandbox-list shows the sandboxes, sandbox-files the files"},
 		"sandbox-service": {fault.NotFound: "sandbox-service with action status lists the services; the human adds one in .litterbox.toml"},
 	}
 }
@@ -52,7 +53,7 @@ func toolSteps() map[string]map[fault.Kind]string {
 func failure(name string, err error) *sdk.CallToolResult {
 	kind := kindOf(err)
 	hint, next := fault.HintOf(err), toolSteps()[name][kind]
-	human := strings.HasPrefix(hint, "litterbox ")
+	human := strings.HasPrefix(hint, "litterbox ") || strings.HasPrefix(hint, "findmnt ")
 	switch {
 	case hint != "" && !human:
 		next = hint // it knows the case

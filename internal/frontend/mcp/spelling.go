@@ -76,15 +76,20 @@ func respellEach(schema *jsonschema.Schema, list json.RawMessage) json.RawMessag
 	return list
 }
 
-// retype reads a number or a truth value that was sent as a string; nil where
-// there is nothing to do.
+// retype reads a number or a truth value that was sent as a string, and a number
+// where a string is wanted; nil where there is nothing to do.
 func retype(wanted string, value json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		// A whole number may come as 5.0.
 		number, err := strconv.ParseFloat(string(value), 64)
-		if wanted == "integer" && err == nil && number == math.Trunc(number) && math.Abs(number) < 1<<53 {
+		switch {
+		case err != nil:
+			return nil
+		case wanted == "integer" && number == math.Trunc(number) && math.Abs(number) < 1<<53:
 			return json.RawMessage(strconv.FormatInt(int64(number), 10))
+		case wanted == "string":
+			return json.RawMessage(`"` + string(value) + `"`)
 		}
 		return nil
 	}
