@@ -24,8 +24,11 @@ func only(path string) []string {
 }
 
 // plain is the entry that most clients have.
-func plain(command string) patch.Object {
-	return patch.Object{{Key: "command", Value: command}, {Key: "args", Value: []string{"mcp"}}}
+func plain(command string) patch.Object { return with(command, "mcp") }
+
+// with is an entry with arguments of its own.
+func with(command string, args ...string) patch.Object {
+	return patch.Object{{Key: "command", Value: command}, {Key: "args", Value: args}}
 }
 
 // claude: code.claude.com/docs, "MCP" and "Settings".
@@ -68,7 +71,7 @@ func claude() Client {
 // claudeTools are the tools of Claude Code that run commands, write files or
 // check out a worktree.
 func claudeTools() []string {
-	return []string{"Bash", "PowerShell", "Monitor", "EnterWorktree", "Edit", "MultiEdit", "Write", "NotebookEdit"}
+	return []string{"Bash", "PowerShell", "Monitor", "EnterWorktree", "Edit", "Write", "NotebookEdit"}
 }
 
 // codex: developers.openai.com/codex, "Configuration".
@@ -82,10 +85,11 @@ func codex() Client {
 		homes:  func(h Host) []string { return []string{dir(h)} },
 		format: patch.TOML, config: config,
 		path: []string{"mcp_servers", ServerName},
-		// It starts servers with little of the environment: without these names
-		// litterbox would keep and look for everything in other places there.
+		// It waits 30 s for an answer. It starts servers with little of the
+		// environment: without these names litterbox would keep and look for
+		// everything in other places there.
 		entry: func(command string) patch.Object {
-			return append(plain(command), patch.Field{Key: "env_vars", Value: []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"}})
+			return append(with(command, "mcp", "--answer-within", "25s"), patch.Field{Key: "env_vars", Value: []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"}})
 		},
 		// There is no shell then; patches, and whatever else it may run, can write
 		// nothing. It would ask the human to let one out of that; never takes the
