@@ -30,12 +30,12 @@ func TestSearchEndsInsideALine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := strings.Repeat("xy", searchLine/2-1)
+	line := strings.Repeat("xy", searchBy/2-1)
 	if cost*len(line) <= swiftly {
 		t.Fatalf("the pattern costs only %d", cost)
 	}
 	w := &walk{ctx: &counted{context.Background(), 100}, limit: 10, out: bufio.NewWriter(&bytes.Buffer{})}
-	s := &searcher{walk: w, re: re, cost: cost, lines: bufio.NewReaderSize(nil, searchLine)}
+	s := &searcher{walk: w, re: re, cost: cost, lines: bufio.NewReaderSize(nil, searchBy)}
 	if err := s.file(strings.NewReader(line), "long"); !errors.Is(err, errStop) || w.found.Stopped != "time" {
 		t.Errorf("%v, stopped by %q", err, w.found.Stopped)
 	}

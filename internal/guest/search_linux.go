@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,7 +21,9 @@ import (
 // The bounds of a search.
 const (
 	searchSize  = 64 << 20 // bytes of one file; larger ones are skipped
-	searchLine  = 64 << 10 // bytes of one line; what follows is not looked at
+	searchLine  = 8 << 20  // bytes of one line; a longer one is skipped
+	searchBy    = 64 << 10 // bytes that are read at once
+	searchNear  = 20       // lines around a match
 	searchText  = 240      // bytes of a line that are shown
 	searchProbe = 8000     // bytes in which a NUL makes a file binary, as git has it
 	maxPattern  = 4 << 10
@@ -37,6 +40,9 @@ func (g *guest) search(x *exchange) (wire.Found, error) {
 	if x.request.Fold {
 		flags = "(?mi)"
 	}
+	if x.request.Context < 0 || x.request.Context > searchNear {
+		return wire.Found{}, fault.New(fault.Invalid, "cannot show %d lines around a match: at most %d", x.request.Context, searchNear)
+	}
 	re, cost, err := compile(flags + pattern)
 	if err != nil {
 		return wire.Found{}, fault.New(fault.Invalid, "cannot search for %q: %s", pattern, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
@@ -47,7 +53,7 @@ func (g *guest) search(x *exchange) (wire.Found, error) {
 	}
 	defer cancel()
 	defer start.Close()
-	s := &searcher{walk: w, re: re, cost: cost, lines: bufio.NewReaderSize(nil, searchLine)}
+	s := &searcher{walk: w, re: re, cost: cost, lines: bufio.NewReaderSize(nil, searchBy), context: int(x.request.Context)}
 	path := string(w.found.Path)
 	info, err := start.Stat()
 	switch {
@@ -83,10 +89,12 @@ func (g *guest) search(x *exchange) (wire.Found, error) {
 }
 
 type searcher struct {
-	walk  *walk
-	re    *regexp.Regexp
-	cost  int // steps for each byte, at most
-	lines *bufio.Reader
+	walk    *walk
+	re      *regexp.Regexp
+	cost    int // steps for each byte, at most
+	lines   *bufio.Reader
+	long    []byte // holds a line that is longer than the reader's buffer
+	context int    // lines to show around a match
 }
 
 // file searches one file, line by line.
@@ -97,27 +105,44 @@ func (s *searcher) file(f io.Reader, path string) error {
 		return nil
 	}
 	s.walk.found.Files++
+	near := nearby{walk: s.walk, path: path, lines: s.context}
 	for number := int64(1); ; number++ {
 		if s.over() {
 			return errStop
 		}
-		line, err := s.lines.ReadSlice('\n')
+		line, err := s.next()
 		at := s.match(bytes.TrimSuffix(line, []byte{'\n'}))
 		if s.over() {
 			return errStop
 		}
-		if at != nil && len(line) > 0 {
-			if err := s.walk.send(wire.Match{Path: []byte(path), Line: number, Text: around(line, at)}); err != nil {
-				return err
-			}
-		}
-		for errors.Is(err, bufio.ErrBufferFull) && !s.over() {
-			_, err = s.lines.ReadSlice('\n')
+		if err := near.show(number, line, at); err != nil {
+			return err
 		}
 		if err != nil {
 			return nil // the end, or what cannot be read any further
 		}
 	}
+}
+
+// next gives the next line; an empty one stands for one that is too long, which
+// counts as skipped.
+func (s *searcher) next() ([]byte, error) {
+	line, err := s.lines.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	s.long = append(s.long[:0], line...)
+	for errors.Is(err, bufio.ErrBufferFull) && !s.over() {
+		line, err = s.lines.ReadSlice('\n')
+		if len(s.long) <= searchLine {
+			s.long = append(s.long, line...)
+		}
+	}
+	if len(s.long) > searchLine {
+		s.walk.found.Skipped++
+		return nil, err
+	}
+	return s.long, err
 }
 
 // over reports whether the time is up, or the client gone.
@@ -169,12 +194,26 @@ func compile(pattern string) (*regexp.Regexp, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	if demandsBreak(parsed) {
+		return nil, 0, errors.New("a match lies within one line, so nothing can hold a line break")
+	}
 	cost := steps(parsed)
 	if cost > maxSteps {
 		return nil, 0, errors.New("its repetitions make it too large; write fewer of them")
 	}
 	re, err := regexp.Compile(pattern)
 	return re, cost, err
+}
+
+// demandsBreak reports whether a pattern only matches what holds a line break.
+func demandsBreak(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return slices.Contains(re.Rune, '\n')
+	case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
+		return slices.ContainsFunc(re.Sub, demandsBreak)
+	}
+	return false
 }
 
 // steps is about how many instructions a pattern has.

@@ -93,11 +93,38 @@ func globsOf(glob string) (globs []wildmatch.Glob, paths []bool, err error) {
 		return nil, nil, fault.New(fault.Invalid, "cannot use the glob %q: it has more than %d alternatives", glob, maxBraces)
 	}
 	for _, one := range all {
+		if unclosed(one) {
+			return nil, nil, fault.New(fault.Invalid, "cannot use the glob %q: it has a [ without a ], and matches nothing", glob).
+				WithHint("write \\[ for the character itself")
+		}
 		isPath := strings.Contains(one, "/")
 		globs = append(globs, wildmatch.Compile(one, wildmatch.Mode{Path: isPath}))
 		paths = append(paths, isPath)
 	}
 	return globs, paths, nil
+}
+
+// unclosed reports whether a glob has a bracket that nothing closes: such a one
+// matches no file (gitignore(5) and fnmatch(3) agree).
+func unclosed(glob string) bool {
+	for i := 0; i < len(glob); i++ {
+		switch glob[i] {
+		case '\\':
+			i++
+		case '[':
+			end := i + 1
+			if end < len(glob) && (glob[end] == '!' || glob[end] == '^') {
+				end++
+			}
+			// A ] that comes first stands for itself.
+			closing := strings.IndexByte(glob[min(end+1, len(glob)):], ']')
+			if closing < 0 {
+				return true
+			}
+			i = end + 1 + closing
+		}
+	}
+	return false
 }
 
 // alternatives expands the first pair of braces, and what follows from there.

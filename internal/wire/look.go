@@ -54,6 +54,7 @@ type FindRequest struct {
 	Glob    []byte // empty: all
 	Pattern []byte // searches only
 	Fold    bool
+	Context int // lines to show before and after a match; searches only
 	Limit   int
 }
 
@@ -64,7 +65,7 @@ func FindFiles(ctx context.Context, s Stream, r FindRequest) ([]Entry, Found, er
 
 // SearchFiles looks for lines that match a regular expression, at most Limit.
 func SearchFiles(ctx context.Context, s Stream, r FindRequest) ([]Match, Found, error) {
-	request := Request{Op: OpSearch, Path: r.Path, Glob: r.Glob, Pattern: r.Pattern, Fold: r.Fold, Limit: int64(r.Limit)}
+	request := Request{Op: OpSearch, Path: r.Path, Glob: r.Glob, Pattern: r.Pattern, Fold: r.Fold, Context: int64(r.Context), Limit: int64(r.Limit)}
 	all, found, err := find[Match](ctx, s, request, r.Limit)
 	for i := range all {
 		all[i].Text = printable(all[i].Text)

@@ -61,7 +61,7 @@ const (
 	OpView      Op = "view"      // Path, Line or Offset, Limit, Hidden → View; KindStdout frames before it; no hidden file unless Hidden, nothing in a .git
 	OpPut       Op = "put"       // Path, Mode, Expect, Visible; KindStdin frames, KindStdinEnd → FileInfo; nothing in a .git
 	OpFind      Op = "find"      // Path, Glob, Limit → Found; before it lines of JSON of Entry as KindStdout frames
-	OpSearch    Op = "search"    // Path, Glob, Pattern, Fold, Limit → Found; likewise, of Match
+	OpSearch    Op = "search"    // Path, Glob, Pattern, Fold, Context, Limit → Found; likewise, of Match
 	OpQuiesce   Op = "quiesce"   // Grace → Empty; ends services, TERM to all, KILL after Grace; the guest stays and runs no more commands
 	OpShutdown  Op = "shutdown"  // Grace → Empty; TERM to all, KILL after Grace, then the guest ends
 )
@@ -83,6 +83,7 @@ type Request struct {
 	Glob    []byte        `json:"glob,omitempty"`
 	Pattern []byte        `json:"pattern,omitempty"` // regular expression (RE2)
 	Fold    bool          `json:"fold,omitempty"`    // upper and lower case are the same
+	Context int64         `json:"context,omitempty"` // lines to show before and after a match
 	Limit   int64         `json:"limit,omitempty"`   // bytes, of OpKill processes; 0 means all
 	Have    string        `json:"have,omitempty"`    // commit the host already has
 	Want    string        `json:"want,omitempty"`
@@ -181,7 +182,8 @@ type Entry struct {
 type Match struct {
 	Path []byte `json:"path"` // relative to the directory that was asked for; its name for a file
 	Line int64  `json:"line"`
-	Text string `json:"text"` // cut around the match
+	Text string `json:"text"`           // cut around the match
+	Near bool   `json:"near,omitempty"` // only lies near a match
 }
 
 // Found is the result of OpFind and OpSearch.

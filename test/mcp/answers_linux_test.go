@@ -158,3 +158,33 @@ func TestSwitchingLeavesCommandsRunning(t *testing.T) {
 	other.must("sandbox-create", args{"name": "three"})
 	c.must("sandbox-read", args{"path": "README", "sandbox": "one"})
 }
+
+// A search finds what lies far into a line, names what it skipped, and shows
+// lines around a match; its paths are what the next call takes.
+func TestSearchIsWhole(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	c := connect(t, h, newest)
+	c.must("sandbox-create", args{"name": "fix"})
+	c.do(`mkdir -p sub/deep; printf 'one\ntwo\nthree\nfour\nfive\ntwo\n' >sub/deep/words
+		{ head -c 300000 /dev/zero | tr '\0' x; printf 'needle\nafter\n'; } >sub/long
+		{ head -c 9000000 /dev/zero | tr '\0' x; printf 'needle\n'; } >huge`)
+	for _, search := range []struct {
+		args args
+		want string
+	}{
+		{args{"pattern": "^two$", "path": "sub/deep", "context": 1}, "sub/deep/words-1- one\nsub/deep/words:2: two\nsub/deep/words-3- three\n--\nsub/deep/words-5- five\nsub/deep/words:6: two\n"},
+		{args{"pattern": "four", "path": "sub/deep/words"}, "sub/deep/words:4: four\n"},
+		{args{"pattern": "after", "path": "sub"}, "sub/long:2: after\n"},
+	} {
+		if got := c.must("sandbox-search", search.args); got.text != search.want {
+			t.Errorf("%v: %q, want %q", search.args, got.text, search.want)
+		}
+	}
+	if got := c.must("sandbox-search", args{"pattern": "needle"}); !strings.Contains(got.text, "sub/long:1: …xxx") || !strings.Contains(got.text, "skipped") {
+		t.Errorf("%s", got.text)
+	}
+	if got := c.must("sandbox-files", args{"path": "sub", "glob": "words"}); got.text != "sub/deep/words\n" {
+		t.Errorf("%q", got.text)
+	}
+}

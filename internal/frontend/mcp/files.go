@@ -93,7 +93,7 @@ func incomplete(found engine.FilesFound) string {
 		why = append(why, "parts of the tree are too deep or too large to look at")
 	}
 	if found.Skipped > 0 {
-		why = append(why, fmt.Sprintf("%d files or directories were skipped: too large, or unreadable", found.Skipped))
+		why = append(why, fmt.Sprintf("%d files or directories were skipped: too large, unreadable, or with lines over 8 MB", found.Skipped))
 	}
 	return strings.Join(why, "; ")
 }
