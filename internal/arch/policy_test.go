@@ -27,6 +27,9 @@ process: fault sandbox
 # Who controls a path, asked before what lies there is believed or executed.
 ownership: fault
 
+# How the host opens, walks and removes what a sandbox can write.
+hostile:
+
 # Records and settings on disk.
 store: fault ownership redact sandbox process seal
 image: fault ownership sandbox
@@ -42,7 +45,7 @@ payload: fault ownership
 branch/wildmatch:
 branch/ignore: branch/wildmatch fault
 branch/attribute: branch/wildmatch fault
-branch: branch/attribute branch/ignore branch/wildmatch fault fsmonitor redact sandbox seal process
+branch: branch/attribute branch/ignore branch/wildmatch fault fsmonitor hostile redact sandbox seal process
 
 # Inside the sandbox. The guest is small and decides nothing; which files a
 # tool lists, it reads as git does.
@@ -63,7 +66,7 @@ driver/landlock: driver driver/landlock/confine fault process sandbox
 # The policy of system calls is one text for both; it installs nothing itself.
 driver/landlock/confine: driver driver/namespace/seccomp fault guest process
 driver/namespace/stage: driver driver/namespace/seccomp fault fsmonitor guest process
-driver/namespace/cgroup: sandbox
+driver/namespace/cgroup: hostile sandbox
 
 # What git inside asks which files changed: it runs at every git status.
 fsmonitor:
@@ -74,7 +77,7 @@ driver/drivertest: driver fault sandbox wire
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper: branch driver egress egress/intercept fault forward process sandbox seal service store wire
-engine: agents audit branch config driver egress egress/preset fault forward image keeper ownership packagecache process redact sandbox seal service service/journal store wire
+engine: agents audit branch config driver egress egress/preset fault forward hostile image keeper ownership packagecache process redact sandbox seal service service/journal store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.

@@ -176,6 +176,8 @@ func unreadable(err error) error {
 		return nil
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EAGAIN):
 		return errStays{why: "it cannot be read"}
+	case errors.Is(err, unix.ENAMETOOLONG):
+		return errStays{why: "its path is too long"}
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO),
 		errors.Is(err, unix.EXDEV), errors.Is(err, unix.EINVAL):
 		return errStays{"it changes while it is read", true}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 )
 
 // maxInnerPacked is how much of packed-refs inside is read, in bytes.
@@ -53,17 +55,8 @@ const stash = "refs/stash"
 
 // small reads a regular file of at most limit bytes; "" where there is none.
 func (r root) small(name string, limit int64) string {
-	f, err := r.open(name, unix.O_PATH)
+	f, err := hostile.File(r.f, name)
 	if err != nil {
-		return ""
-	}
-	var st unix.Stat_t
-	err = unix.Fstat(int(f.Fd()), &st)
-	_ = f.Close() // O_PATH
-	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return ""
-	}
-	if f, err = r.open(name, unix.O_RDONLY); err != nil {
 		return ""
 	}
 	defer f.Close()

@@ -9,49 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 )
 
-// root is a directory below which paths are opened without ever following a
-// link or leaving it, whatever happens to it meanwhile: openat2(2), Linux 5.6
-// (overlayfs in a user namespace needs 5.11 anyway).
+// root is a directory below which paths are opened as package hostile does:
+// without ever following a link, leaving it or waiting, whatever happens to it
+// meanwhile.
 type root struct{ f *os.File }
 
 func openRoot(path string) (root, error) {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	f, err := hostile.Directory(path)
 	if err != nil {
 		return root{}, fault.Wrap(fault.Unavailable, err, "cannot open %q", path)
 	}
-	return root{os.NewFile(uintptr(fd), path)}, nil
+	return root{f}, nil
 }
 
-func (r root) open(path string, flags int) (*os.File, error) {
-	if path == "" {
-		path = "."
-	}
-	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
-	if flags&unix.O_PATH == 0 { // openat2(2) refuses these together
-		flags |= unix.O_NONBLOCK | unix.O_NOCTTY
-	}
-	how := unix.OpenHow{
-		Flags:   uint64(flags),
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
-	}
-	for tries := 0; ; {
-		fd, err := unix.Openat2(int(r.f.Fd()), path, &how)
-		if err == unix.EINTR {
-			continue
-		}
-		// A rename raced, openat2(2); or somebody holds a lease on the file,
-		// fcntl(2), which nobody waits for.
-		if tries++; err == unix.EAGAIN && tries < 100 {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return os.NewFile(uintptr(fd), path), nil
-	}
-}
+func (r root) open(path string, flags int) (*os.File, error) { return hostile.OpenAt(r.f, path, flags) }
 
 func statAt(dir *os.File, name string) (unix.Stat_t, error) {
 	var st unix.Stat_t

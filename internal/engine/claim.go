@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -95,7 +96,7 @@ func (e *Engine) clearClaim(gitDir, name, id string) (bool, error) {
 	if held, err := e.claimHeld(gitDir, name, id); err != nil || held {
 		return false, err
 	}
-	if err := removeTree(e.Store.SandboxDir(id)); err != nil {
+	if err := hostile.Remove(e.Store.SandboxDir(id)); err != nil {
 		return false, fault.Wrap(fault.Unavailable, err, "cannot clear away a half-made sandbox")
 	}
 	return true, e.Store.Release(gitDir, name, id)

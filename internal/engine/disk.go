@@ -3,14 +3,13 @@ package engine
 import (
 	"cmp"
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -174,25 +173,12 @@ type inodes map[[2]uint64]struct{}
 // read counts nothing: a sandbox may have closed its own directories.
 func (seen inodes) size(path string) int64 {
 	var total int64
-	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return nil
-		}
-		stat, ok := info.Sys().(*syscall.Stat_t)
-		if !ok {
-			total += info.Size()
-			return nil
-		}
-		key := [2]uint64{uint64(stat.Dev), stat.Ino}
+	hostile.Walk(path, func(entry hostile.Entry) {
+		key := [2]uint64{entry.Device, entry.Inode}
 		if _, known := seen[key]; !known {
 			seen[key] = struct{}{}
-			total += stat.Blocks * 512 // stat(2)
+			total += entry.Bytes
 		}
-		return nil
 	})
 	return total
 }

@@ -275,8 +275,13 @@ func (e *Engine) Stop(ctx context.Context, request StopRequest) (result StopResu
 		return result, err
 	}
 	// While it runs the agent's own history can be asked for; afterwards not.
+	// Whatever cannot be committed, the processes end: a sandbox must not be able
+	// to keep them running by what it does to its files.
 	if err := e.settle(ctx, p); err != nil {
-		return result, err
+		if ctx.Err() != nil {
+			return result, err
+		}
+		p.note("what lies uncommitted in the sandbox could not be committed and stays there: " + err.Error())
 	}
 	if err := e.stop(ctx, p); err != nil {
 		return result, err

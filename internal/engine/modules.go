@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
@@ -95,7 +95,7 @@ func (p *place) touched(m sandbox.Module) bool {
 	if p.copied() {
 		return true
 	}
-	upper, err := os.OpenRoot(p.path("upper"))
+	upper, err := hostile.Root(p.path("upper"), ".")
 	if err != nil {
 		return false
 	}

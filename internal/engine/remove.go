@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -42,11 +42,11 @@ func (e *Engine) remove(p *place) error {
 	entries, err := os.ReadDir(p.dir)
 	for _, entry := range entries {
 		if entry.Name() != recordFile {
-			err = errors.Join(err, removeTree(p.path(entry.Name())))
+			err = errors.Join(err, hostile.Remove(p.path(entry.Name())))
 		}
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = removeTree(p.dir)
+		err = hostile.Remove(p.dir)
 	}
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot remove the files of sandbox %q", p.record.Name).
@@ -70,47 +70,7 @@ func removeUnmounted(dir string) error {
 	if err := unmounted(dir); err != nil {
 		return err
 	}
-	return removeTree(dir)
-}
-
-// removeTree removes a directory whose content is hostile: directories
-// without permissions are opened up on the way, links are never followed
-// (os.RemoveAll walks by descriptors).
-func removeTree(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil || !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(openUp(root, "."), root.Close()); err != nil {
-		return err
-	}
-	return os.RemoveAll(dir)
-}
-
-func openUp(root *os.Root, dir string) error {
-	if err := root.Chmod(dir, 0o700); err != nil {
-		return err
-	}
-	file, err := root.Open(dir)
-	if err != nil {
-		return err
-	}
-	entries, err := file.ReadDir(-1)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if entry.IsDir() {
-			if err := openUp(root, filepath.Join(dir, entry.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return hostile.Remove(dir)
 }
 
 // removeWorktree removes what stands in the checkout for a sandbox.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
 	"github.com/litterbox-sandbox/litterbox/internal/service/journal"
@@ -179,12 +179,7 @@ func (e *Engine) askLog(ctx context.Context, p *place, query wire.LogQuery, repo
 // the sandbox's to make: nothing outside of its home is opened.
 func (p *place) storedLog(query wire.LogQuery, report func(LogLine) error) (wire.LogEnd, error) {
 	var end wire.LogEnd
-	home, err := os.OpenRoot(p.path("home"))
-	if err != nil {
-		return end, fault.Wrap(fault.Unavailable, err, "cannot read the log of service %q", query.Service)
-	}
-	defer home.Close()
-	root, err := home.OpenRoot(journal.Dir)
+	root, err := hostile.Root(p.path("home"), journal.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return end, nil // it never ran
 	}

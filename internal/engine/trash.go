@@ -14,6 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
@@ -98,7 +99,7 @@ func (e *Engine) intoTrash(p *place, d store.Deletion) error {
 		return err
 	}
 	// A copy of what is in the commits.
-	if err := removeTree(p.path(keeper.WorktreeDir)); err != nil {
+	if err := hostile.Remove(p.path(keeper.WorktreeDir)); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot remove the committed files of sandbox %q", p.record.Name)
 	}
 	if err := e.Store.MoveTo(e.Store.Trash(), p.record.ID); err != nil {

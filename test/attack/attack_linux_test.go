@@ -48,7 +48,7 @@ type attack struct {
 
 // attacks is every attack.
 func attacks() []attack {
-	return slices.Concat(fileAttacks(), monitorAttacks(), stateAttacks(), ownerAttacks(), processAttacks(), kernelAttacks(), networkAttacks(),
+	return slices.Concat(fileAttacks(), monitorAttacks(), stateAttacks(), ownerAttacks(), lockedAttacks(), processAttacks(), kernelAttacks(), networkAttacks(),
 		gitAttacks(), historyAttacks(), plantAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks(), bombAttacks(), quotaAttacks(),
 		objectAttacks(),
 		secretAttacks())

@@ -8,7 +8,7 @@ import (
 // Where no overlay can be mounted a sandbox has a copy of all files; the walls
 // are the same. The controls have run in TestAttacks.
 func TestAttacksOnCopies(t *testing.T) {
-	for _, a := range slices.Concat(fileAttacks(), stateAttacks(), gitAttacks(), plantAttacks()) {
+	for _, a := range slices.Concat(fileAttacks(), stateAttacks(), lockedAttacks(), gitAttacks(), plantAttacks()) {
 		if a.Overlay {
 			continue
 		}

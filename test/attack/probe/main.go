@@ -41,6 +41,7 @@ func main() {
 		"types":       types,       // TEXT: into the input of every terminal
 		"shared":      shared,      // JSON: what a place without namespaces may not touch
 		"setgroup":    setgroup,    // DIRECTORY: the set-group-ID bit for everything in it
+		"deep":        deep,        // DIRECTORY DEPTH: directories in directories, without permissions
 		"tree":        tree,        // MODE NAME OBJECT...: a raw git tree object
 	}
 	verb, ok := verbs[os.Args[1]]

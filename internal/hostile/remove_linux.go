@@ -1,0 +1,188 @@
+package hostile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// shallow is how deep a tree is gone into. What lies deeper is moved to the top
+// first, so a tree of any depth needs only so many descriptors.
+const shallow = 64
+
+// Remove removes path and everything below it, whatever the sandbox did to it:
+// directories without permissions are opened up, flags that forbid changes are
+// taken off where the caller may, and neither depth, names nor their number
+// matter. No link is followed. What is not there is no error. What cannot be
+// removed is an error, and does not keep the rest from going.
+func Remove(path string) error {
+	parent, err := Directory(filepath.Dir(path))
+	if isNotThere(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	name := filepath.Base(path)
+	switch err := unlink(parent, name); {
+	case err == nil || isNotThere(err):
+		return nil
+	case !errors.Is(err, unix.EISDIR):
+		return &os.PathError{Op: "unlink", Path: path, Err: err}
+	}
+	top, err := Enter(parent, name)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer top.Close()
+	r := remover{top: top}
+	if err := r.empty(top, 0); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := unix.Unlinkat(int(parent.Fd()), name, unix.AT_REMOVEDIR); err != nil && !isNotThere(err) {
+		return &os.PathError{Op: "rmdir", Path: path, Err: err}
+	}
+	return nil
+}
+
+// remover removes one tree.
+type remover struct {
+	top   *os.File
+	moved int // directories that were moved to the top
+}
+
+// maxPasses bounds how often a directory is read that never gets empty: a
+// process that is still there goes on filling it.
+const maxPasses = 10000
+
+// empty removes what is in a directory. Names that come while it is read are
+// found by reading it again.
+func (r *remover) empty(dir *os.File, depth int) error {
+	for range maxPasses {
+		if _, err := dir.Seek(0, 0); err != nil {
+			return err
+		}
+		removed := false
+		var failed error
+		for {
+			names, err := dir.Readdirnames(batch)
+			for _, name := range names {
+				if err := r.remove(dir, name, depth); err == nil {
+					removed = true
+				} else if failed == nil {
+					failed = fmt.Errorf("cannot remove %q: %w", name, err) // one speaks for all
+				}
+			}
+			if err != nil || len(names) == 0 {
+				break
+			}
+		}
+		if !removed {
+			return failed // nil: it is empty
+		}
+	}
+	return errors.New("new files appear all the time")
+}
+
+// remove removes one name of a directory, or moves a deep directory to the top.
+func (r *remover) remove(dir *os.File, name string, depth int) error {
+	err := unlink(dir, name)
+	if err == nil || isNotThere(err) {
+		return nil
+	}
+	if !errors.Is(err, unix.EISDIR) {
+		return err
+	}
+	below, err := Enter(dir, name)
+	if isNotThere(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer below.Close()
+	if depth == shallow {
+		return r.lift(dir, name)
+	}
+	if err := r.empty(below, depth+1); err != nil {
+		return err
+	}
+	err = unix.Unlinkat(int(dir.Fd()), name, unix.AT_REMOVEDIR)
+	if isNotThere(err) {
+		return nil
+	}
+	return err
+}
+
+// lift moves a directory to the top under a name that is free there.
+func (r *remover) lift(dir *os.File, name string) error {
+	for range maxPasses {
+		r.moved++
+		err := unix.Renameat2(int(dir.Fd()), name, int(r.top.Fd()), fmt.Sprintf("deep-%d", r.moved), unix.RENAME_NOREPLACE)
+		if !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+	}
+	return unix.EEXIST
+}
+
+// unlink removes what is no directory; EISDIR says that it is one.
+func unlink(dir *os.File, name string) error {
+	err := unix.Unlinkat(int(dir.Fd()), name, 0)
+	if !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	// Immutable or append-only, or it lies in a directory that is.
+	if file, openErr := OpenAt(dir, name, unix.O_RDONLY); openErr == nil {
+		loosen(file)
+		_ = file.Close() // only read
+	}
+	return unix.Unlinkat(int(dir.Fd()), name, 0)
+}
+
+// Enter opens a directory to remove what is in it, and gives its owner every
+// right to do so.
+func Enter(dir *os.File, name string) (*os.File, error) {
+	place, err := OpenAt(dir, name, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	defer place.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(place.Fd()), &st); err != nil {
+		return nil, err
+	}
+	const all = unix.S_IRWXU
+	if st.Mode&all != all {
+		// A descriptor that was opened with O_PATH is changed by its path in
+		// /proc; fchmodat2(2) only came with Linux 6.6.
+		if err := unix.Chmod(procPath(place), all); err != nil && !errors.Is(err, unix.EPERM) {
+			return nil, err
+		}
+	}
+	opened, err := OpenAt(place, "", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err == nil {
+		loosen(opened)
+	}
+	return opened, err
+}
+
+// What FS_IOC_SETFLAGS may have set, linux/fs.h; only CAP_LINUX_IMMUTABLE takes
+// it off.
+const (
+	flagImmutable = 0x10
+	flagAppend    = 0x20
+)
+
+// loosen takes flags off that forbid to change or remove a file. Where there are
+// none, or it may not be, the removal says what is wrong.
+func loosen(file *os.File) {
+	flags, err := unix.IoctlGetInt(int(file.Fd()), unix.FS_IOC_GETFLAGS)
+	if err == nil && flags&(flagImmutable|flagAppend) != 0 {
+		_ = unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, flags&^(flagImmutable|flagAppend))
+	}
+}
