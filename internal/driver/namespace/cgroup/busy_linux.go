@@ -119,8 +119,10 @@ func (p Part) kill(pid int) {
 	_ = unix.Close(pidfd)
 }
 
-// remove removes the part, and waits until the deadline while it is busy.
+// remove removes the part with the groups that the sandbox has made in it, and
+// waits until the deadline while it is busy.
 func (p Part) remove(deadline time.Time) error {
+	cleared := false
 	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		var err error
 		if p.Version == 2 {
@@ -132,11 +134,16 @@ func (p Part) remove(deadline time.Time) error {
 		switch {
 		case err == nil, errors.Is(err, unix.ENOENT):
 			return nil
+		case errors.Is(err, unix.EBUSY) && !cleared:
+			p.clearBelow()
+			cleared = true // and then once more at once, whatever the deadline
+			continue
 		case !errors.Is(err, unix.EBUSY):
 			return fmt.Errorf("cannot remove the control group %s: %w", p.Dir, err)
 		case !time.Now().Before(deadline):
 			return fmt.Errorf("cannot remove the control group %s: %w", p.Dir, ErrBusy)
 		}
 		time.Sleep(pause)
+		cleared = false
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,32 +30,122 @@ func sleeper(t *testing.T, g *cgroup.Group) *exec.Cmd {
 	return cmd
 }
 
-// keepBusy puts a process into a group below each part, where no start looks
-// for what it may kill.
+// keepBusy puts a process that cannot be killed into the group: in version 1
+// one that is frozen stays, and what it is frozen by is beside the group.
 func keepBusy(t *testing.T, g *cgroup.Group) {
 	t.Helper()
+	freezers := slices.DeleteFunc(cgroup.Find(), func(h cgroup.Hierarchy) bool {
+		return h.Version != 1 || !slices.Contains(h.Controllers, "freezer")
+	})
+	if len(freezers) == 0 {
+		t.Skip("nothing here keeps a process from being killed")
+	}
 	child := sleeper(t, g)
-	for _, part := range g.Parts {
-		dir := filepath.Join(part.Dir, "held")
-		if err := os.Mkdir(dir, 0o755); err != nil {
+	dir := filepath.Join(freezers[0].Parent, "litterbox-test-hold-v"+strconv.Itoa(g.Parts[0].Version)+"-"+filepath.Base(g.Parts[0].Dir))
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(child.Process.Pid)), 0); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = child.Process.Kill()
-			_, _ = child.Process.Wait()
-			await(t, dir+" to be removed", func() bool {
-				err := os.Remove(dir)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// Before the others: the process ends, and its groups go.
+	t.Cleanup(func() {
+		_ = os.WriteFile(filepath.Join(dir, "freezer.state"), []byte("THAWED"), 0)
+		_ = child.Process.Kill()
+		_, _ = child.Process.Wait()
+		for _, gone := range append(partDirs(g), dir) {
+			await(t, gone+" to be removed", func() bool {
+				_ = os.Remove(filepath.Join(gone, "inside"))
+				err := os.Remove(gone)
 				return err == nil || errors.Is(err, os.ErrNotExist)
 			})
-			_ = os.Remove(filepath.Join(part.Dir, "inside"))
-			if err := os.Remove(part.Dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		}
+	})
+	put("cgroup.procs", strconv.Itoa(child.Process.Pid))
+	put("freezer.state", "FROZEN")
+	await(t, "the process to be frozen", func() bool {
+		state, err := os.ReadFile(filepath.Join(dir, "freezer.state"))
+		return err == nil && strings.TrimSpace(string(state)) == "FROZEN"
+	})
+}
+
+func partDirs(g *cgroup.Group) []string {
+	var dirs []string
+	for _, part := range g.Parts {
+		dirs = append(dirs, part.Dir)
+	}
+	return dirs
+}
+
+// Groups that the sandbox made below its own go with it, with what is in them,
+// whatever their names, depth and permissions.
+func TestGroupsBelowAreRemoved(t *testing.T) {
+	eachVersion(t, func(t *testing.T, where []cgroup.Hierarchy) {
+		prefix := "litterbox-test-below-" + strconv.Itoa(os.Getpid()) + "-"
+		const id = "below-0a1b2c3d"
+		g, err := cgroup.Make(where, prefix+id, sandbox.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		child := sleeper(t, g)
+		for _, part := range g.Parts {
+			dir := part.Dir
+			for range 50 {
+				dir = filepath.Join(dir, "\xff deeper")
+				for _, made := range []string{dir, dir + "-beside"} {
+					if err := os.Mkdir(made, 0o755); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			// The control: it cannot be removed by itself.
+			if err := os.Remove(part.Dir); !errors.Is(err, syscall.EBUSY) {
+				t.Errorf("%s with groups below it: %v", part.Dir, err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(child.Process.Pid)), 0); err != nil {
+				t.Fatal(err)
+			}
+			for ; dir != part.Dir; dir = filepath.Dir(dir) {
+				if err := os.Chmod(dir, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- child.Wait() }()
+		if err := g.Remove(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Errorf("what ran below ended with %v", err)
+		}
+		for _, dir := range partDirs(g) {
+			if _, err := os.Stat(dir); !os.IsNotExist(err) {
+				t.Errorf("%s is left: %v", dir, err)
+			}
+		}
+		// Left behind with empty groups below, it counts as empty.
+		if g, err = cgroup.Make(where, prefix+id, sandbox.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range partDirs(g) {
+			if err := os.MkdirAll(filepath.Join(dir, "one", "two"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found := cgroup.Empty(where, prefix, 0)
+		if len(found) != len(g.Parts) {
+			t.Errorf("empty: %+v, want each of %+v", found, g.Parts)
+		}
+		for _, empty := range found {
+			if err := empty.Remove(); err != nil {
 				t.Error(err)
 			}
-		})
-	}
+		}
+	})
 }
 
 // A start whose group was left with processes kills them and takes the name.
@@ -125,7 +216,9 @@ func TestABusyLeftoverIsLeft(t *testing.T) {
 		_ = child.Wait()
 		// What nothing runs in is found as a leftover, by the sandbox's id.
 		for _, empty := range cgroup.Empty(where, prefix, 0) {
-			if empty.Name != prefix+id || !empty.Spare {
+			// What freezes the process has taken it out of the group's own freezer.
+			frozen := strings.Contains(empty.Dir, "/freezer/")
+			if empty.Name != prefix+id || !empty.Spare && !frozen {
 				t.Errorf("%+v is no spare group of %s", empty, id)
 			}
 		}

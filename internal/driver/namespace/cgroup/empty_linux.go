@@ -1,6 +1,8 @@
 package cgroup
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,8 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // EmptyGroup is a group in which no process is.
@@ -52,28 +52,29 @@ func Empty(where []Hierarchy, prefix string, age time.Duration) []EmptyGroup {
 	return found
 }
 
+// empty reports whether no process is in the group or in any below it.
 func (g EmptyGroup) empty() bool {
-	dirs, err := os.ReadDir(g.Dir)
-	if err != nil {
-		return false
+	if g.version == 2 { // of the whole tree
+		return strings.Contains(read(filepath.Join(g.Dir, "cgroup.events")), "populated 0")
 	}
-	for _, entry := range dirs {
-		// Version 2 keeps processes in a leaf.
-		if entry.IsDir() && (g.version != 2 || entry.Name() != leaf || read(filepath.Join(g.Dir, leaf, "cgroup.procs")) != "") {
-			return false
+	groups := 0
+	err := filepath.WalkDir(g.Dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !entry.IsDir():
+			return nil
 		}
-	}
-	return read(filepath.Join(g.Dir, "cgroup.procs")) == ""
+		if groups++; groups > maxBelow || read(filepath.Join(path, "cgroup.procs")) != "" {
+			return errNotEmpty
+		}
+		return nil
+	})
+	return err == nil
 }
 
-// Remove removes the group. rmdir(2) does not remove one in which something has
-// begun to run.
-func (g EmptyGroup) Remove() error {
-	if g.version == 2 {
-		_ = unix.Rmdir(filepath.Join(g.Dir, leaf)) // without it the next one fails
-	}
-	if err := unix.Rmdir(g.Dir); err != nil && err != unix.ENOENT {
-		return &os.PathError{Op: "rmdir", Path: g.Dir, Err: err}
-	}
-	return nil
-}
+var errNotEmpty = errors.New("it is not empty")
+
+// Remove removes the group and those below it. rmdir(2) does not remove one in
+// which something has begun to run.
+func (g EmptyGroup) Remove() error { return Part{Version: g.version, Dir: g.Dir}.remove(time.Time{}) }
