@@ -47,12 +47,13 @@ type execDocument struct {
 	Iteration  *sandbox.Iteration `json:"iteration"` // null with --no-commit
 	Background []wire.Process     `json:"background"`
 	Notes      []string           `json:"notes"`
+	Refused    []refusalDocument  `json:"refused"` // by the network
 }
 
-func (c *capture) document(name string, r engine.ExecResult) execDocument {
+func (c *capture) document(name string, r engine.ExecResult, refused []engine.Refusal) execDocument {
 	return execDocument{
 		Name: name, ExitCode: r.Exit.Code, Signal: r.Exit.Signal, TimedOut: r.Exit.TimedOut, Duration: r.Exit.Duration,
 		Stdout: string(c.stdout.bytes), Stderr: string(c.stderr.bytes), Truncated: c.stdout.truncated || c.stderr.truncated,
-		Iteration: r.Iteration, Background: list(r.Exit.Background), Notes: list(r.Notes),
+		Iteration: r.Iteration, Background: list(r.Exit.Background), Notes: list(r.Notes), Refused: refusalDocuments(refused),
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +61,7 @@ func Main(ctx context.Context, p Program, args []string) int {
 type useCases interface {
 	Create(context.Context, engine.CreateRequest) (engine.Creation, error)
 	Exec(context.Context, engine.ExecRequest) (engine.ExecResult, error)
+	Refused(context.Context, engine.Place, time.Time) ([]engine.Refusal, error)
 	Read(ctx context.Context, dir, name, path string, w io.Writer) error
 	Write(context.Context, engine.WriteRequest) (it *sandbox.Iteration, notes []string, err error)
 	Copy(context.Context, engine.CopyRequest) (it *sandbox.Iteration, notes []string, err error)

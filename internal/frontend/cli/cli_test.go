@@ -27,6 +27,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 type fake struct {
 	running []engine.Work // of milestone and stop
 	trash   []engine.Trashed
+	refused []engine.Refusal
 
 	cli.UseCases
 	create    func(context.Context, engine.CreateRequest) (engine.Creation, error)
@@ -72,6 +73,10 @@ func (f *fake) Copy(_ context.Context, r engine.CopyRequest) (*sandbox.Iteration
 func (f *fake) Milestone(_ context.Context, dir, name, message string) (engine.Milestoned, error) {
 	it, err := f.milestone(dir, name, message)
 	return engine.Milestoned{Iteration: it, Running: f.running}, err
+}
+
+func (f *fake) Refused(context.Context, engine.Place, time.Time) ([]engine.Refusal, error) {
+	return f.refused, nil
 }
 
 func (f *fake) Strays(context.Context, string) ([]engine.Info, error) { return nil, nil }

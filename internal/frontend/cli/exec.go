@@ -13,6 +13,7 @@ import (
 type execOptions struct {
 	console *console
 	exec    func(context.Context, engine.ExecRequest) (engine.ExecResult, error)
+	refused func(context.Context, engine.Place, time.Time) ([]engine.Refusal, error)
 
 	dir, name     string
 	argv          []string
@@ -46,6 +47,9 @@ CMD becomes part of the commit and of the logs, without what looks like a secret
 there: tokens, values of variables and flags that are named like secrets, and
 values given with -e. See docs/security.md for what is recognised.
 
+What the network refused meanwhile is named after the output, with the
+litterbox allow that opens it.
+
 The -- may be left out when CMD does not begin with a dash and no flags follow.`,
 		Example: `  litterbox exec fix-login -- go test ./...
   litterbox exec fix-login -m 'Run the linter' --timeout 5m -- make lint`,
@@ -65,7 +69,7 @@ The -- may be left out when CMD does not begin with a dash and no flags follow.`
 			}
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
-				o.exec, o.dir = e.Exec, dir
+				o.exec, o.refused, o.dir = e.Exec, e.Refused, dir
 				return runExec(ctx, o)
 			})
 		},
@@ -108,6 +112,9 @@ func (o *execOptions) check(cmd *cobra.Command) error {
 // flags before NAME. It gives a nil argv when the user asked for help and got
 // it, an empty one when nothing follows.
 func commandAfterName(cmd *cobra.Command, args []string) (name string, argv []string, err error) {
+	if cmd.ArgsLenAtDash() == 0 {
+		return "", nil, usageError(cmd, "no sandbox is named before --")
+	}
 	if err := cmd.Flags().Parse(args[1:]); err != nil {
 		return "", nil, cmd.FlagErrorFunc()(cmd, err)
 	}
@@ -140,6 +147,7 @@ func runExec(ctx context.Context, o *execOptions) error {
 	}
 	ctx, a := o.console.attach(ctx, captured, o.ask)
 	defer a.detach()
+	began := o.console.now()
 	result, err := o.exec(ctx, engine.ExecRequest{
 		Dir: o.dir, Name: o.name, Argv: o.argv, Kind: o.kind, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
 		Env: o.env, WorkDir: o.workDir, Streams: a.streams, AllowDegraded: o.allowDegraded, Ask: a.ask,
@@ -148,8 +156,15 @@ func runExec(ctx context.Context, o *execOptions) error {
 	if err != nil {
 		return err
 	}
+	var refused []engine.Refusal
+	if !o.ask { // else it was asked about
+		if refused, err = o.refused(context.WithoutCancel(ctx), engine.Place{Dir: o.dir, Name: o.name}, began); err != nil {
+			// The command has run and is committed: that counts.
+			result.Notes = append(result.Notes, "what the network refused is not known: "+err.Error())
+		}
+	}
 	if o.json {
-		if err := o.console.document(captured.document(o.name, result)); err != nil {
+		if err := o.console.document(captured.document(o.name, result, refused)); err != nil {
 			return err
 		}
 		return statusError(result.Exit.Code)
@@ -157,6 +172,7 @@ func runExec(ctx context.Context, o *execOptions) error {
 	if result.Exit.TimedOut && o.timeout > 0 {
 		o.console.note("ended after its timeout of %s", o.timeout)
 	}
+	o.console.noteRefused(o.name, refused)
 	o.console.notes(result.Notes)
 	for _, p := range result.Exit.Background {
 		o.console.note("still running: %d %s", p.PID, p.Command)

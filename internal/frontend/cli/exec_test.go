@@ -72,6 +72,8 @@ func TestExecRefusesWrongArguments(t *testing.T) {
 		{"exec fix", "no command after"},
 		{"exec fix --", "no command after"},
 		{"run fix", "no command after"},
+		{"run -- pwd", "no sandbox is named before --"},
+		{"exec -m why -- ls -l", "no sandbox is named before --"},
 		{"exec -e NOVALUE fix -- a", `-e "NOVALUE" is not of the form K=V`},
 		{"exec -e =x fix -- a", "not of the form K=V"},
 		{"exec --timeout -1s fix -- a", "in the past"},

@@ -84,13 +84,44 @@ func writeFlags(w io.Writer, title string, flags *pflag.FlagSet) {
 	}
 }
 
+// newHelp explains a command or a topic. Unlike the one of cobra it fails for
+// what does not exist.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Explain a command",
+		GroupID: groupSystem,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			found, rest, err := root.Find(args)
+			if err != nil || found == root && len(args) > 0 || found.HasSubCommands() && len(rest) > 0 {
+				return noSuchCommand(root, args)
+			}
+			return found.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			found, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []cobra.Completion
+			for _, sub := range found.Commands() {
+				if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+					names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
 // newExitCodes is a help topic, not a command.
 func newExitCodes() *cobra.Command {
 	var b strings.Builder
 	b.WriteString(`Exit codes.
 
 exec, run and shell end with the exit code of their command: 128+N when signal
-N ended it, 125 when litterbox itself failed. diff, apply and merge end with
+N ended it, 124 after --timeout, 125 when litterbox itself failed. diff, apply and merge end with
 git's own exit code once git has run. Elsewhere:
 
 `)

@@ -32,8 +32,13 @@ its results come back as commits that you review and merge.`,
   litterbox exec fix-login -- make test
   litterbox diff fix-login
   litterbox merge fix-login`,
-		Args:          noSuchCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version, _ := cmd.Flags().GetBool("version"); version {
+				return runVersion(cmd.Context(), &versionOptions{console: s.console, version: s.version})
+			}
+			return cmd.Help()
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Each level parses its own flags, so that -C before diff is ours and
@@ -42,7 +47,9 @@ its results come back as commits that you review and merge.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.PersistentFlags().VarP(&s.dir, "directory", "C", "work in `DIR` instead of the current directory")
+	root.Flags().BoolP("version", "v", false, "print the version")
 	root.SetHelpFunc(writeHelp)
+	root.SetHelpCommand(newHelp())
 	root.SetUsageFunc(func(*cobra.Command) error { return nil })
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fault.Wrap(fault.Invalid, err, "cannot read the flags of %s", cmd.CommandPath()).
@@ -73,7 +80,6 @@ its results come back as commits that you review and merge.`,
 			root.AddCommand(c)
 		}
 	}
-	root.SetHelpCommandGroupID(groupSystem)
 	root.AddCommand(newExitCodes())
 	return root
 }
@@ -83,12 +89,36 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	err := fault.New(fault.Invalid, "cannot run %q: there is no such command", args[0])
+	if instead := meantBy(args[0]); instead != "" {
+		return err.WithHint("litterbox %s", instead)
+	}
 	// The default of cobra, which it only sets where it uses it itself.
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return err.WithHint("litterbox %s", near[0])
 	}
 	return err.WithHint("litterbox help")
+}
+
+// meantBy is the command for a word that other programs use; "" for none.
+func meantBy(word string) string {
+	switch word {
+	case "rm", "remove", "destroy", "kill":
+		return "delete"
+	case "ps", "sandboxes":
+		return "list"
+	case "attach", "enter", "ssh":
+		return "shell"
+	case "show", "inspect", "info":
+		return "status"
+	case "cat":
+		return "read"
+	case "new", "init", "up":
+		return "create"
+	case "down":
+		return "stop"
+	}
+	return ""
 }
 
 // wantArgs checks the number of arguments; a maximum of -1 means any.

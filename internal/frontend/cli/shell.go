@@ -32,7 +32,7 @@ commit when the shell ends.`,
 			}
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
-				o.exec, o.dir = e.Exec, dir
+				o.exec, o.refused, o.dir = e.Exec, e.Refused, dir
 				return runShell(ctx, o)
 			})
 		},
