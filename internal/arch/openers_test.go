@@ -83,6 +83,7 @@ driver/landlock/tier_linux.go: os.ReadDir os.ReadFile
 driver/namespace/acquire_linux.go: os.OpenFile
 driver/namespace/carriage_linux.go: os.Open os.OpenFile os.ReadFile os.RemoveAll os.WriteFile
 driver/namespace/doomed_linux.go: os.ReadFile
+driver/namespace/kernelmemory_linux.go: os.ReadDir os.ReadFile
 driver/namespace/logind_linux.go: filepath.Glob os.ReadFile
 driver/namespace/metrics_linux.go: os.ReadFile
 driver/namespace/prepare_linux.go: os.ReadFile

@@ -125,6 +125,8 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.connect(x)
 	case wire.OpKill:
 		return g.kill(x.request.Limit)
+	case wire.OpBuffers:
+		return g.buffers()
 	case wire.OpView:
 		return g.view(x)
 	case wire.OpPut:

@@ -133,6 +133,13 @@ func Kill(ctx context.Context, s Stream, most int) ([]Process, error) {
 	return cleanProcesses(list.Processes), err
 }
 
+// SocketMemory is how many bytes the sockets inside hold in the kernel.
+func SocketMemory(ctx context.Context, s Stream) (int64, error) {
+	var held Buffers
+	err := call(ctx, s, Request{Op: OpBuffers}, nil, nil, &held)
+	return max(0, held.Bytes), err
+}
+
 // Shutdown ends every process inside: TERM, after grace KILL, then the guest.
 func Shutdown(ctx context.Context, s Stream, grace time.Duration) error {
 	return call(ctx, s, Request{Op: OpShutdown, Grace: grace}, nil, nil, &Empty{})

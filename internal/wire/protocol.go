@@ -58,6 +58,7 @@ const (
 	OpLogs      Op = "logs"      // Logs → LogEnd; LogLines as KindStdout frames before it
 	OpForward   Op = "forward"   // Port → Empty, and from then on bare bytes of a connection to that port inside
 	OpKill      Op = "kill"      // Limit → ProcessList: KILL to the largest process, or with Limit 0 to all; who it was
+	OpBuffers   Op = "buffers"   // → Buffers: what sockets hold; guests of before do not know it
 	OpView      Op = "view"      // Path, Line or Offset, Limit, Hidden → View; KindStdout frames before it; no hidden file unless Hidden, nothing in a .git
 	OpPut       Op = "put"       // Path, Mode, Expect, Visible; KindStdin frames, KindStdinEnd → FileInfo; nothing in a .git
 	OpFind      Op = "find"      // Path, Glob, Limit → Found; before it lines of JSON of Entry as KindStdout frames
@@ -146,6 +147,11 @@ type ProcessList struct {
 	Processes []Process `json:"processes"`
 	Commands  []Running `json:"commands,omitempty"`
 	Complete  bool      `json:"complete,omitempty"` // Commands are all there are; guests of before do not know them
+}
+
+// Buffers answers OpBuffers.
+type Buffers struct {
+	Bytes int64 `json:"bytes"`
 }
 
 // Running is a command that runs for a client.

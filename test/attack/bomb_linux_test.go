@@ -32,6 +32,24 @@ func bombAttacks() []attack {
 			script: slowly("open('/dev/shm/x', 'ab').write(b'x' * (10 << 20))"),
 		}.attack(),
 		bomb{
+			name: "fill memory with files that have no name", threat: "memory that belongs to no process, behind a descriptor",
+			limit: "memory=200MiB", want: "oom", needs: "python3",
+			script: "import os\nf = os.memfd_create('x')\n" + slowly("os.write(f, b'x' * (10 << 20))"),
+		}.attack(),
+		bomb{
+			name: "fill memory with what sockets hold", threat: "memory of the kernel that belongs to no process",
+			limit: "memory=200MiB", want: "oom", needs: "python3",
+			script: "import socket, resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)\nkept = []\n" +
+				"def fill():\n    a, b = socket.socketpair()\n    a.setblocking(False)\n    kept.append((a, b))\n    try:\n        while True: a.send(b'x' * 65536)\n    except BlockingIOError: pass\n" +
+				slowly("[fill() for j in range(50)]"),
+		}.attack(),
+		bomb{
+			name: "fill memory with page tables", threat: "the same, by reading a little of very much",
+			limit: "memory=200MiB", want: "oom", needs: "python3",
+			script: "import mmap\nkept = []\n" +
+				slowly("m = mmap.mmap(-1, 5 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000); kept.append(m); [m[j] for j in range(0, 5 << 30, 2 << 20)]"),
+		}.attack(),
+		bomb{
 			name: "fork without end", threat: "a process table that is full, and nobody who could log in",
 			limit: "pids=120", want: "pids", needs: "python3",
 			// It never gives up, as the classic one of the shell does not.

@@ -43,7 +43,7 @@ func (d Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Me
 	}
 	if m.Memory < 0 {
 		m.Scratch = scratch(place.Guest.PID)
-		m.Memory = added.memory + m.Scratch
+		m.Memory = added.memory + m.Scratch + max(0, memoryFiles(added.pids)-added.shared)
 	}
 	if m.Processes < 0 {
 		m.Processes = added.processes
@@ -57,8 +57,10 @@ func (d Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Me
 // sum is what processes use together.
 type sum struct {
 	cpu                time.Duration
-	memory             int64
+	memory             int64 // with page tables
+	shared             int64 // of it: files in memory that are mapped, as far as was looked
 	processes, threads int
+	pids               []int
 }
 
 // smallProcess is where the exact share of shared pages is not worth asking.
@@ -79,28 +81,39 @@ func add(all []task) sum {
 		s.threads += t.Threads
 		share := t.Resident * int64(os.Getpagesize())
 		if share > smallProcess && len(all) > 2 && time.Now().Before(deadline) {
-			if exact, ok := proportional(t.pid); ok {
+			if exact, shared, ok := proportional(t.pid); ok {
 				share = exact
+				s.shared += shared
 			}
 		}
+		if time.Now().Before(deadline) {
+			share += pageTables(t.pid)
+		}
 		s.memory += share
+		s.pids = append(s.pids, t.pid)
 	}
 	return s
 }
 
 // proportional reads Pss of proc_pid_smaps_rollup(5): pages that several
-// processes share count in parts. A process that may not be looked into has none.
-func proportional(pid int) (int64, bool) {
+// processes share count in parts; shared is that of files in memory (5.10). A
+// process that may not be looked into has none.
+func proportional(pid int) (all, shared int64, ok bool) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {
-		return 0, false
+		return 0, 0, false
 	}
-	return pss(data)
+	all, ok = pss(data)
+	shared, _ = kib(data, "Pss_Shmem:")
+	return all, shared, ok
 }
 
-func pss(rollup []byte) (int64, bool) {
-	for line := range bytes.Lines(rollup) {
-		if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
+func pss(rollup []byte) (int64, bool) { return kib(rollup, "Pss:") }
+
+// kib reads a line such as "VmPTE:  12 kB", in bytes.
+func kib(text []byte, key string) (int64, bool) {
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte(key)); ok {
 			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(string(rest)), " kB"), 10, 64)
 			if err != nil || kib < 0 || kib > math.MaxInt64>>10 {
 				return 0, false

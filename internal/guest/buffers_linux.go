@@ -1,0 +1,127 @@
+package guest
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// buffers adds up what the sandbox's sockets hold in the kernel, which belongs
+// to no process.
+func (g *guest) buffers() (wire.Buffers, error) {
+	if g.egress == nil {
+		return wire.Buffers{}, fault.New(fault.Unsupported, "cannot ask about sockets: the place shares its network")
+	}
+	return wire.Buffers{Bytes: g.egress.owners.sockets.held()}, nil
+}
+
+// Numbers and sizes of linux/unix_diag.h, linux/inet_diag.h and
+// linux/sock_diag.h.
+const (
+	unixDiagRequest = 16 + 24
+	unixDiagMessage = 16
+	inetDiagMessage = 72
+	unixQueues      = 4 // UNIX_DIAG_RQLEN: two numbers, of which the first is what can be read
+	unixMemory      = 5 // UNIX_DIAG_MEMINFO
+	inetMemory      = 7 // INET_DIAG_SKMEMINFO
+
+	// Fields of SK_MEMINFO, by their place.
+	receiving, sending, queued, backlog = 0, 2, 5, 7
+)
+
+// held is the memory of all sockets of this network namespace; 0 when the
+// kernel does not say.
+func (d *diag) held() int64 {
+	if d == nil || d.fd <= 0 {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var sent, readable, total int64
+	local := make([]byte, unixDiagRequest)
+	local[16] = unix.AF_UNIX
+	binary.NativeEndian.PutUint32(local[20:], diagAllStates)
+	binary.NativeEndian.PutUint32(local[28:], 1<<unixQueues|1<<unixMemory) // UDIAG_SHOW_RQLEN, UDIAG_SHOW_MEMINFO
+	d.dump(local, unixDiagMessage, func(kind uint16, value []byte) {
+		switch {
+		case kind == unixQueues && len(value) >= 8:
+			readable += int64(binary.NativeEndian.Uint32(value))
+		case kind == unixMemory:
+			sent += memoryOf(value, sending)
+		}
+	})
+	// Data is charged to its sender, who is not listed once it is closed; then
+	// only what can be read is left to see.
+	total = max(sent, readable)
+	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
+		for _, protocol := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
+			request := make([]byte, diagRequest)
+			request[16], request[17], request[18] = family, protocol, 1<<(inetMemory-1)
+			binary.NativeEndian.PutUint32(request[20:], diagAllStates)
+			d.dump(request, inetDiagMessage, func(kind uint16, value []byte) {
+				if kind == inetMemory {
+					total += memoryOf(value, receiving) + max(memoryOf(value, sending), memoryOf(value, queued)) + memoryOf(value, backlog)
+				}
+			})
+		}
+	}
+	return total
+}
+
+func memoryOf(values []byte, at int) int64 {
+	if len(values) < 4*at+4 {
+		return 0
+	}
+	return int64(binary.NativeEndian.Uint32(values[4*at:]))
+}
+
+// dump sends a request and hands on the attributes of each answer, which begin
+// behind a header of that size.
+func (d *diag) dump(request []byte, header int, attribute func(kind uint16, value []byte)) {
+	d.sequence++
+	binary.NativeEndian.PutUint32(request, uint32(len(request)))
+	binary.NativeEndian.PutUint16(request[4:], diagByFamily)
+	binary.NativeEndian.PutUint16(request[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
+	binary.NativeEndian.PutUint32(request[8:], d.sequence)
+	if unix.Sendto(d.fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) != nil {
+		return
+	}
+	buffer := make([]byte, 64<<10)
+	for {
+		n, _, err := unix.Recvfrom(d.fd, buffer, 0)
+		if err != nil || n < 16 {
+			return
+		}
+		for rest := buffer[:n]; len(rest) >= 16; {
+			size := int(binary.NativeEndian.Uint32(rest))
+			kind, sequence := binary.NativeEndian.Uint16(rest[4:]), binary.NativeEndian.Uint32(rest[8:])
+			if size < 16 || size > len(rest) {
+				return
+			}
+			if sequence == d.sequence {
+				if kind == unix.NLMSG_DONE || kind == unix.NLMSG_ERROR {
+					return
+				}
+				if size >= 16+header {
+					eachAttribute(rest[16+header:size], attribute)
+				}
+			}
+			rest = rest[min(len(rest), (size+3)&^3):]
+		}
+	}
+}
+
+// eachAttribute calls f for each attribute in data (rtnetlink(3), struct rtattr).
+func eachAttribute(data []byte, f func(kind uint16, value []byte)) {
+	for len(data) >= 4 {
+		size := int(binary.NativeEndian.Uint16(data))
+		if size < 4 || size > len(data) {
+			return
+		}
+		f(binary.NativeEndian.Uint16(data[2:]), data[4:size])
+		data = data[min(len(data), (size+3)&^3):]
+	}
+}
