@@ -141,7 +141,10 @@ func (e *Engine) lastWork(ctx context.Context, p *place, tip string, result *Mer
 	if err != nil {
 		return "", err
 	}
-	if held := holding(work); len(held) > 0 {
+	// A session that holds the sandbox does nothing in it at this moment: what it
+	// runs is listed beside it, and what it changed has moved the branch.
+	held := slices.DeleteFunc(holding(work), func(w Work) bool { return w.Kind == WorkAgent })
+	if len(held) > 0 {
 		return "work has begun in it meanwhile: " + nameWork(held), nil
 	}
 	if len(work) > 0 {

@@ -32,7 +32,8 @@ type session struct {
 
 	mu    sync.Mutex
 	actor engine.Actor
-	open  []*engine.Hold  // the last one is where calls go that name none
+	open  []*engine.Hold
+	here  *engine.Hold    // where calls go that name none; nil when that one is gone
 	left  map[string]bool // names of the sandboxes that it has turned away from
 	jobs  map[int]*job
 	last  int // number of the last job
@@ -80,8 +81,8 @@ func (s *session) held(ctx context.Context, dir, name string) (engine.Hold, erro
 func (s *session) find(name string) (*engine.Hold, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if name == "" && len(s.open) > 0 {
-		return s.open[len(s.open)-1], nil
+	if name == "" && s.here != nil {
+		return s.here, nil
 	}
 	for _, hold := range s.open {
 		if hold.Name == name {
@@ -91,7 +92,7 @@ func (s *session) find(name string) (*engine.Hold, error) {
 	switch {
 	case s.left[name]:
 		return nil, nil
-	case len(s.open) == 0:
+	case name == "" || len(s.open) == 0:
 		return nil, fault.New(fault.Conflict, "this session works on no sandbox yet").
 			WithHint("sandbox-create a new one, or sandbox-open one that sandbox-list shows")
 	}
@@ -110,7 +111,7 @@ func (s *session) again(ctx context.Context, dir, name string) (engine.Hold, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open = append([]*engine.Hold{&hold}, s.open...)
+	s.open = append(s.open, &hold)
 	return hold, nil
 }
 
@@ -124,6 +125,9 @@ func (s *session) drop(hold *engine.Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = slices.DeleteFunc(s.open, func(one *engine.Hold) bool { return one == hold })
+	if s.here == hold {
+		s.here = nil // another sandbox would be a surprise
+	}
 }
 
 // take claims a sandbox, to which calls go from now on, and gives up those in
@@ -152,7 +156,7 @@ func (s *session) take(ctx context.Context, dir, name string) (engine.Hold, []st
 			s.left[one.Name] = true
 		}
 	}
-	s.open = append(kept, &hold)
+	s.open, s.here = append(kept, &hold), &hold
 	s.mu.Unlock()
 	for _, one := range idle {
 		if err := s.engine.Release(ctx, *one); err != nil {
@@ -190,7 +194,7 @@ func (s *session) end() {
 	s.mu.Lock()
 	s.ended = true
 	open := s.open
-	s.open = nil
+	s.open, s.here = nil, nil
 	var running []*job
 	for _, j := range s.jobs {
 		running = append(running, j)
