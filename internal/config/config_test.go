@@ -82,9 +82,9 @@ func TestMerge(t *testing.T) {
 			Default: "deny", Allow: []string{"preset:go", "example.com"},
 			Deny: []string{"ads.example.com", "telemetry.example.com"},
 		},
-		Durability: config.Normal,
+		Durability: config.Strict,
 		Copy:       []string{"config/local.test"},
-		Retention:  config.Retention{MaxAge: 14 * 24 * time.Hour, MaxDisk: 3 << 29, KeepLast: 3, States: []string{"stopped", "orphaned"}},
+		Retention:  config.Retention{KeepLast: 9, States: []string{"failed"}},
 		Limits: sandbox.Limits{
 			CPUs: 2, Memory: 4 << 30, PIDs: 500, Disk: 1 << 30, DiskIO: 1 << 20, OpenFiles: 1000, Time: time.Hour,
 		},
@@ -95,7 +95,7 @@ func TestMerge(t *testing.T) {
 			"limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.memory", "limits.open-files", "limits.pids", "limits.time",
 			"mounts.read-only",
 			"network.allow", "network.default", "network.deny",
-			"retention.keep-last", "retention.max-age", "retention.max-disk", "retention.states",
+			"retention.keep-last", "retention.states",
 		},
 		File: "repo", Hash: repo.Hash,
 	}
@@ -103,11 +103,15 @@ func TestMerge(t *testing.T) {
 	trusted.Container.BaseImage = "debian:12"
 	trusted.Mounts.ReadOnly = []string{"~/.gitignore", "/opt/shared", "/opt/sdk"}
 	trusted.Security.Nested = true
-	trusted.Retention.Trash = 3 * 24 * time.Hour
 	trusted.Network.Default = "allow"
 	trusted.Network.Allow = []string{"preset:go", "example.com", "github.com:22"}
 	trusted.Copy = []string{"config/local.test", "*.db"}
-	trusted.Set = append(slices.Clone(untrusted.Set), "retention.trash", "security.nested")
+	trusted.Set = append(slices.Clone(untrusted.Set), "retention.max-age", "retention.max-disk", "retention.trash", "security.nested")
+	slices.Sort(trusted.Set)
+	trusted.Durability = repo.Durability
+	trusted.Retention = config.Retention{
+		MaxAge: 14 * 24 * time.Hour, MaxDisk: 3 << 29, KeepLast: 3, States: []string{"stopped", "orphaned"}, Trash: 3 * 24 * time.Hour,
+	}
 
 	defaults := user
 	defaults.File, defaults.Hash = "", ""
@@ -117,7 +121,10 @@ func TestMerge(t *testing.T) {
 		want       config.Config
 		withheld   []string
 	}{
-		"not trusted":            {user, repo, false, untrusted, []string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy", "retention.trash"}},
+		"not trusted": {user, repo, false, untrusted, []string{
+			"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy",
+			"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability",
+		}},
 		"trusted":                {user, repo, true, trusted, nil},
 		"no repository file":     {user, config.Config{}, false, defaults, nil},
 		"no user file":           {config.Config{}, repo, true, repo, nil},
@@ -181,7 +188,8 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is not documented", key.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy", "retention.trash"}, trusted); diff != "" {
+	if diff := cmp.Diff([]string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy",
+		"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability"}, trusted); diff != "" {
 		t.Errorf("keys that need trust (- want, + got):\n%s", diff)
 	}
 	slices.Sort(names)

@@ -77,11 +77,11 @@ func (k key) trust() string {
 	case k.Own:
 		return "never"
 	case k.Restricts:
-		return "counts where it is stricter"
+		return "counts where it is stricter: " + k.Untrusted
 	case !k.NeedsTrust:
-		return "counts"
+		return "counts: " + k.Untrusted
 	case k.TrustFor != "":
-		return fmt.Sprintf("`%q` after `litterbox trust`", k.TrustFor)
+		return fmt.Sprintf("`%q` after `litterbox trust`; else it counts: %s", k.TrustFor, k.Untrusted)
 	}
 	return "after `litterbox trust`"
 }

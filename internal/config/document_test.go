@@ -43,6 +43,41 @@ func TestDocumentNamesEveryKey(t *testing.T) {
 	}
 }
 
+// What an untrusted repository may set, and why, stands in the table.
+func TestDocumentSaysWhyUntrustedCounts(t *testing.T) {
+	t.Parallel()
+	page := config.Document()
+	for _, key := range config.Keys() {
+		counts := !key.Own && (!key.NeedsTrust || key.TrustFor != "")
+		if counts != (key.Untrusted != "") {
+			t.Errorf("%s: it counts from an untrusted repository: %t, because %q", key.Name, counts, key.Untrusted)
+		}
+		_, row, _ := strings.Cut(page, "| [`"+key.Name+"`]")
+		if row, _, _ = strings.Cut(row, "\n"); !strings.Contains(row, key.Untrusted) {
+			t.Errorf("%s: the table says %s", key.Name, row)
+		}
+	}
+}
+
+// A repository that nobody has trusted takes nothing back of what the human's
+// own file keeps; the control is one that was trusted.
+func TestUntrustedRepositoryKeepsRetention(t *testing.T) {
+	t.Parallel()
+	user := parse(t, "user", "durability = 'strict'\nlimits.idle-pause = '10m'\n[retention]\nmax-age = '30d'\nkeep-last = 9\nstates = ['stopped']\n")
+	repo := parse(t, "repo", "durability = 'normal'\nlimits.idle-pause = 'none'\n[retention]\nmax-age = '1s'\nmax-disk = '1B'\nkeep-last = 0\nstates = ['stopped', 'failed', 'orphaned']\n")
+	got, withheld := config.Merge(user, repo, false)
+	if diff := cmp.Diff(user.Retention, got.Retention); diff != "" || got.Durability != config.Strict || got.IdlePause != user.IdlePause {
+		t.Errorf("untrusted: durability %s, pause %v, retention (- want, + got):\n%s", got.Durability, got.IdlePause, diff)
+	}
+	if len(withheld) != 5 {
+		t.Errorf("withheld: %q", withheld)
+	}
+	got, _ = config.Merge(user, repo, true)
+	if diff := cmp.Diff(repo.Retention, got.Retention); diff != "" || got.Durability != config.Normal {
+		t.Errorf("trusted: durability %s, retention (- want, + got):\n%s", got.Durability, diff)
+	}
+}
+
 // What the page shows must be accepted.
 func TestDocumentExamples(t *testing.T) {
 	t.Parallel()

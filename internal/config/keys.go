@@ -21,6 +21,9 @@ type Key struct {
 	Own      bool // only the human's own file may set it
 	// Restricts says that a repository's value counts where it is stricter.
 	Restricts bool
+	// Untrusted says why a value of a repository that nobody has trusted may
+	// count; empty where none does.
+	Untrusted string
 }
 
 // Keys lists every key in the order of the documentation.
@@ -79,7 +82,8 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "container.package-caches", Type: "list of strings",
-				Meaning: "Package caches of yours that serve inside, so that builds find what has been downloaded: of " + strings.Join(packagecache.Names(), ", ") + "; all of them, unless set. What a sandbox adds is its own, yours never change. `[]` keeps all out. A repository can only take some away.",
+				Untrusted: "it can only take some away",
+				Meaning:   "Package caches of yours that serve inside, so that builds find what has been downloaded: of " + strings.Join(packagecache.Names(), ", ") + "; all of them, unless set. What a sandbox adds is its own, yours never change. `[]` keeps all out. A repository can only take some away.",
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -97,7 +101,8 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "container.setup-command", Type: "list of strings",
-				Meaning: `Command and arguments run once inside when a sandbox is created, for example ["npm", "ci"]. It runs in the project directory, and its result is committed. For several commands use ["sh", "-c", "…"].`,
+				Untrusted: "it runs inside",
+				Meaning:   `Command and arguments run once inside when a sandbox is created, for example ["npm", "ci"]. It runs in the project directory, and its result is committed. For several commands use ["sh", "-c", "…"].`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -111,7 +116,8 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "container.env", Type: "table of strings",
-				Meaning: "Environment variables of every command inside. Do not put secrets here: they would be in the file, and inside. Variables of the repository and of the user are joined, the repository's win.",
+				Untrusted: "it is set inside only",
+				Meaning:   "Environment variables of every command inside. Do not put secrets here: they would be in the file, and inside. Variables of the repository and of the user are joined, the repository's win.",
 			},
 			shape: table,
 			read: func(c *Config, v value) []problem {
@@ -131,7 +137,7 @@ func schema() []key {
 			},
 		},
 		{
-			Key:   Key{Name: "container.services", Type: "table of tables", Meaning: servicesMeaning},
+			Key:   Key{Name: "container.services", Type: "table of tables", Meaning: servicesMeaning, Untrusted: "they run inside"},
 			shape: nested,
 			nest:  readServices,
 			merge: func(base *Config, over Config) {
@@ -141,7 +147,8 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "container.ports", Type: "list of strings, or table of numbers",
-				Meaning: `Named ports that are forwarded from this machine, for example ["web", "api"] or { web = 3000, api = 0 }, where 0 means any. Each gets an unused port of this machine, on the loopback interface, which stays the same as long as it is free; ` + "`litterbox ports NAME`" + ` shows them. Inside, PORT_WEB is the number to listen on and HOST_PORT_WEB the one on this machine; they are equal unless a number is given. Those of the repository and of the user are joined.`,
+				Untrusted: "a port leads into the sandbox, listens on loopback, and its number is free",
+				Meaning:   `Named ports that are forwarded from this machine, for example ["web", "api"] or { web = 3000, api = 0 }, where 0 means any. Each gets an unused port of this machine, on the loopback interface, which stays the same as long as it is free; ` + "`litterbox ports NAME`" + ` shows them. Inside, PORT_WEB is the number to listen on and HOST_PORT_WEB the one on this machine; they are equal unless a number is given. Those of the repository and of the user are joined.`,
 			},
 			shape: nested,
 			nest:  readPorts,
@@ -164,7 +171,8 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "git.branch-prefix", Type: "string",
-				Meaning: `Put in front of the sandbox's name to make its branch, for example "agent/".`,
+				Untrusted: "a branch that exists is not touched",
+				Meaning:   `Put in front of the sandbox's name to make its branch, for example "agent/".`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -191,7 +199,8 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "network.default", Type: `"deny" or "allow"`, NeedsTrust: true, TrustFor: egress.Allow,
-				Meaning: `What happens to a destination that no rule names: "deny", unless set. With "allow" everything on the public internet can be reached that network.deny does not name, which is shown in listings.`,
+				Untrusted: "deny only closes",
+				Meaning:   `What happens to a destination that no rule names: "deny", unless set. With "allow" everything on the public internet can be reached that network.deny does not name, which is shown in listings.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -219,7 +228,8 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "network.deny", Type: "list of strings",
-				Meaning: `Rules for what may not be reached, whatever network.allow says, for example ["telemetry.example.com"]. A host without a port means every port. Rules of the repository and of the user are joined.`,
+				Untrusted: "it only closes",
+				Meaning:   `Rules for what may not be reached, whatever network.allow says, for example ["telemetry.example.com"]. A host without a port means every port. Rules of the repository and of the user are joined.`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -258,7 +268,7 @@ func schema() []key {
 		},
 		{
 			Key: Key{
-				Name: "retention.max-age", Type: "string",
+				Name: "retention.max-age", Type: "string", NeedsTrust: true,
 				Meaning: `litterbox prune clears away sandboxes in which nothing happened for so long, for example "30d" or "12h". Nothing is ever cleared away by itself.`,
 			},
 			shape: text,
@@ -271,7 +281,7 @@ func schema() []key {
 		},
 		{
 			Key: Key{
-				Name: "retention.max-disk", Type: "string",
+				Name: "retention.max-disk", Type: "string", NeedsTrust: true,
 				Meaning: `While the sandboxes take more than this, for example "20GiB", litterbox prune clears away the oldest.`,
 			},
 			shape: text,
@@ -284,7 +294,7 @@ func schema() []key {
 		},
 		{
 			Key: Key{
-				Name: "retention.keep-last", Type: "number",
+				Name: "retention.keep-last", Type: "number", NeedsTrust: true,
 				Meaning: `So many of the sandboxes that were used last stay, however old they are.`,
 			},
 			shape: number,
@@ -300,7 +310,7 @@ func schema() []key {
 		},
 		{
 			Key: Key{
-				Name: "retention.states", Type: "list of strings",
+				Name: "retention.states", Type: "list of strings", NeedsTrust: true,
 				Meaning: `In which states a sandbox may be cleared away: "stopped", "failed" and "orphaned"; the first two unless set. What runs never goes.`,
 			},
 			shape: list,
@@ -334,15 +344,17 @@ func schema() []key {
 		},
 		{
 			Key: Key{
-				Name: "durability", Type: `"normal" or "strict"`,
-				Meaning: `"strict" flushes every commit to the disk before the command returns; with "normal" a power loss may cost the last seconds, never consistency.`,
+				Name: "durability", Type: `"normal" or "strict"`, NeedsTrust: true, TrustFor: string(Normal),
+				Untrusted: "more is flushed, nothing less",
+				Meaning:   `"strict" flushes every commit to the disk before the command returns; with "normal" a power loss may cost the last seconds, never consistency.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
 				c.Durability = Durability(v.text)
 				return checkDurability(v)
 			},
-			merge: func(base *Config, over Config) { base.Durability = over.Durability },
+			harmless: func(c Config) bool { return c.Durability == Strict },
+			merge:    func(base *Config, over Config) { base.Durability = over.Durability },
 		},
 	}, limitKeys()...)
 }

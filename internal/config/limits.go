@@ -20,7 +20,7 @@ func limitKeys() []key {
 		{sandbox.LimitTime, "duration", `How long one command or shell may run, for example "30m", whatever --timeout says. The time of a pause does not count.`},
 	} {
 		keys = append(keys, key{
-			Key:   Key{Name: "limits." + l.name, Type: l.kind + ` or "none"`, Meaning: l.meaning, Restricts: true},
+			Key:   Key{Name: "limits." + l.name, Type: l.kind + ` or "none"`, Meaning: l.meaning, Restricts: true, Untrusted: "it only takes away"},
 			shape: quantity,
 			read: func(c *Config, v value) []problem {
 				set, err := c.Limits.Parse(l.name, v.text)
@@ -39,7 +39,7 @@ func limitKeys() []key {
 	}
 	return append(keys, key{
 		Key: Key{
-			Name: "limits.idle-pause", Type: `duration or "none"`,
+			Name: "limits.idle-pause", Type: `duration or "none"`, Restricts: true, Untrusted: "it only pauses sooner",
 			Meaning: `Pause a sandbox when no command runs and nobody is connected for that long, for example "10m". What it left running in the background stands still too; the next command lets everything go on. Unless set, never.`,
 		},
 		shape: text,
@@ -55,6 +55,10 @@ func limitKeys() []key {
 			c.IdlePause = d
 			return nil
 		},
-		merge: func(base *Config, over Config) { base.IdlePause = over.IdlePause },
+		merge: func(base *Config, over Config) {
+			if over.IdlePause > 0 && (base.IdlePause == 0 || over.IdlePause < base.IdlePause) {
+				base.IdlePause = over.IdlePause
+			}
+		},
 	})
 }

@@ -215,7 +215,18 @@ func (e *Engine) planSandboxes(ctx context.Context, infos []Info, left *int64, f
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	merged, _ := config.Merge(user, repo, false)
+	// What clears away sooner than the human's own file counts after trust only.
+	gitDir := ""
+	if record, err := e.Store.Sandbox(infos[0].ID); err == nil {
+		gitDir = record.GitDir
+	}
+	trusted := false
+	if gitDir != "" {
+		if trusted, err = (config.Trust{File: e.Store.TrustFile()}).Trusted(gitDir, repo.Hash); err != nil {
+			return nil, err
+		}
+	}
+	merged, _ := config.Merge(user, repo, trusted)
 	policy = merged.Retention
 	if policy.MaxAge == 0 && policy.MaxDisk == 0 {
 		return nil, nil
