@@ -12,10 +12,13 @@ import (
 )
 
 // Bounds of what an image may ask for. Registries themselves refuse larger
-// documents; overlayfs takes 500 layers (kernel, OVL_MAX_STACK).
+// documents. The kernel takes 500 layers (OVL_MAX_STACK), but what names them
+// has to fit in the page that mount(2) takes, with the paths of a state
+// directory of any length: 18 bytes for each. Container engines stop at 128 as
+// well (overlay2).
 const (
 	maxDocument = 8 << 20 // bytes of a manifest or a configuration
-	maxLayers   = 256
+	maxLayers   = 128
 	maxDepth    = 3 // of indexes in indexes
 )
 

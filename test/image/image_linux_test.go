@@ -242,15 +242,19 @@ func TestLayersHideEachOther(t *testing.T) {
 		layer(t, entry{name: "data/.wh.a"}, entry{name: "opaque/.wh..wh..opq"}, entry{name: "opaque/new"}, entry{name: ".wh.tree"}, entry{name: ".wh.turns"}),
 		layer(t, entry{name: "turns/into/a/directory"}),
 	}
-	for i := range 60 {
-		layers = append(layers, layer(t, entry{name: fmt.Sprintf("many/%02d", i)}))
+	for i := range 123 { // 128 in all, the most that an image may have
+		layers = append(layers, layer(t, entry{name: fmt.Sprintf("many/%03d", i)}))
 	}
 	layers = append(layers, layers[4]) // the same twice is not twice there
 	configure(h, "oci:"+writeLayout(t, imageOf(t, v1.Config{}, layers...)))
 	h.Must("create", "box")
 	got := inside(h, "box", "find /data /opaque /tree /turns 2>/dev/null; ls /many | grep -c .")
-	if want := "/data\n/data/b\n/opaque\n/opaque/new\n/turns\n/turns/into\n/turns/into/a\n/turns/into/a/directory\n60"; sorted(got) != sorted(want) {
+	if want := "/data\n/data/b\n/opaque\n/opaque/new\n/turns\n/turns/into\n/turns/into/a\n/turns/into/a/directory\n123"; sorted(got) != sorted(want) {
 		t.Errorf("inside there is\n%s\nwant\n%s", got, want)
+	}
+	configure(h, "oci:"+writeLayout(t, imageOf(t, v1.Config{}, append(layers, layers[4])...)))
+	if got := h.Litterbox("create", "more"); got.Code == 0 || !strings.Contains(got.Stderr, "it has 129 layers, 128 can be mounted") {
+		t.Errorf("one layer more: %+v", got)
 	}
 }
 

@@ -204,9 +204,6 @@ func TestHostileDirectory(t *testing.T) {
 	if err := os.WriteFile(name(3), []byte("no time\nx\x00\x1b[2J\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(name(3), 1<<40); err != nil {
-		t.Fatal(err)
-	}
 	for _, odd := range []string{"web..log", "web.-1.log", "web.x.log", "web.99999999999999999999.log"} {
 		if err := os.WriteFile(filepath.Join(dir, odd), []byte("odd\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -215,6 +212,30 @@ func TestHostileDirectory(t *testing.T) {
 	lines, _ := read(t, root, 0)
 	if got := strings.Join(texts(lines[:min(2, len(lines))]), ","); got != "no time,x\x00\x1b[2J" {
 		t.Errorf("%q", got)
+	}
+	// Enlarged without end, it shows what was printed last, and goes on.
+	if err := os.Truncate(name(3), 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	huge, err := os.OpenFile(name(3), os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		_, err = huge.WriteString("\nlast\n")
+	}
+	if err == nil {
+		err = huge.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, next := read(t, root, 0)
+	if last := lines[len(lines)-1]; last.Text != "last" || next != 3+1<<40+6 || len(lines) > 2*journal.FileSize/(64<<10)+2 {
+		t.Errorf("of an enlarged file: %d lines, the last %q, next %d", len(lines), last.Text, next)
+	}
+	if from, err := journal.Find(root, "web", 1, time.Time{}); err != nil || from != 3+1<<40+1 {
+		t.Errorf("its last line is at %d, %v", from, err)
+	}
+	if more, _ := read(t, root, next); len(more) != 0 {
+		t.Errorf("after the end: %q", texts(more))
 	}
 	for _, line := range lines {
 		if strings.Contains(line.Text, "secret") {

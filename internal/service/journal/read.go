@@ -35,6 +35,10 @@ func Scan(root *os.Root, service string, from int64, each func(Line) bool) (next
 		if f.base+f.size <= next && f != files[len(files)-1] {
 			continue
 		}
+		// A sandbox can make the file larger than any journal is: its end is read.
+		if f.size > readable {
+			next = max(next, f.base+f.size-readable)
+		}
 		// An offset from before the oldest line, or from another life of it.
 		if next < f.base || f == files[len(files)-1] && next > f.base+f.size {
 			next = f.base
@@ -46,6 +50,9 @@ func Scan(root *os.Root, service string, from int64, each func(Line) bool) (next
 	}
 	return next, nil
 }
+
+// readable is how much of a file is read, in bytes; one of ours has less.
+const readable = 2 * FileSize
 
 func scanFile(root *os.Root, f file, from int64, each func(Line) bool) (next int64, more bool, err error) {
 	opened, err := root.OpenFile(f.name, os.O_RDONLY|unix.O_NONBLOCK, 0)
@@ -62,8 +69,8 @@ func scanFile(root *os.Root, f file, from int64, each func(Line) bool) (next int
 	if _, err := opened.Seek(from-f.base, io.SeekStart); err != nil {
 		return from, false, err
 	}
-	// A sandbox can make the file larger than any journal is.
-	lines := bufio.NewReaderSize(io.LimitReader(opened, 2*FileSize-(from-f.base)), 64<<10)
+	// However much is added while it is read.
+	lines := bufio.NewReaderSize(io.LimitReader(opened, readable+FileSize), 64<<10)
 	for next = from; ; {
 		raw, err := lines.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
