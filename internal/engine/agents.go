@@ -5,6 +5,8 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/agents"
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 )
 
 // What is said about agents' clients; see package agents.
@@ -41,6 +43,11 @@ func (e *Engine) changeAgents(ctx context.Context, action, dir string, r AgentRe
 	}
 	if r.Print {
 		return change(host, r)
+	}
+	if r.Scope == agents.Project {
+		if err := ownership.ForRoot(r.Repository); err != nil {
+			return AgentResult{}, fault.Wrap(fault.Denied, err, "cannot change the files of a repository")
+		}
 	}
 	_, call, err := e.record(ctx, action, dir, "", map[string]any{
 		"names": r.Names, "all": r.All, "scope": string(r.Scope), "exclusive": r.Exclusive, "rules": r.Rules, "force": r.Force,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -184,10 +185,19 @@ func (e *Engine) repositoryLeftovers(ctx context.Context, gitDir string, known m
 		return nil, err
 	}
 	for _, id := range pins {
-		if known[id] == nil && !fileExists(e.Store.SandboxDir(id)) && !fileExists(e.Store.Trash().SandboxDir(id)) {
-			found = append(found, Leftover{What: "a ref that keeps the base of a sandbox that is gone", Where: id + " in " + gitDir,
-				fix: func(ctx context.Context) error { return repo.Unpin(ctx, id) }})
+		if known[id] != nil || fileExists(e.Store.SandboxDir(id)) || fileExists(e.Store.Trash().SandboxDir(id)) {
+			continue
 		}
+		pin := Leftover{What: "a ref that keeps the base of a sandbox that is gone", Where: id + " in " + gitDir,
+			fix: func(ctx context.Context) error { return repo.Unpin(ctx, id) }}
+		if !e.everHad(id) {
+			pin.What = "a ref that keeps the base of a sandbox of which nothing is known here"
+			pin.fix = func(context.Context) error {
+				return fault.New(fault.Denied, "it is left: a sandbox of another state directory may need it").
+					WithHint("litterbox doctor with the XDG_STATE_HOME that has the sandbox; where none has it: git update-ref -d refs/litterbox/keep/%s", id)
+			}
+		}
+		found = append(found, pin)
 	}
 	return found, nil
 }
@@ -216,6 +226,9 @@ func (e *Engine) Fix(ctx context.Context, found []Leftover) []Leftover {
 	for i := range found {
 		if err := found[i].fix(ctx); err != nil {
 			found[i].Problem = err.Error()
+			if fault.HintOf(err) != "" {
+				found[i].Problem = withHint(err)
+			}
 		} else {
 			found[i].Fixed = true
 		}

@@ -55,6 +55,26 @@ func Check(path string) error {
 	return err
 }
 
+// ForRoot refuses root a place of another user's to write in: the owner could
+// not change what root makes there. Anybody else cannot write there in the first
+// place. The hint is the command to type as the owner.
+func ForRoot(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	uid, _ := owner(info)
+	if uid == 0 {
+		return nil
+	}
+	name := "'#" + strconv.Itoa(uid) + "'"
+	if found, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		name = found.Username
+	}
+	return fault.New(fault.Denied, "%q belongs to %s, and this is root", path, userName(uid)).
+		WithHint("sudo -H -u %s litterbox %s", name, strings.Join(os.Args[1:], " "))
+}
+
 // resolve follows a path from the root, component by component.
 func resolve(path string) (real string, last fs.FileInfo, err error) {
 	if !filepath.IsAbs(path) {

@@ -59,9 +59,14 @@ func lockedAttacks() []attack {
 				if got := w.Litterbox("delete", "--force", box); got.Code != 0 {
 					w.Errorf("delete: %+v", got)
 				}
-				left, err := filepath.Glob(filepath.Join(w.State, "litterbox/sandboxes", box+"-*"))
-				if err != nil || len(left) > 0 {
-					w.Errorf("left of it: %q, %v", left, err)
+				if got := w.Litterbox("trash", "empty", "--yes"); got.Code != 0 {
+					w.Errorf("trash empty: %+v", got)
+				}
+				for _, place := range []string{"sandboxes", "*/sandboxes", "*/*/sandboxes"} {
+					left, err := filepath.Glob(filepath.Join(w.State, "litterbox", place, box+"-*"))
+					if err != nil || len(left) > 0 {
+						w.Errorf("left of it: %q, %v", left, err)
+					}
 				}
 				if got := w.Must("doctor"); strings.Contains(got, "litterbox doctor --fix") {
 					w.Errorf("doctor finds something left behind:\n%s", got)

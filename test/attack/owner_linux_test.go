@@ -39,6 +39,59 @@ func ownerAttacks() []attack {
 			},
 		},
 		{
+			Name:   "have root write into another user's repository",
+			Threat: "files that their owner cannot change, where that owner decides what a path means",
+			Control: func(w *world) {
+				w.Must("agent", "install", "claude", "--scope", "project")
+				if _, err := os.Stat(filepath.Join(w.Repo, ".mcp.json")); err != nil {
+					w.Fatalf("nothing is written in a repository of one's own: %v", err)
+				}
+			},
+			Run: func(w *world) {
+				if os.Geteuid() != 0 {
+					return // only root could
+				}
+				w.Git("config", "--global", "safe.directory", "*")
+				w.giveAway(w.Repo, 0o755, 54321)
+				got := w.Litterbox("agent", "install", "claude", "--scope", "project")
+				if got.Code == 0 || !strings.Contains(got.Stderr, "belongs to uid 54321") || !strings.Contains(got.Stderr, "sudo -H -u '#54321' litterbox agent install") {
+					w.Errorf("%+v", got)
+				}
+				if _, err := os.Lstat(filepath.Join(w.Repo, ".mcp.json")); err == nil {
+					w.Error("it was written")
+				}
+			},
+		},
+		{
+			Name:   "have a live sandbox's pin cleared away",
+			Threat: "doctor --fix with another state directory lets git collect the base of a sandbox that is alive",
+			Control: func(w *world) {
+				// One that this state directory knew, and that is gone, goes.
+				w.Must("create", box)
+				id := w.pin()
+				w.Must("delete", "--force", "--purge", box)
+				w.Git("update-ref", "refs/litterbox/keep/"+id, "HEAD")
+				w.Must("doctor", "--fix")
+				if got := w.Git("for-each-ref", "refs/litterbox/keep"); got != "" {
+					w.Errorf("a dead pin stays: %s", got)
+				}
+			},
+			Run: func(w *world) {
+				w.Must("create", box)
+				id := w.pin()
+				other := w.With("XDG_STATE_HOME=" + filepath.Join(w.Dir, "other"))
+				other.Must("create", "another")
+				got := other.Litterbox("doctor", "--fix")
+				if !strings.Contains(got.Stdout+got.Stderr, "git update-ref -d refs/litterbox/keep/"+id) {
+					w.Errorf("doctor says nothing of it: %+v", got)
+				}
+				if kept := w.Git("for-each-ref", "refs/litterbox/keep/"+id); kept == "" {
+					w.Error("the pin of a live sandbox was cleared away")
+				}
+				other.Must("delete", "--force", "another")
+			},
+		},
+		{
 			Name:   "have another user's configuration count",
 			Threat: "a configuration that counts as the human's mounts what it likes",
 			Control: func(w *world) {
@@ -60,6 +113,16 @@ func ownerAttacks() []attack {
 			},
 		},
 	}
+}
+
+// pin is the id of the one sandbox that keeps its base.
+func (w *world) pin() string {
+	w.Helper()
+	found := strings.Fields(w.Git("for-each-ref", "--format=%(refname:lstrip=3)", "refs/litterbox/keep"))
+	if len(found) != 1 {
+		w.Fatalf("pins: %q", found)
+	}
+	return found[0]
 }
 
 // plantedState makes the state directory another user's; an ordinary user
