@@ -44,6 +44,9 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 	if err != nil {
 		return nil, err
 	}
+	if err := e.moveTrash(ctx, repo, old); err != nil {
+		return nil, err
+	}
 	results = []Reattached{}
 	for _, record := range records {
 		wanted, err := e.lost(ctx, repo, record, old)

@@ -33,8 +33,8 @@ type Trashed struct {
 	Until      *time.Time `json:"until"`   // when prune clears the files away
 
 	id   string
-	tip  branch.Trashed // zero when the repository has no ref of it
-	repo *branch.Repository
+	tip  branch.Trashed     // zero when the repository has no ref of it
+	repo *branch.Repository // nil when it is gone
 }
 
 // trashAge is how long the files of a deleted sandbox stay unless retention.trash
@@ -98,9 +98,12 @@ func (e *Engine) intoTrash(p *place, d store.Deletion) error {
 	if err := e.removeWorktree(p); err != nil {
 		return err
 	}
-	// A copy of what is in the commits.
-	if err := hostile.Remove(p.path(keeper.WorktreeDir)); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot remove the committed files of sandbox %q", p.record.Name)
+	// A copy of what is in the commits, and the overlay's own directory, which
+	// the next start makes anew.
+	for _, name := range []string{keeper.WorktreeDir, "work"} {
+		if err := hostile.Remove(p.path(name)); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "cannot remove %q of sandbox %q", name, p.record.Name)
+		}
 	}
 	if err := e.Store.MoveTo(e.Store.Trash(), p.record.ID); err != nil {
 		return err
@@ -153,9 +156,6 @@ func (e *Engine) Trash(ctx context.Context, dir string, all bool) ([]Trashed, er
 	}
 	found := []Trashed{}
 	for _, gitDir := range gitDirs {
-		if !fileExists(gitDir) {
-			continue // with the repository its commits went; doctor speaks of the files
-		}
 		in, err := e.trashOf(ctx, gitDir, records)
 		if err != nil {
 			return nil, err
@@ -169,10 +169,14 @@ func (e *Engine) Trash(ctx context.Context, dir string, all bool) ([]Trashed, er
 // trashOf joins the refs of one repository with the directories that are kept.
 func (e *Engine) trashOf(ctx context.Context, gitDir string, records []*sandbox.Sandbox) ([]Trashed, error) {
 	top := strings.TrimSuffix(gitDir, "/.git")
-	repo := e.memory().At(gitDir, top, "")
-	tips, err := repo.TrashedTips(ctx)
-	if err != nil {
-		return nil, err
+	var repo *branch.Repository
+	var tips []branch.Trashed
+	if fileExists(gitDir) { // with the repository its commits went
+		var err error
+		repo = e.memory().At(gitDir, top, "")
+		if tips, err = repo.TrashedTips(ctx); err != nil {
+			return nil, err
+		}
 	}
 	var found []Trashed
 	for _, tip := range tips {
@@ -409,8 +413,10 @@ func (e *Engine) emptyOne(ctx context.Context, one Trashed, tips bool) error {
 		if err := e.Store.Trash().MoveTo(e.goneStore(), one.id); err != nil {
 			return err
 		}
-		if err := one.repo.Unpin(ctx, one.id); err != nil {
-			return err
+		if one.repo != nil {
+			if err := one.repo.Unpin(ctx, one.id); err != nil {
+				return err
+			}
 		}
 	}
 	if tips && one.tip.Ref != "" {
@@ -431,4 +437,30 @@ func (e *Engine) clearGone() error {
 		return nil
 	}
 	return err
+}
+
+// moveTrash makes the trash of a repository that has moved that of repo.
+func (e *Engine) moveTrash(ctx context.Context, repo *branch.Repository, old string) error {
+	trash := e.Store.Trash()
+	records, _, err := trash.Sandboxes()
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		if !orphaned(record) || old != "" && old != record.Repository && old != record.GitDir {
+			continue
+		}
+		has, err := repo.Has(ctx, record.Base)
+		if err != nil {
+			return err
+		}
+		if !has {
+			continue
+		}
+		record.Repository, record.GitDir = repo.Top, repo.CommonDir
+		if err := trash.Save(record); err != nil {
+			return err
+		}
+	}
+	return nil
 }

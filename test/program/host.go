@@ -75,7 +75,7 @@ func (h *Host) end() {
 		h.Errorf("cannot list the sandboxes to stop them: %v\n%s", err, listed.Stderr)
 	}
 	for _, sandbox := range sandboxes {
-		if got := h.Litterbox("-C", sandbox.Repository, "delete", "--force", sandbox.Name); got.Code != 0 {
+		if got := h.Litterbox("-C", sandbox.Repository, "delete", "--force", "--purge", sandbox.Name); got.Code != 0 {
 			h.Errorf("cannot delete sandbox %q: %s", sandbox.Name, got.Stderr)
 		}
 	}

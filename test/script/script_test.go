@@ -156,12 +156,16 @@ func deleteAll(env *testscript.Env) {
 		return
 	}
 	for _, s := range sandboxes {
-		if _, err := litterbox("-C", s.Repository, "delete", "--force", s.Name); err != nil {
+		if _, err := litterbox("-C", s.Repository, "delete", "--force", "--purge", s.Name); err != nil {
 			var exit *exec.ExitError
 			if errors.As(err, &exit) {
 				err = fmt.Errorf("%w: %s", err, exit.Stderr)
 			}
 			env.T().Fatal("cannot delete ", s.Name, " after the script: ", err)
 		}
+	}
+	// Only litterbox removes what a sandbox has closed.
+	if _, err := litterbox("trash", "empty", "--all", "--yes"); err != nil {
+		env.T().Log("cannot empty the trash after the script:", err)
 	}
 }
