@@ -30,6 +30,7 @@ branch/memory.go: os.ReadFile
 branch/receive.go: os.OpenFile os.ReadFile os.WriteFile
 branch/refused.go: filepath.Glob os.ReadFile os.WriteFile
 driver/namespace/stop_linux.go: os.ReadFile os.WriteFile
+engine/approved.go: os.ReadFile os.WriteFile
 engine/caches.go: os.ReadFile
 engine/create.go: os.WriteFile
 engine/disk.go: filepath.Glob
@@ -46,6 +47,7 @@ keeper/limits.go: os.ReadFile
 keeper/network.go: os.ReadFile
 
 # The human's repository and checkout.
+branch/aside.go: os.Open os.OpenRoot os.ReadDir os.RemoveAll
 branch/clean.go: os.ReadDir os.ReadFile
 branch/content_linux.go: os.Open
 branch/deadpacks.go: filepath.Glob os.Open
@@ -56,6 +58,7 @@ branch/milestone.go: filepath.Glob os.ReadFile
 branch/module.go: os.ReadFile os.WriteFile
 branch/oldworktree.go: OpenRoot os.RemoveAll
 branch/pointer.go: OpenRoot os.OpenRoot
+branch/preview.go: os.ReadFile os.RemoveAll os.WriteFile
 branch/quickopen.go: os.Open os.ReadFile
 branch/repository.go: os.ReadFile
 branch/settings.go: os.Open

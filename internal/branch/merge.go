@@ -29,29 +29,70 @@ type MergeOptions struct {
 	Streams
 }
 
+// MergeTarget is what a merge brings in: a commit, and the branch that messages
+// call it by. Names are for reading only: a tag of the same name would be
+// merged in the branch's place.
+type MergeTarget struct {
+	Branch string
+	Commit string
+	// NeedsCommit says that the checkout has moved on since, so that a merge
+	// makes a commit, with a message.
+	NeedsCommit bool
+}
+
 // RunMerge is `git merge` in the user's checkout, with the user's whole
 // configuration and environment: it is the user's own git, on the user's own
 // files. args go to git in order; --abort, --continue and --quit take no
-// branch. It returns git's exit code; an error means that git did not run.
-func RunMerge(ctx context.Context, top string, args []string, branch string, o MergeOptions) (int, error) {
-	if err := checkRef(branch); err != nil {
+// commit. It returns git's exit code; an error means that git did not run.
+func (r *Repository) RunMerge(ctx context.Context, args []string, target MergeTarget, o MergeOptions) (int, error) {
+	if err := errors.Join(checkRef(target.Branch), checkOids(target.Commit)); err != nil {
 		return 0, err
 	}
-	c := call{dir: top, plain: true, args: append([]string{"merge"}, args...)}
+	c := call{dir: r.Top, plain: true, args: append([]string{"merge"}, args...)}
 	if o.HooksOff {
-		c.config = []string{"core.hooksPath=/dev/null"}
+		off, err := r.hooksOff(ctx)
+		if err != nil {
+			return 0, err
+		}
+		c.config = off
 	}
 	if o.NoEdit {
 		c.env = append(c.env, "GIT_EDITOR=:")
 	}
-	resumes := slices.ContainsFunc(args, func(a string) bool {
-		return a == "--abort" || a == "--continue" || a == "--quit"
-	})
-	if !resumes {
-		// The short name: git writes it into the message, "Merge branch 'fix'".
-		c.args = append(c.args, branch)
+	if os.Getenv("GIT_REFLOG_ACTION") == "" {
+		c.env = append(c.env, "GIT_REFLOG_ACTION="+strings.Join(append([]string{"merge"}, append(args, target.Branch)...), " "))
+	}
+	if flags := ReadMergeFlags(args); !flags.Resumes && !flags.Leaves {
+		message, err := r.mergeMessage(ctx, flags, target, o.Streams)
+		if err != nil {
+			return 0, err
+		}
+		c.args = append(c.args, message...)
+		c.args = append(c.args, target.Commit)
 	}
 	return c.interactive(ctx, o.Streams)
+}
+
+// hooksOff is configuration that keeps git from running hooks: those of a
+// directory and those that the configuration of a newer git names.
+func (r *Repository) hooksOff(ctx context.Context) ([]string, error) {
+	off := []string{"core.hooksPath=/dev/null"}
+	s, err := r.allSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for key := range s.values {
+		if name, ok := strings.CutSuffix(key, ".command"); ok && strings.HasPrefix(name, "hook.") {
+			off = append(off, name+".enabled=false")
+		}
+	}
+	switch strings.ToLower(s.values["core.fsmonitor"]) {
+	case "", "true", "yes", "on", "1", "false", "no", "off", "0":
+	default: // a program
+		off = append(off, "core.fsmonitor=false")
+	}
+	slices.Sort(off)
+	return off, nil
 }
 
 // interactive runs git on the user's streams and returns its exit code.

@@ -17,7 +17,7 @@ import (
 // merge runs the user's git merge and returns its exit code.
 func (b *box) merge(o branch.MergeOptions, args ...string) int {
 	b.t.Helper()
-	code, err := branch.RunMerge(b.t.Context(), b.r.Top, args, b.name, o)
+	code, err := b.r.RunMerge(b.t.Context(), args, branch.MergeTarget{Branch: b.name, Commit: b.show("rev-parse", "refs/heads/"+b.name), NeedsCommit: true}, o)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestHooksAtRisk(t *testing.T) {
 	b := newBox(t, dir, "fix")
 	b.inside("mkdir .husky; printf '#!/bin/sh\ntouch " + canary + "\n' > .husky/post-merge; chmod +x .husky/post-merge; echo '[user]' > shared.gitconfig")
 	tip := b.importNow().Commit
-	changes, err := b.r.ChangedAgainst(t.Context(), b.base, tip)
+	changes, _, err := b.r.ChangedAgainst(t.Context(), b.base, tip)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,17 +144,19 @@ func TestRisky(t *testing.T) {
 			t.Errorf("%q: %v", path, got)
 		}
 	}
-	got := branch.Risky([]branch.Change{
+	var got []string
+	for _, risk := range branch.Risky([]branch.Change{
 		{Path: "run", NewMode: 0o100755, Status: 'A'},
 		{Path: "was", OldMode: 0o100755, NewMode: 0o100755, Status: 'M'},
 		{Path: "now", OldMode: 0o100644, NewMode: 0o100755, Status: 'M'},
 		{Path: "ln", NewMode: 0o120000, Status: 'A'},
 		{Path: "mod", NewMode: 0o160000, Status: 'A'},
 		{Path: "Makefile", OldMode: 0o100644, Status: 'D'},
-	})
-	want := []branch.Risk{
-		{Path: "run", Why: "a new executable"}, {Path: "now", Why: "a new executable"}, {Path: "ln", Why: "a new symbolic link"},
-		{Path: "mod", Why: "a submodule: git fetches what it names"},
+	}) {
+		got = append(got, risk.Path+": "+risk.Reason)
+	}
+	want := []string{
+		"mod: a submodule: git fetches what it names", "now: a new executable", "run: a new executable", "ln: a new symbolic link",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)

@@ -1,274 +1,243 @@
 package branch
 
 import (
+	"cmp"
 	"context"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Change is one path that differs between two commits.
+// Change is one path that differs between two trees.
 type Change struct {
 	Path    string
 	OldMode uint32 // 0: added
 	NewMode uint32 // 0: deleted
-	Status  byte   // A, D, M or T, git-diff-tree(1)
+	OldOid  string
+	NewOid  string
+	Status  byte // A, D, M or T, git-diff-tree(1); U: a conflict, with what the merged side has
 }
 
-// Risk is a changed path that could run code on the host after a merge.
+// Class says by what a changed path runs, or what else it can do.
+type Class string
+
+// The classes; rank puts them in order.
+const (
+	Git          Class = "git"    // git runs or obeys it
+	Shell        Class = "shell"  // a shell that enters the directory
+	Editor       Class = "editor" // an editor that opens it
+	Agent        Class = "agent"  // an agent that is started in it
+	Run          Class = "run"    // an interpreter or debugger, at its start
+	Package      Class = "package"
+	Build        Class = "build"
+	Test         Class = "test"
+	Lint         Class = "lint"
+	Container    Class = "container"
+	Submodule    Class = "submodule"
+	Outside      Class = "outside" // a link that leads out of the repository, or into its git directory
+	Instructions Class = "instructions"
+	CI           Class = "ci"
+	Dependencies Class = "dependencies"
+	Executable   Class = "executable"
+	Link         Class = "link"
+)
+
+// Rank is how soon a class runs: 1 by itself, when git is used or the directory
+// is opened; 2 at the next install, build, test or start; 3 when an agent reads
+// it; 4 on other machines, or by what it chooses; 5 when it is called.
+func (c Class) Rank() int {
+	switch c {
+	case Git, Shell, Editor, Agent:
+		return 1
+	case Run, Package, Build, Test, Lint, Container, Submodule, Outside:
+		return 2
+	case Instructions:
+		return 3
+	case CI, Dependencies:
+		return 4
+	default:
+		return 5
+	}
+}
+
+// Risk is a changed path that could run code on the host after a merge, or
+// make something else run it.
 type Risk struct {
-	Path string
-	Why  string
+	Path   string
+	Class  Class
+	Reason string
+	change Change
 }
 
-// riskRule says which paths run something, and when. A pattern without a slash
-// is a file name at any depth; one that ends in a slash is a directory at any
-// depth; any other is a path at any depth. Case does not count: file systems
-// differ.
+// Same reports whether the other risk is of the same content at the same path.
+func (r Risk) Same(other Risk) bool {
+	return r.Path == other.Path && r.Class == other.Class && r.change.NewMode == other.change.NewMode && r.change.NewOid == other.change.NewOid
+}
+
+// riskRule names files that run something, and when.
 //
-// To add a rule: 1. one line here, 2. one line in the table of the test.
-type riskRule struct{ pattern, why string }
+// To add a rule: 1. one line in the table of its kind, with words of the tool's
+// own documentation, 2. one line in the table of the test, 3. the page:
+// go test ./internal/branch -run RiskyFilesPage -update.
+type riskRule struct {
+	class  Class
+	tool   string // as people call it
+	paths  string // patterns, see risknames.go
+	reason string
+	look   look // "": the name is enough
+	hooks  bool // programs that hooks of git start read it
+}
 
 func riskRules() []riskRule {
-	return []riskRule{
-		{".githooks/", "git hooks: run by git commands"},
-		{".husky/", "git hooks: run by git commands"},
-		{".pre-commit-config.yaml", "run by git commit, where pre-commit is installed"},
-		{"lefthook.yml", "run by git commands, where lefthook is installed"},
-		{".gitattributes", "chooses filters that git runs"},
-		{".gitmodules", "tells git what to fetch and where"},
-		{".gitconfig", "git configuration, where it is included"},
-		{".vscode/", "tasks and settings that the editor runs"},
-		{".idea/", "run configurations of the editor"},
-		{".devcontainer/", "run by the editor when it opens the project"},
-		{".devcontainer.json", "run by the editor when it opens the project"},
-		{".zed/", "tasks and settings that the editor runs"},
-		{".vim/", "read by the editor"},
-		{".exrc", "read by the editor"},
-		{".nvim.lua", "read by the editor"},
-		{".envrc", "run by direnv when the shell enters the directory"},
-		{".env", "read by tools and shells"},
-		{".mise.toml", "run by mise when the shell enters the directory"},
-		{"mise.toml", "run by mise when the shell enters the directory"},
-		{".mise/", "run by mise when the shell enters the directory"},
-		{".tool-versions", "chooses the tools that asdf and mise run"},
-		{".claude/", "commands and permissions of an agent on the host"},
-		{".mcp.json", "programs that an agent on the host starts"},
-		{".cursor/", "rules and programs of an agent on the host"},
-		{".cursorrules", "instructions to an agent on the host"},
-		{".codex/", "configuration of an agent on the host"},
-		{".gemini/", "configuration of an agent on the host"},
-		{"AGENTS.md", "instructions to an agent on the host"},
-		{"CLAUDE.md", "instructions to an agent on the host"},
-		{"GEMINI.md", "instructions to an agent on the host"},
-		{".github/copilot-instructions.md", "instructions to an agent on the host"},
-		{".litterbox.toml", "configuration of litterbox itself"},
-		{".npmrc", "chooses registries and scripts of npm"},
-		{".yarnrc", "chooses programs of yarn"},
-		{".yarnrc.yml", "chooses programs of yarn"},
-		{".yarn/releases/", "run instead of yarn"},
-		{".pnpmfile.cjs", "run by pnpm install"},
-		{"package.json", "scripts that npm runs, some at install"},
-		{".cargo/config", "programs that cargo runs"},
-		{".cargo/config.toml", "programs that cargo runs"},
-		{"build.rs", "run by cargo build"},
-		{"Makefile", "run by make"},
-		{"GNUmakefile", "run by make"},
-		{"*.mk", "run by make"},
-		{"CMakeLists.txt", "run by cmake"},
-		{"justfile", "run by just"},
-		{"Taskfile.yml", "run by task"},
-		{"Rakefile", "run by rake"},
-		{"setup.py", "run by pip install"},
-		{"conftest.py", "run by pytest"},
-		{"noxfile.py", "run by nox"},
-		{"pyproject.toml", "chooses what pip runs to build"},
-		{"*.pth", "run by every start of python"},
-		{"sitecustomize.py", "run by every start of python"},
-		{"*.gradle", "run by gradle"},
-		{"*.gradle.kts", "run by gradle"},
-		{"gradlew", "run instead of gradle"},
-		{"gradle-wrapper.properties", "chooses the gradle that is downloaded"},
-		{"mvnw", "run instead of maven"},
-		{".mvn/", "options and extensions of maven"},
-		{"pom.xml", "plugins that maven runs"},
-		{".github/workflows/", "run by GitHub with the repository's secrets"},
-		{".github/actions/", "run by GitHub with the repository's secrets"},
-		{".gitlab-ci.yml", "run by GitLab with the repository's secrets"},
-		{".circleci/", "run by CircleCI with the repository's secrets"},
-		{"Jenkinsfile", "run by Jenkins"},
-		{"Dockerfile", "run by docker build"},
-		{"Dockerfile.*", "run by docker build"},
-		{"Containerfile", "run by podman build"},
-		{"docker-compose*.y*ml", "started by docker compose, with any mount"},
-		{"compose.y*ml", "started by docker compose, with any mount"},
-		{"Vagrantfile", "run by vagrant"},
-		{"flake.nix", "run by nix"},
-		{"shell.nix", "run by nix-shell"},
-		{"default.nix", "run by nix"},
-		{".bazelrc", "options of bazel"},
-	}
+	return slices.Concat(selfRules(), toolRules(), elsewhereRules())
 }
 
-func (r riskRule) matches(name string) bool {
-	pattern := strings.ToLower(r.pattern)
-	if dir, ok := strings.CutSuffix(pattern, "/"); ok {
-		return strings.Contains("/"+name, "/"+dir+"/") || name == dir || strings.HasSuffix(name, "/"+dir)
-	}
-	if strings.Contains(pattern, "/") {
-		return name == pattern || strings.HasSuffix(name, "/"+pattern)
-	}
-	ok, err := path.Match(pattern, path.Base(name))
-	return ok && err == nil
-}
-
-// Risky names the changes that could run code on the host. Deletions cannot.
+// Risky names the risks by paths and modes alone, the most urgent first. Where
+// contents would have to be looked at, they count. Deletions run nothing.
 func Risky(changes []Change) []Risk {
-	rules := riskRules()
+	return judgeChanges(changes, newMatcher(riskRules()), nil, nil)
+}
+
+// risks names the risks of changes, the most urgent first. git gives access to
+// their objects, and listing lists the entries of the tree that they make.
+func (r *Repository) risks(ctx context.Context, git func(...string) call, changes []Change, listing ...string) ([]Risk, error) {
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	entries, err := listTree(ctx, git(listing...))
+	if err != nil {
+		return nil, fault.Wrap("", err, "cannot list what the merge makes")
+	}
+	m := newMatcher(riskRules())
+	contents := newContents(git)
+	if err := contents.fetch(ctx, wanted(changes, m, entries.links)); err != nil {
+		return nil, err
+	}
+	config, err := r.namedByConfig(ctx, changes)
+	if err != nil {
+		return nil, err
+	}
+	risks := judgeChanges(changes, m, entries, contents)
+	return byRank(append(config, risks...)), nil
+}
+
+// judgeChanges takes each change by its own name, by the names under which links lead
+// to it, and by what it is. Without contents, rules that would look count.
+func judgeChanges(changes []Change, m *matcher, entries *treeEntries, contents *contents) []Risk {
+	aliases := entries.aliases(contents)
 	var risks []Risk
 	for _, c := range changes {
 		if c.NewMode == 0 {
 			continue
 		}
-		name, why := strings.ToLower(c.Path), ""
-		for _, r := range rules {
-			if r.matches(name) {
-				why = r.why
-				break
+		found, ok := m.judge(c, c.Path, contents)
+		for _, alias := range aliases.of(c.Path) {
+			if other, risky := m.judge(c, alias, contents); risky && (!ok || other.Class.Rank() < found.Class.Rank()) {
+				other.Reason = printable(alias) + " leads here: " + other.Reason
+				found, ok = other, true
 			}
 		}
-		switch {
-		case why != "":
-		case c.NewMode == modeExecutable && c.OldMode != modeExecutable:
-			why = "a new executable"
-		case c.NewMode == modeLink && c.OldMode != modeLink:
-			why = "a new symbolic link"
-		case c.NewMode == modeGitlink:
-			why = "a submodule: git fetches what it names"
+		own, is := byKind(c, contents, entries)
+		if is && (!ok || own.Class.Rank() < found.Class.Rank()) {
+			found, ok = own, true
 		}
-		if why != "" {
-			risks = append(risks, Risk{Path: c.Path, Why: why})
+		if ok {
+			found.Path, found.change = c.Path, c
+			risks = append(risks, found)
 		}
 	}
-	return risks
+	return byRank(risks)
 }
 
-// ChangedAgainst lists what a merge of to into from would bring: the changes
-// of to since the merge base.
-func (r *Repository) ChangedAgainst(ctx context.Context, from, to string) ([]Change, error) {
+// byRank sorts by rank, class and path, and keeps the first of each path.
+func byRank(risks []Risk) []Risk {
+	slices.SortStableFunc(risks, func(a, b Risk) int {
+		return cmp.Or(cmp.Compare(a.Class.Rank(), b.Class.Rank()), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Path, b.Path))
+	})
+	seen := make(map[string]bool, len(risks))
+	return slices.DeleteFunc(risks, func(r Risk) bool {
+		again := seen[r.Path]
+		seen[r.Path] = true
+		return again
+	})
+}
+
+// byKind judges a change by what it is, whatever its name.
+func byKind(c Change, contents *contents, entries *treeEntries) (Risk, bool) {
+	switch {
+	case c.NewMode == modeLink:
+		return linkRisk(c, contents)
+	case c.NewMode == modeGitlink:
+		return Risk{Class: Submodule, Reason: "a submodule: git fetches what it names"}, true
+	case entries.bare(c.Path):
+		return Risk{Class: Git, Reason: "part of a bare repository: git obeys its configuration in that directory"}, true
+	case c.NewMode == modeExecutable && c.OldMode != modeExecutable:
+		return Risk{Class: Executable, Reason: "a new executable"}, true
+	}
+	return Risk{}, false
+}
+
+// linkRisk judges a link that is new or leads elsewhere than before.
+func linkRisk(c Change, contents *contents) (Risk, bool) {
+	verb := "a new symbolic link"
+	if c.OldMode == modeLink {
+		verb = "a changed symbolic link"
+	}
+	target, known := contents.get(c.NewOid)
+	if !known {
+		return Risk{Class: Link, Reason: verb}, true
+	}
+	reason := verb + " to " + printable(string(target))
+	to := string(target)
+	joined := path.Join(path.Dir(c.Path), to)
+	inGit := slices.ContainsFunc(strings.Split(foldName(joined), "/"), func(s string) bool { return s == ".git" })
+	switch {
+	case path.IsAbs(to), joined == "..", strings.HasPrefix(joined, "../"):
+		return Risk{Class: Outside, Reason: reason + ", outside of the repository"}, true
+	case inGit:
+		return Risk{Class: Outside, Reason: reason + ", in the git directory"}, true
+	}
+	return Risk{Class: Link, Reason: reason}, true
+}
+
+// wanted lists the objects that have to be read for a judgement.
+func wanted(changes []Change, m *matcher, links map[string]string) []string {
+	var oids []string
+	for _, c := range changes {
+		if c.NewMode == modeLink {
+			oids = append(oids, c.NewOid)
+		} else if c.NewMode != 0 && c.NewMode != modeGitlink && m.looks(c.Path) {
+			oids = append(oids, c.NewOid)
+			if c.OldMode != 0 && c.OldMode != modeGitlink {
+				oids = append(oids, c.OldOid)
+			}
+		}
+	}
+	for _, oid := range links {
+		oids = append(oids, oid)
+	}
+	return oids
+}
+
+// ChangedAgainst lists what a sandbox changed: the changes of to since the
+// merge base with from, and the risks among them.
+func (r *Repository) ChangedAgainst(ctx context.Context, from, to string) ([]Change, []Risk, error) {
 	if err := checkOids(from, to); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	base, err := r.git("merge-base", from, to).line(ctx)
 	if exitCode(err) == 1 {
 		base, err = r.emptyTree(), nil // unrelated: everything is new
 	}
 	if err != nil {
-		return nil, fault.Wrap("", err, "cannot find where %s and %s parted", from, to)
+		return nil, nil, fault.Wrap("", err, "cannot find where %s and %s parted", from, to)
 	}
-	diffs, err := r.diffTrees(ctx, base, to)
+	changes, err := r.changes(ctx, base, to)
 	if err != nil {
-		return nil, fault.Wrap("", err, "cannot list what changed")
+		return nil, nil, err
 	}
-	changes := make([]Change, 0, len(diffs))
-	for _, d := range diffs {
-		changes = append(changes, Change{Path: d.path, OldMode: d.oldMode, NewMode: d.newMode, Status: d.status})
-	}
-	return changes, nil
-}
-
-// HooksAtRisk tells whether changes touch what the user's git would run or
-// read at once during a merge: the effective hooks directory, or a
-// configuration file that is included from the work tree. (Seen: with
-// core.hooksPath=.husky, a branch that adds .husky/post-merge had it executed
-// by the very merge that brought it.)
-func (r *Repository) HooksAtRisk(ctx context.Context, changes []Change) (bool, string, error) {
-	c := r.checkout("rev-parse", "--path-format=absolute", "--git-path", "hooks")
-	c.plain = true // core.hooksPath must be the user's, not ours
-	c.env = append(c.env, "LC_ALL=C", "GIT_DIR="+r.GitDir)
-	hooks, err := c.line(ctx)
-	if err != nil {
-		return false, "", fault.Wrap("", err, "cannot tell where git's hooks are")
-	}
-	if p := touches(r.Top, hooks, changes); p != "" {
-		return true, "the merge changes " + strconv.Quote(p) + " in the hooks directory that git uses", nil
-	}
-	files, err := r.configFiles(ctx)
-	if err != nil {
-		return false, "", err
-	}
-	for _, file := range files {
-		if p := touches(r.Top, file, changes); p != "" {
-			return true, "the merge changes the git configuration file " + strconv.Quote(p), nil
-		}
-	}
-	return false, "", nil
-}
-
-// configFiles lists the files that git reads its configuration from, and those
-// it would read if they existed: protection goes by name, not by presence.
-func (r *Repository) configFiles(ctx context.Context) ([]string, error) {
-	out, err := r.checkout("config", "--list", "--show-origin", "-z").output(ctx)
-	if err != nil {
-		return nil, fault.Wrap("", err, "cannot tell which configuration files git reads")
-	}
-	var files []string
-	fields := strings.Split(string(out), "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		origin, ok := strings.CutPrefix(fields[i], "file:")
-		if !ok { // our own -c
-			continue
-		}
-		if !filepath.IsAbs(origin) {
-			origin = filepath.Join(r.Top, origin)
-		}
-		if !slices.Contains(files, origin) {
-			files = append(files, origin)
-		}
-		key, value, _ := strings.Cut(fields[i+1], "\n")
-		if !strings.HasPrefix(key, "include") || !strings.HasSuffix(key, ".path") {
-			continue
-		}
-		// git-config(1), "Includes": relative to the file that includes.
-		switch {
-		case strings.HasPrefix(value, "~/"):
-			value = filepath.Join(os.Getenv("HOME"), value[2:])
-		case !filepath.IsAbs(value):
-			value = filepath.Join(filepath.Dir(origin), value)
-		}
-		files = append(files, value)
-	}
-	return files, nil
-}
-
-// touches gives the first change at or below target, or at a directory or link
-// that leads to it; "" when target is outside of the work tree. Both the path
-// as written and where it leads to count.
-func touches(top, target string, changes []Change) string {
-	targets := []string{filepath.Clean(target)}
-	if resolved, err := filepath.EvalSymlinks(target); err == nil {
-		targets = append(targets, resolved)
-	}
-	for _, t := range targets {
-		rel, err := filepath.Rel(top, t)
-		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-			continue
-		}
-		rel = strings.ToLower(rel)
-		for _, c := range changes {
-			p := strings.ToLower(c.Path)
-			if rel == "." || p == rel || strings.HasPrefix(p, rel+"/") || strings.HasPrefix(rel, p+"/") {
-				if rel == ".git" || strings.HasPrefix(rel, ".git/") {
-					continue // no change can be in there
-				}
-				return c.Path
-			}
-		}
-	}
-	return ""
+	risks, err := r.risks(ctx, r.git, changes, "ls-tree", "-r", "-z", to)
+	return changes, risks, err
 }

@@ -45,6 +45,15 @@ func readSettings(ctx context.Context, c call) func() (*settings, error) {
 	return func() (*settings, error) { return s, err }
 }
 
+// allSettings reads the user's whole configuration as it is now, for the rare
+// question about what no memory keeps.
+func (r *Repository) allSettings(ctx context.Context) (*settings, error) {
+	return readSettings(ctx, r.checkout())()
+}
+
+// of gives a value, "" where there is none.
+func (s *settings) of(key string) string { return s.values[key] }
+
 // truth reads a boolean as git does.
 func (s *settings) truth(key string) bool {
 	switch strings.ToLower(s.values[key]) {

@@ -165,8 +165,9 @@ type MergeRequest struct {
 	// ConfirmStop names what is at work and asks whether to end it; nil means
 	// that Stop is needed.
 	ConfirmStop func([]Work) (bool, error)
-	// Confirm shows the files that could run code on the host and asks; nil
-	// means nobody can be asked, and then Yes is needed.
+	// Confirm shows the files that could run code on the host, the most urgent
+	// first, and asks; without it Yes is needed. It is asked again when the
+	// checkout moves on meanwhile.
 	Confirm func(risky []Risk) (bool, error)
 	Stdin   io.Reader
 	Stdout  io.Writer
@@ -175,8 +176,10 @@ type MergeRequest struct {
 
 // Risk is a changed path that could run code on the host after a merge.
 type Risk struct {
-	Path string `json:"path"`
-	Why  string `json:"why"`
+	Path   string `json:"path"`
+	Class  string `json:"class"` // by what it runs: docs/reference/risky-files.md
+	Reason string `json:"reason"`
+	Rank   int    `json:"rank"` // 1 to 5: how soon it runs
 }
 
 // MergeResult tells how git ended and what litterbox did about the sandbox.
@@ -184,6 +187,7 @@ type MergeResult struct {
 	ExitCode int // git's own
 	Landed   bool
 	Deleted  bool
+	Risks    []Risk // what was approved, or, beside an error of the kind denied, what was not
 	Notes    []string
 	Running  []Work // what was at work when its state was taken, and may have gone on
 	Ended    []Work // what was ended for it
@@ -240,11 +244,14 @@ type Milestoned struct {
 
 // DiffRequest prints what a sandbox changed since its base.
 type DiffRequest struct {
-	Dir    string
-	Name   string
-	Since  string   // "milestone" (the last one), a step's number, or empty: the base
-	With   string   // another sandbox of the repository, instead of Since: the changes from its state to this one's
-	Args   []string // for git diff, in order
+	Dir   string
+	Name  string
+	Since string   // "milestone" (the last one), a step's number, or empty: the base
+	With  string   // another sandbox of the repository, instead of Since: the changes from its state to this one's
+	Args  []string // for git diff, in order
+	// Risky gets the files that could run code on the host after a merge; without
+	// it they are notes.
+	Risky  func(risks []Risk)
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer

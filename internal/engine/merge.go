@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,8 +36,12 @@ func (e *Engine) Diff(ctx context.Context, request DiffRequest) (int, error) {
 	if err != nil {
 		return exit, err
 	}
-	changes, err := p.repo.ChangedAgainst(ctx, p.record.Base, present)
-	e.warn(branch.Risky(changes))
+	_, risks, err := p.repo.ChangedAgainst(ctx, p.record.Base, present)
+	if request.Risky != nil {
+		request.Risky(shown(risks))
+	} else {
+		e.warn(risks)
+	}
 	return exit, err
 }
 
@@ -65,10 +68,6 @@ func (e *Engine) present(ctx context.Context, p *place) (string, error) {
 	return result.Commit, nil
 }
 
-// passesThrough are the flags of git merge that go on with a merge or leave
-// it; they take no branch.
-var passesThrough = []string{"--abort", "--continue", "--quit"}
-
 // Merge brings the sandbox's branch onto HEAD of the user's checkout by git
 // merge. With Delete the sandbox goes afterwards, when its tip really landed.
 func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeResult, err error) {
@@ -91,9 +90,9 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 	landed := ""
 	defer func() { err = call.close(Outcome{ExitCode: &result.ExitCode, Tip: landed, Err: err}) }()
 	streams := branch.MergeOptions{Streams: branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr}}
-	if slices.ContainsFunc(request.Args, func(arg string) bool { return slices.Contains(passesThrough, arg) }) {
-		exit, err := branch.RunMerge(ctx, repo.Top, request.Args, p.record.Branch, streams)
-		return MergeResult{ExitCode: exit, Notes: p.notes}, err
+	if branch.ReadMergeFlags(request.Args).Leaves {
+		exit, err := repo.RunMerge(ctx, request.Args, branch.MergeTarget{Branch: p.record.Branch}, streams)
+		return MergeResult{ExitCode: exit, Notes: p.notes}, errors.Join(err, repo.PutBack(ctx))
 	}
 	if repo.HeadRef == "refs/heads/"+p.record.Branch {
 		return MergeResult{}, fault.New(fault.Conflict, "cannot merge %q: your checkout is on that very branch", p.record.Branch).
@@ -120,7 +119,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 	}
 	result, finished, err := e.resume(ctx, p, repo, tip, request, streams)
 	if err != nil {
-		return MergeResult{}, err
+		return result, err
 	}
 	if !finished {
 		if result, err = e.mergeTip(ctx, p, repo, tip, request, streams); err != nil || result.ExitCode != 0 {
@@ -151,93 +150,18 @@ func (e *Engine) resume(ctx context.Context, p *place, repo *branch.Repository, 
 			p.record.Name, len(under.Unmerged), strings.Join(under.Unmerged[:min(3, len(under.Unmerged))], ", ")).
 			WithHint("resolve them, git add them, then litterbox merge %s; or litterbox merge %s --abort", p.record.Name, p.record.Name)
 	}
-	if under.Head != tip {
+	ours := under.Head == tip
+	if !ours { // the sandbox may have gone on since
+		if ours, err = repo.IsAncestor(ctx, under.Head, tip); err != nil {
+			return MergeResult{}, false, err
+		}
+	}
+	if !ours {
 		return MergeResult{}, false, fault.New(fault.Conflict, "cannot merge %q: another merge is under way", p.record.Name).
 			WithHint("git merge --continue, or git merge --abort")
 	}
-	changes, err := repo.ChangedAgainst(ctx, repo.Head, tip)
-	if err != nil {
-		return MergeResult{}, false, err
-	}
-	result, err := e.keepHooksOff(ctx, repo, changes, request, &streams)
-	if err != nil {
-		return result, false, err
-	}
-	streams.NoEdit = true
-	result.ExitCode, err = branch.RunMerge(ctx, repo.Top, []string{"--continue"}, p.record.Branch, streams)
+	result, err := e.finishMerge(ctx, p, repo, under.Head, request, streams)
 	return result, err == nil && result.ExitCode == 0, err
-}
-
-// keepHooksOff has git run without hooks when the changes bring any, unless
-// the user asked for them by name.
-func (e *Engine) keepHooksOff(ctx context.Context, repo *branch.Repository, changes []branch.Change, request MergeRequest, streams *branch.MergeOptions) (MergeResult, error) {
-	var result MergeResult
-	if request.RunHooks {
-		return result, nil
-	}
-	atRisk, why, err := repo.HooksAtRisk(ctx, changes)
-	if err == nil && atRisk {
-		streams.HooksOff = true
-		result.Notes = append(result.Notes, "git runs with hooks off: "+why+" (--run-hooks lifts that)")
-	}
-	return result, err
-}
-
-func (e *Engine) mergeTip(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest, streams branch.MergeOptions) (MergeResult, error) {
-	var result MergeResult
-	changes, err := repo.ChangedAgainst(ctx, repo.Head, tip)
-	if err != nil {
-		return result, err
-	}
-	if err := e.approve(branch.Risky(changes), request, p.record.Name); err != nil {
-		return result, err
-	}
-	if result, err = e.keepHooksOff(ctx, repo, changes, request, &streams); err != nil {
-		return result, err
-	}
-	result.ExitCode, err = branch.RunMerge(ctx, repo.Top, request.Args, p.record.Branch, streams)
-	return result, err
-}
-
-// warn names changed files that could run code on the host.
-func (e *Engine) warn(risks []branch.Risk) {
-	for _, risk := range risks {
-		if e.Note != nil {
-			e.Note(fmt.Sprintf("%q can run code on this machine: %s", risk.Path, risk.Why))
-		}
-	}
-}
-
-// approve names the files that could run code on the host, and asks.
-func (e *Engine) approve(risks []branch.Risk, request MergeRequest, name string) error {
-	if len(risks) == 0 {
-		return nil
-	}
-	if request.Yes {
-		e.warn(risks)
-		return nil
-	}
-	shown := make([]Risk, len(risks))
-	for i, risk := range risks {
-		shown[i] = Risk(risk)
-	}
-	if request.Confirm == nil {
-		lines := make([]string, len(shown))
-		for i, risk := range shown {
-			lines[i] = fmt.Sprintf("%q (%s)", risk.Path, risk.Why)
-		}
-		return fault.New(fault.Denied, "cannot merge %q without your word: it changes files that can run code on this machine: %s",
-			name, strings.Join(lines, ", ")).
-			WithHint("look at litterbox diff %s, then repeat with --yes", name)
-	}
-	yes, err := request.Confirm(shown)
-	if err != nil {
-		return err
-	}
-	if !yes {
-		return fault.New(fault.Canceled, "nothing was merged")
-	}
-	return nil
 }
 
 // deleteLanded deletes the sandbox when nothing of it is lost by that.

@@ -233,7 +233,10 @@ func TestGitArguments(t *testing.T) {
 }
 
 func TestMergeResults(t *testing.T) {
-	result := engine.MergeResult{Landed: true, Deleted: true, Notes: []string{"hooks were off"}}
+	result := engine.MergeResult{
+		Landed: true, Deleted: true, Notes: []string{"hooks were off"},
+		Risks: []engine.Risk{{Path: ".husky/post-merge", Class: "git", Reason: "run by git commands", Rank: 1}},
+	}
 	e := &fake{merge: func(r engine.MergeRequest) (engine.MergeResult, error) {
 		fmt.Fprintln(r.Stdout, "Fast-forward")
 		return result, nil
@@ -255,6 +258,9 @@ func TestDiff(t *testing.T) {
 	e := &fake{diff: func(r engine.DiffRequest) (int, error) {
 		got = r
 		_, err := io.WriteString(r.Stdout, out)
+		if r.Risky != nil && out != "" {
+			r.Risky([]engine.Risk{{Path: "Makefile", Class: "build", Reason: "run by make", Rank: 2}})
+		}
 		return code, err
 	}}
 	wantOutcome(t, lb(t, e, "", "diff", "fix", "--stat", "--exit-code", "--", "src"), outcome{1, "+added\n", ""})
@@ -269,7 +275,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
 	out = ""
-	wantOutcome(t, lb(t, e, "", "diff", "fix", "--json"), outcome{0, "{\n  \"name\": \"fix\",\n  \"files\": []\n}\n", ""})
+	wantOutcome(t, lb(t, e, "", "diff", "fix", "--json"), outcome{0, "{\n  \"name\": \"fix\",\n  \"files\": [],\n  \"risks\": []\n}\n", ""})
 	out = " src/a | 3 +++\x00"
 	if bad := lb(t, e, "", "diff", "fix", "--json", "--stat"); bad.Code != 2 || bad.Stdout != "" {
 		t.Errorf("%+v", bad)

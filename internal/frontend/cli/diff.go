@@ -48,7 +48,7 @@ included. All flags but --json go to git diff, in their order.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&o.json, "json", false, "print the changed files and their line counts as one JSON object")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the changed files, their line counts and what could run code as one JSON object")
 	return cmd
 }
 
@@ -86,6 +86,8 @@ type changedFile struct {
 func diffDocument(ctx context.Context, o *diffOptions, r engine.DiffRequest) error {
 	var out bytes.Buffer
 	r.Stdin, r.Stdout = io.LimitReader(nil, 0), &out
+	risks := []engine.Risk{}
+	r.Risky = func(found []engine.Risk) { risks = append(risks, found...) }
 	r.Args = append([]string{"--numstat", "-z", "--no-renames", "--no-color"}, o.args...)
 	code, err := o.diff(ctx, r)
 	if err != nil {
@@ -114,7 +116,8 @@ func diffDocument(ctx context.Context, o *diffOptions, r engine.DiffRequest) err
 	if err := o.console.document(struct {
 		Name  string        `json:"name"`
 		Files []changedFile `json:"files"`
-	}{o.name, files}); err != nil {
+		Risks []engine.Risk `json:"risks"` // of all that changed
+	}{o.name, files, risks}); err != nil {
 		return err
 	}
 	return statusError(code)

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
 // landOptions are those of apply and merge, which differ in what becomes of
@@ -74,14 +76,18 @@ func runLand(ctx context.Context, o *landOptions) error {
 		r.Confirm = func(risky []engine.Risk) (bool, error) { return o.confirm(ctx, risky) }
 	}
 	result, err := o.merge(ctx, r)
+	document := landDocument{o.name, result.ExitCode, result.Landed, result.Deleted, list(result.Risks), list(result.Notes), list(result.Running), list(result.Ended)}
 	if err != nil {
+		if o.json && fault.KindOf(err) == fault.Denied && len(result.Risks) > 0 {
+			err = errors.Join(err, o.console.document(document)) // what the confirmation would be about
+		}
 		return err
 	}
 	o.console.noteWork("was at work when its state was taken, and goes on", result.Running)
 	o.console.noteWork("ended", result.Ended)
 	o.console.notes(result.Notes)
 	if o.json {
-		if err := o.console.document(landDocument{o.name, result.ExitCode, result.Landed, result.Deleted, list(result.Notes), list(result.Running), list(result.Ended)}); err != nil {
+		if err := o.console.document(document); err != nil {
 			return err
 		}
 	} else if result.Deleted {
@@ -98,6 +104,7 @@ type landDocument struct {
 	ExitCode int           `json:"exit_code"` // git's
 	Landed   bool          `json:"landed"`
 	Deleted  bool          `json:"deleted"`
+	Risks    []engine.Risk `json:"risks"` // files that can run code on this machine
 	Notes    []string      `json:"notes"`
 	Running  []engine.Work `json:"running"` // at work when the state was taken
 	Ended    []engine.Work `json:"ended"`
@@ -106,8 +113,8 @@ type landDocument struct {
 func (o *landOptions) confirm(ctx context.Context, risky []engine.Risk) (bool, error) {
 	o.console.progress.clear()
 	fmt.Fprintf(o.console.stderr, "%s changes files that could run code on this machine:\n", clean(o.name))
-	for _, risk := range risky {
-		fmt.Fprintf(o.console.stderr, "  %s  (%s)\n", clean(risk.Path), clean(risk.Why))
+	for _, line := range riskLines(risky) {
+		fmt.Fprintln(o.console.stderr, line)
 	}
 	return o.console.ask(ctx, "Merge them?")
 }

@@ -204,7 +204,7 @@ func (f *contextFake) Merge(ctx context.Context, r engine.MergeRequest) (engine.
 }
 
 func TestQuestions(t *testing.T) {
-	risky := []engine.Risk{{Path: ".husky/post-merge\x1b[2J", Why: "git runs it"}}
+	risky := []engine.Risk{{Path: ".husky/post-merge\x1b[2J", Class: "git", Reason: "git runs it", Rank: 1}}
 	for _, c := range []struct {
 		name, answer string
 		args         []string

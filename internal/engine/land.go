@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// mergeTip merges tip into the checkout as it is now. What was approved is what
+// lands: the commit is merged by its id, and when the checkout has moved on
+// meanwhile, the merge is judged anew.
+func (e *Engine) mergeTip(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest, streams branch.MergeOptions) (result MergeResult, err error) {
+	if branch.ReadMergeFlags(request.Args).Resumes { // nothing is under way: git says so
+		result.ExitCode, err = repo.RunMerge(ctx, request.Args, branch.MergeTarget{Branch: p.record.Branch}, streams)
+		return result, err
+	}
+	preview, approved, err := e.approvedPreview(ctx, p, repo, tip, request)
+	result.Risks = shown(approved)
+	if err != nil {
+		return result, err
+	}
+	if preview.Refusal != nil {
+		if request.Stderr != nil {
+			fmt.Fprintln(request.Stderr, preview.Refusal.Message)
+		}
+		result.ExitCode = preview.Refusal.ExitCode
+		return result, nil
+	}
+	if err := e.keepHooksOff(ctx, repo, preview.Changes, request, &streams, &result); err != nil {
+		return result, err
+	}
+	target := branch.MergeTarget{Branch: p.record.Branch, Commit: tip, NeedsCommit: !preview.FastForward && !preview.UpToDate}
+	aside, err := repo.SetAside(ctx, preview.Changes, target, request.Args)
+	if err != nil {
+		return result, err
+	}
+	staged, _, err := repo.Made(ctx, preview.Head)
+	waits := false
+	if err == nil {
+		result.ExitCode, err = repo.RunMerge(ctx, request.Args, target, streams)
+	}
+	if err == nil {
+		waits, err = e.checkMade(ctx, p, repo, judged{preview, approved, staged}, request, &result)
+	}
+	return result, errors.Join(err, e.endAside(aside, waits, &result))
+}
+
+// approvedPreview judges what the merge would make, until the checkout stands
+// still from the judgement to the answer. It returns what was approved, or what
+// was not beside an error.
+func (e *Engine) approvedPreview(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest) (branch.Preview, []branch.Risk, error) {
+	var approved []branch.Risk
+	for range 5 {
+		preview, err := repo.Preview(ctx, p.path("preview"), tip, request.Args)
+		if err != nil {
+			return preview, nil, err
+		}
+		if unknown := without(preview.Risks, approved); len(unknown) > 0 {
+			if err := e.approve(preview.Risks, request, p.record.Name); err != nil {
+				return preview, preview.Risks, err
+			}
+			approved = preview.Risks
+		}
+		still, err := repo.HeadIs(ctx, preview.Head)
+		if err != nil || still {
+			return preview, approved, err
+		}
+	}
+	return branch.Preview{}, nil, fault.New(fault.Conflict, "cannot merge %q: HEAD of your checkout keeps moving", p.record.Name).
+		WithHint("litterbox merge %s, when nothing else commits there", p.record.Name)
+}
+
+// judged is what was known and approved before git merged.
+type judged struct {
+	branch.Preview
+	approved []branch.Risk
+	staged   []branch.Change // by the human, and none of the merge's
+}
+
+// checkMade compares what git has made with what was approved; waits reports
+// whether the merge is left for the human to finish. A difference comes from a
+// commit or a hook in between. If it brings a risk that was not approved, the
+// merge is taken back.
+func (e *Engine) checkMade(ctx context.Context, p *place, repo *branch.Repository, before judged, request MergeRequest, result *MergeResult) (waits bool, err error) {
+	state, err := repo.AfterMerge(ctx)
+	if err != nil {
+		return false, err
+	}
+	waits = state.Waits
+	if waits {
+		if err := e.remember(p, before.Tip, before.approved, before.Conflicts); err != nil {
+			return waits, err
+		}
+	}
+	base := before.Head
+	switch moved := state.Head != before.Head; {
+	case !moved && !waits && !state.Squashed:
+		return waits, nil // git did nothing
+	case moved && (state.Head == before.Tip || state.Tree == before.Tree):
+		return waits, nil
+	case moved && len(state.Parents) > 0 && !waits:
+		base = state.Parents[0]
+	case moved:
+		base = state.Head
+	}
+	changes, _, err := repo.Made(ctx, base)
+	if err != nil {
+		return waits, err
+	}
+	changes = slices.DeleteFunc(changes, func(c branch.Change) bool { return slices.Contains(before.staged, c) })
+	risks, err := repo.JudgeMade(ctx, changes)
+	if err != nil {
+		return waits, err
+	}
+	unknown := without(risks, before.approved)
+	if len(unknown) == 0 {
+		return waits, nil
+	}
+	result.Risks = append(result.Risks, shown(unknown)...)
+	if request.Yes {
+		e.warn(unknown)
+		return waits, nil
+	}
+	if len(before.staged) > 0 { // taking it back would take those too
+		return waits, fault.New(fault.Conflict, "the merge of %q brought %s, which was not approved: your checkout changed meanwhile", p.record.Name, listed(unknown)).
+			WithHint("git diff %s", base)
+	}
+	if err := repo.TakeBack(ctx, base); err != nil {
+		return waits, err
+	}
+	return false, fault.New(fault.Conflict, "cannot merge %q: your checkout changed meanwhile, and the result held %s, which was not approved; the merge was taken back",
+		p.record.Name, listed(unknown)).WithHint("litterbox merge %s", p.record.Name)
+}
+
+// endAside brings back untracked files that git has not replaced.
+func (e *Engine) endAside(aside *branch.Aside, waits bool, result *MergeResult) error {
+	if waits {
+		kept, err := aside.Keep()
+		for _, path := range kept {
+			result.Notes = append(result.Notes, fmt.Sprintf("your own untracked %q is kept as long as the merge is under way", path))
+		}
+		return err
+	}
+	kept, err := aside.Restore()
+	for _, path := range kept {
+		result.Notes = append(result.Notes, fmt.Sprintf("your own untracked file was written to meanwhile: it is %q now", path))
+	}
+	return err
+}
+
+// finishMerge goes on with a merge of tip whose conflicts are resolved. What is
+// in the index lands, so that is what is judged: all that was not approved when
+// the merge began.
+func (e *Engine) finishMerge(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest, streams branch.MergeOptions) (result MergeResult, err error) {
+	state, err := repo.AfterMerge(ctx)
+	if err != nil {
+		return result, err
+	}
+	changes, _, err := repo.Made(ctx, state.Head)
+	if err != nil {
+		return result, err
+	}
+	risks, err := repo.JudgeMade(ctx, changes)
+	if err != nil {
+		return result, err
+	}
+	if unknown := e.notRemembered(p, tip, risks); len(unknown) > 0 {
+		result.Risks = shown(unknown)
+		if err := e.approve(unknown, request, p.record.Name); err != nil {
+			return result, err
+		}
+	}
+	if err := e.keepHooksOff(ctx, repo, changes, request, &streams, &result); err != nil {
+		return result, err
+	}
+	streams.NoEdit = true
+	result.ExitCode, err = repo.RunMerge(ctx, []string{"--continue"}, branch.MergeTarget{Branch: p.record.Branch, Commit: tip}, streams)
+	if err == nil && result.ExitCode == 0 {
+		err = errors.Join(repo.PutBack(ctx), e.forget(p))
+	}
+	return result, err
+}
+
+// keepHooksOff has git run without hooks when the changes bring any, unless
+// the user asked for them by name.
+func (e *Engine) keepHooksOff(ctx context.Context, repo *branch.Repository, changes []branch.Change, request MergeRequest, streams *branch.MergeOptions, result *MergeResult) error {
+	if request.RunHooks {
+		return nil
+	}
+	atRisk, why, err := repo.HooksAtRisk(ctx, changes)
+	if err == nil && atRisk {
+		streams.HooksOff = true
+		result.Notes = append(result.Notes, "git runs with hooks off: "+why+" (--run-hooks lifts that)")
+	}
+	return err
+}
+
+// without gives the risks that are not among others, by path and content.
+func without(risks, others []branch.Risk) []branch.Risk {
+	var left []branch.Risk
+	for _, risk := range risks {
+		known := false
+		for _, other := range others {
+			known = known || risk.Same(other)
+		}
+		if !known {
+			left = append(left, risk)
+		}
+	}
+	return left
+}
+
+func shown(risks []branch.Risk) []Risk {
+	list := make([]Risk, len(risks))
+	for i, risk := range risks {
+		list[i] = Risk{Path: risk.Path, Class: string(risk.Class), Reason: risk.Reason, Rank: risk.Class.Rank()}
+	}
+	return list
+}
+
+// warnings is how many risks are notes of their own; diff --json and merge
+// --json name all.
+const warnings = 10
+
+// warn names changed files that could run code on the host.
+func (e *Engine) warn(risks []branch.Risk) {
+	if e.Note == nil {
+		return
+	}
+	for i, risk := range risks {
+		if i == warnings {
+			e.Note(fmt.Sprintf("%d more files can run code on this machine: --json names them", len(risks)-i))
+			return
+		}
+		e.Note(fmt.Sprintf("%q can run code on this machine: %s", risk.Path, risk.Reason))
+	}
+}
+
+// listed names the most urgent risks in one line.
+func listed(risks []branch.Risk) string {
+	var names []string
+	for i, risk := range risks {
+		if i == warnings {
+			names = append(names, fmt.Sprintf("and %d more", len(risks)-i))
+			break
+		}
+		names = append(names, fmt.Sprintf("%q (%s)", risk.Path, risk.Reason))
+	}
+	return strings.Join(names, ", ")
+}
+
+// approve names the files that could run code on the host, and asks.
+func (e *Engine) approve(risks []branch.Risk, request MergeRequest, name string) error {
+	if len(risks) == 0 {
+		return nil
+	}
+	if request.Yes {
+		e.warn(risks)
+		return nil
+	}
+	if request.Confirm == nil {
+		return fault.New(fault.Denied, "merge of %q needs confirmation: it changes files that can run code on this machine: %s", name, listed(risks)).
+			WithHint("look at litterbox diff %s, then repeat with --yes", name)
+	}
+	yes, err := request.Confirm(shown(risks))
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return fault.New(fault.Canceled, "nothing was merged")
+	}
+	return nil
+}
