@@ -299,6 +299,12 @@ func (e *Engine) stop(ctx context.Context, p *place) error {
 			return err
 		}
 		defer unlock()
+		// A keeper that was ended between its guest's first word and the lease
+		// has left a guest that waits for another one.
+		done, err := p.driver.Recover(ctx, driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir})
+		if p.note(done...); err != nil {
+			return err
+		}
 		return p.driver.Destroy(ctx, driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir}, true)
 	}
 	was := lease.State
