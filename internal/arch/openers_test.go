@@ -23,10 +23,10 @@ import (
 const openers = `
 # Records of litterbox's own, beside the sandbox's directories: never mounted
 # in a sandbox with the right to write.
-branch/consolidate.go: os.ReadDir os.ReadFile os.WriteFile
+git/consolidate.go: os.ReadDir os.ReadFile os.WriteFile
 branch/delta.go: os.OpenFile os.ReadFile
-branch/follow.go: os.ReadDir os.ReadFile
-branch/memory.go: os.ReadFile
+landing/follow.go: os.ReadDir os.ReadFile
+git/memory.go: os.ReadFile
 branch/receive.go: os.OpenFile os.ReadFile os.WriteFile
 branch/refused.go: filepath.Glob os.ReadFile os.WriteFile
 driver/namespace/stop_linux.go: os.ReadFile os.WriteFile
@@ -47,37 +47,37 @@ keeper/limits.go: os.ReadFile
 keeper/network.go: os.ReadFile
 
 # The human's repository and checkout.
-branch/aside.go: os.Open os.OpenRoot os.ReadDir os.RemoveAll
-branch/clean.go: os.ReadDir os.ReadFile
-branch/content_linux.go: os.Open
-branch/deadpacks.go: filepath.Glob os.Open
-branch/index.go: os.ReadFile os.WriteFile
-branch/indexmerge.go: os.ReadFile
-branch/merge.go: os.ReadFile
+landing/aside.go: os.Open os.OpenRoot os.ReadDir os.RemoveAll
+git/clean.go: os.ReadDir os.ReadFile
+git/writeback_linux.go: os.Open
+git/deadpacks.go: filepath.Glob os.Open
+git/index.go: os.ReadFile os.WriteFile
+git/indexmerge.go: os.ReadFile
+landing/merge.go: os.ReadFile
 branch/milestone.go: filepath.Glob os.ReadFile
-branch/module.go: os.ReadFile os.WriteFile
-branch/oldworktree.go: OpenRoot os.RemoveAll
-branch/pointer.go: OpenRoot os.OpenRoot
-branch/preview.go: os.ReadFile os.RemoveAll os.WriteFile
-branch/quickopen.go: os.Open os.ReadFile
-branch/repository.go: os.ReadFile
-branch/settings.go: os.Open
-branch/vanish.go: filepath.Glob
+layer/module.go: os.ReadFile os.WriteFile
+landing/oldworktree.go: OpenRoot os.RemoveAll
+landing/pointer.go: OpenRoot os.OpenRoot
+landing/preview.go: os.ReadFile os.RemoveAll os.WriteFile
+git/quickopen.go: os.Open os.ReadFile
+git/repository.go: os.ReadFile
+git/settings.go: os.Open
+git/vanish.go: filepath.Glob
 engine/bring.go: os.OpenRoot
 
 # Layers, which sandboxes can only read, and what is built beside them.
 branch/bulk.go: filepath.WalkDir os.RemoveAll
-branch/cache.go: os.OpenFile os.ReadDir os.ReadFile os.RemoveAll os.WriteFile
-branch/checkout.go: filepath.WalkDir os.RemoveAll os.WriteFile
-branch/deltalayer.go: filepath.Glob os.Open os.ReadDir
-branch/entries.go: os.ReadDir os.RemoveAll
-branch/gitlayer.go: os.ReadFile os.WriteFile
-branch/history.go: filepath.Glob os.Open os.OpenFile os.ReadDir os.ReadFile os.RemoveAll
-branch/modulelayer.go: os.RemoveAll
+layer/cache.go: os.OpenFile os.ReadDir os.ReadFile os.RemoveAll os.WriteFile
+layer/checkout.go: filepath.WalkDir os.RemoveAll os.WriteFile
+layer/deltalayer.go: filepath.Glob os.Open os.ReadDir
+layer/entries.go: os.ReadDir os.RemoveAll
+layer/gitlayer.go: os.ReadFile os.WriteFile
+layer/history.go: filepath.Glob os.Open os.OpenFile os.ReadDir os.ReadFile os.RemoveAll
+layer/modulelayer.go: os.RemoveAll
 branch/modulereceive.go: os.RemoveAll
 
 # A workspace that is a copy, written before the sandbox first starts.
-branch/fill_linux.go: os.OpenFile os.ReadFile
+layer/fill_linux.go: os.OpenFile os.ReadFile
 
 # The kernel's files, and those of the machine.
 driver/landlock/acquire_linux.go: os.OpenFile
@@ -109,7 +109,7 @@ service/journal/journal.go: os.OpenRoot
 `
 
 // touching are the packages that the list is about.
-var touching = []string{"branch", "driver/landlock", "driver/namespace", "engine", "keeper", "service/journal"}
+var touching = []string{"branch", "git", "landing", "layer", "driver/landlock", "driver/namespace", "engine", "keeper", "service/journal"}
 
 // opening lists the ways to open, walk or remove by path. Methods of an os.Root
 // are judged by how that came to be, except for the one that opens another.

@@ -40,16 +40,25 @@ agents: agents/patch fault
 config: egress fault image ownership packagecache sandbox seal service
 payload: fault ownership
 
-# Git. The inner packages are readers of git's own formats and know no
-# sandbox; nothing here knows drivers, the wire or the engine.
-branch/wildmatch:
-branch/ignore: branch/wildmatch fault
-branch/attribute: branch/wildmatch fault
-branch: branch/attribute branch/ignore branch/wildmatch fault fsmonitor hostile redact sandbox seal process
+# Git, layers of workspaces, the commit path, and how work lands. The inner
+# packages are readers of git's own formats and know no sandbox; nothing here
+# knows drivers, the wire or the engine.
+git/wildmatch:
+git/ignore: git/wildmatch
+git/attribute: fault git/wildmatch
+branch/branchtest: branch fsmonitor git git/gittest layer sandbox
+git: fault git/ignore process sandbox seal
+git/gittest: fault git
+landing: fault git layer
+layer: fault fsmonitor git hostile process sandbox
+branch: fault git git/attribute git/ignore hostile layer redact sandbox seal
 
 # Inside the sandbox. The guest is small and decides nothing; which files a
 # tool lists, it reads as git does.
-guest: branch/ignore branch/wildmatch fault service service/journal wire
+guest/egress: guest/proc wire
+guest/overlay: fault guest/proc
+guest/proc: fault
+guest: fault git/ignore git/wildmatch guest/egress guest/overlay guest/proc service service/journal wire
 
 # What may leave a sandbox: decisions, and who carries them out on the host.
 egress: fault
@@ -64,20 +73,21 @@ forward: egress fault service
 driver/namespace: driver driver/namespace/cgroup driver/namespace/stage fault fsmonitor process sandbox
 driver/landlock: driver driver/landlock/confine fault process sandbox
 # The policy of system calls is one text for both; it installs nothing itself.
-driver/landlock/confine: driver driver/namespace/seccomp fault guest process
-driver/namespace/stage: driver driver/namespace/seccomp fault fsmonitor guest process
+driver/landlock/confine: driver driver/seccomp fault guest process
+driver/netns: guest/egress
+driver/namespace/stage: driver driver/netns driver/seccomp fsmonitor guest guest/egress process
 driver/namespace/cgroup: hostile sandbox
 
 # What git inside asks which files changed: it runs at every git status.
 fsmonitor:
-driver/namespace/seccomp: fault
+driver/seccomp: fault
 driver/fake: driver fault sandbox wire
 driver/drivertest: driver fault sandbox wire
 
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
-keeper: branch driver egress egress/intercept fault forward process sandbox seal service store wire
-engine: agents audit branch config driver egress egress/preset fault forward hostile image keeper ownership packagecache process redact sandbox seal service service/journal store wire
+keeper: driver egress egress/intercept fault forward git landing process sandbox seal service store wire
+engine: agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process redact sandbox seal service service/journal store wire
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other.

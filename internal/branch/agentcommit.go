@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // AgentCommit is one commit of the agent's own history, as data.
@@ -14,8 +15,8 @@ type AgentCommit struct {
 	Oid        string // inside
 	Tree       string
 	ParentTree string // of its first parent; the empty tree for a root
-	Author     Signature
-	Committer  Signature
+	Author     git.Signature
+	Committer  git.Signature
 	Message    []byte // UTF-8; it and the names are safe to show
 }
 
@@ -27,14 +28,14 @@ func parseCommits(out []byte, n int) ([]AgentCommit, error) {
 		head, rest, ok := bytes.Cut(out, []byte{'\n'})
 		f := strings.Fields(string(head))
 		if !ok || len(f) != 3 || f[1] != "commit" {
-			return nil, fault.New(fault.Denied, "cannot read a commit: git says %q", printable(string(head)))
+			return nil, fault.New(fault.Denied, "cannot read a commit: git says %q", git.Printable(string(head)))
 		}
 		size, err := strconv.Atoi(f[2])
 		if err != nil || size < 0 || size+1 > len(rest) {
 			return nil, fault.New(fault.Denied, "cannot read the commit %s", f[0])
 		}
-		if size > maxMessage {
-			return nil, fault.New(fault.Denied, "cannot take the commit %s: its message is longer than %d bytes", f[0], maxMessage)
+		if size > git.MaxMessage {
+			return nil, fault.New(fault.Denied, "cannot take the commit %s: its message is longer than %d bytes", f[0], git.MaxMessage)
 		}
 		c, err := parseCommit(f[0], rest[:size])
 		if err != nil {
@@ -72,7 +73,7 @@ func parseCommit(oid string, object []byte) (AgentCommit, error) {
 			encoding = value
 		}
 	}
-	if !isOid(c.Tree) || (c.ParentTree != "" && !isOid(c.ParentTree)) {
+	if !git.IsOid(c.Tree) || (c.ParentTree != "" && !git.IsOid(c.ParentTree)) {
 		return AgentCommit{}, fault.New(fault.Denied, "cannot read the commit %s", oid)
 	}
 	c.tame(encoding)
@@ -80,10 +81,10 @@ func parseCommit(oid string, object []byte) (AgentCommit, error) {
 }
 
 // parseSignature reads "Name <email> seconds zone".
-func parseSignature(s string) Signature {
+func parseSignature(s string) git.Signature {
 	name, rest, _ := strings.Cut(s, "<")
 	email, when, _ := strings.Cut(rest, ">")
-	sig := Signature{Name: strings.TrimSpace(name), Email: strings.TrimSpace(email)}
+	sig := git.Signature{Name: strings.TrimSpace(name), Email: strings.TrimSpace(email)}
 	f := strings.Fields(when)
 	if len(f) != 2 {
 		sig.When = time.Unix(0, 0).UTC()

@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/branch/branchtest"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
 // Commit of ten changed files must cost the same in a small and a large
@@ -19,15 +23,15 @@ func BenchmarkImport(b *testing.B) {
 			for b.Loop() {
 				n++
 				for i := range 10 {
-					path := filepath.Join(x.upper, fmt.Sprintf("d%d/e0/f%d", i, i))
+					path := filepath.Join(x.Upper, fmt.Sprintf("d%d/e0/f%d", i, i))
 					if err := os.WriteFile(path, fmt.Appendf(nil, "%d %d\n", n, i), 0o644); err != nil {
 						b.Fatal(err)
 					}
 				}
-				if result, err := x.r.Import(b.Context(), x.request()); err != nil || result.Changed != 10 {
+				if result, err := branch.Import(b.Context(), x.Repository, x.Request()); err != nil || result.Changed != 10 {
 					b.Fatal(result, err)
-				} else if result.Packing == branch.PackingOverdue {
-					if err := x.r.Consolidate(b.Context(), x.consolidation()); err != nil {
+				} else if result.Packing == git.PackingOverdue {
+					if err := x.Repository.Consolidate(b.Context(), x.Consolidation()); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -40,9 +44,9 @@ func BenchmarkImport(b *testing.B) {
 func BenchmarkImportNothing(b *testing.B) {
 	x := benchBox(b, 100)
 	for b.Loop() {
-		result, err := x.r.Import(b.Context(), x.request())
-		if err == nil && result.Packing == branch.PackingOverdue {
-			err = x.r.Consolidate(b.Context(), x.consolidation())
+		result, err := branch.Import(b.Context(), x.Repository, x.Request())
+		if err == nil && result.Packing == git.PackingOverdue {
+			err = x.Repository.Consolidate(b.Context(), x.Consolidation())
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -50,16 +54,16 @@ func BenchmarkImportNothing(b *testing.B) {
 	}
 }
 
-func benchBox(b testing.TB, files int) *box {
+func benchBox(b testing.TB, files int) *branchtest.Box {
 	b.Helper()
-	dir := repository(b)
+	dir := gittest.Repository(b)
 	for i := range files {
-		write(b, dir, fmt.Sprintf("d%d/e%d/f%d", i%100, i/100%100, i), fmt.Sprintln(i))
+		gittest.Write(b, dir, fmt.Sprintf("d%d/e%d/f%d", i%100, i/100%100, i), fmt.Sprintln(i))
 	}
-	sh(b, dir, "git add -A; git -c gc.auto=0 commit -qm many; git repack -adq")
-	x := newBox(b, dir, "fix")
+	gittest.Shell(b, dir, "git add -A; git -c gc.auto=0 commit -qm many; git repack -adq")
+	x := branchtest.New(b, dir, "fix")
 	for i := range 10 {
-		if err := os.MkdirAll(filepath.Join(x.upper, fmt.Sprintf("d%d/e0", i)), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(x.Upper, fmt.Sprintf("d%d/e0", i)), 0o755); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -68,18 +72,18 @@ func benchBox(b testing.TB, files int) *box {
 
 // The first checkout of a tree, beside git's own.
 func BenchmarkCheckout(b *testing.B) {
-	dir := repository(b)
+	dir := gittest.Repository(b)
 	for i := range 15_000 {
-		write(b, dir, fmt.Sprintf("d%d/f%d", i%200, i), fmt.Sprintln(i))
+		gittest.Write(b, dir, fmt.Sprintf("d%d/f%d", i%200, i), fmt.Sprintln(i))
 	}
-	sh(b, dir, "git add -A; git -c gc.auto=0 commit -qm many; git repack -adq")
-	r := open(b, dir)
+	gittest.Shell(b, dir, "git add -A; git -c gc.auto=0 commit -qm many; git repack -adq")
+	r := gittest.Open(b, dir)
 	place, n := b.TempDir(), 0
 	b.Run("Tree", func(b *testing.B) {
 		for b.Loop() {
 			n++
-			cache := branch.Cache{Dir: filepath.Join(place, fmt.Sprint(n))}
-			if _, err := cache.Tree(b.Context(), r, r.HeadTree, branch.Owner{}, nil); err != nil {
+			cache := layer.Cache{Dir: filepath.Join(place, fmt.Sprint(n))}
+			if _, err := cache.Tree(b.Context(), r, r.HeadTree, git.Owner{}, nil); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -87,7 +91,7 @@ func BenchmarkCheckout(b *testing.B) {
 	b.Run("git-worktree-add", func(b *testing.B) {
 		for b.Loop() {
 			n++
-			git(b, dir, "worktree", "add", "-q", "--detach", filepath.Join(place, fmt.Sprint(n)))
+			gittest.Git(b, dir, "worktree", "add", "-q", "--detach", filepath.Join(place, fmt.Sprint(n)))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // bulk is the number of changed paths from which on git fast-import is not the
@@ -23,19 +24,19 @@ const bulk = 8192
 // way, before its edits.
 type lookup struct{ treeish, path string }
 
-// lookUp finds what stands at paths.
-func (i *importer) lookUp(all []lookup) ([]treeEntry, error) {
+// LookUp finds what stands at paths.
+func (i *importer) lookUp(all []lookup) ([]git.TreeEntry, error) {
 	if len(all) < bulk || !i.onDisk() {
 		queries := make([]string, len(all))
 		for n, q := range all {
-			if queries[n] = listQuery(q.treeish, q.path); q.treeish == "" {
-				queries[n] = "ls " + quotePath(q.path)
+			if queries[n] = git.ListQuery(q.treeish, q.path); q.treeish == "" {
+				queries[n] = "ls " + git.QuotePath(q.path)
 			}
 		}
-		return i.fi.ask(queries...)
+		return i.fi.Ask(queries...)
 	}
-	trees := map[string]map[string]treeEntry{}
-	found := make([]treeEntry, len(all))
+	trees := map[string]map[string]git.TreeEntry{}
+	found := make([]git.TreeEntry, len(all))
 	for n, q := range all {
 		if q.treeish == "" {
 			q.treeish = i.parentTree
@@ -43,7 +44,7 @@ func (i *importer) lookUp(all []lookup) ([]treeEntry, error) {
 		entries, known := trees[q.treeish]
 		if !known {
 			var err error
-			if entries, err = i.r.listTree(i.fi.ctx, q.treeish); err != nil {
+			if entries, err = listTree(i.fi.Ctx, i.r, q.treeish); err != nil {
 				return nil, err
 			}
 			trees[q.treeish] = entries
@@ -58,40 +59,40 @@ func (i *importer) lookUp(all []lookup) ([]treeEntry, error) {
 func (i *importer) onDisk() bool { return i.active || len(i.q.Agent.commits()) == 0 }
 
 // listTree gives every file of a tree.
-func (r *Repository) listTree(ctx context.Context, treeish string) (map[string]treeEntry, error) {
-	if !isOid(treeish) {
+func listTree(ctx context.Context, r *git.Repository, treeish string) (map[string]git.TreeEntry, error) {
+	if !git.IsOid(treeish) {
 		return nil, fault.New(fault.Internal, "cannot list %q: not an object id", treeish)
 	}
-	out, err := r.git("ls-tree", "-r", "-z", "--full-tree", treeish).output(ctx)
+	out, err := r.Command("ls-tree", "-r", "-z", "--full-tree", treeish).Output(ctx)
 	if err != nil {
 		return nil, err
 	}
-	entries := map[string]treeEntry{}
+	entries := map[string]git.TreeEntry{}
 	for line := range strings.SplitSeq(string(out), "\x00") {
 		head, path, ok := strings.Cut(line, "\t")
 		if fields := strings.Fields(head); ok && len(fields) == 3 {
-			entries[path] = treeEntry{octal(fields[0]), fields[2]}
+			entries[path] = git.TreeEntry{Mode: git.Octal(fields[0]), Oid: fields[2]}
 		}
 	}
 	return entries, nil
 }
 
 // apply makes the edits in the commit under way.
-func (i *importer) apply(ctx context.Context, edits []edit) error {
+func (i *importer) apply(ctx context.Context, edits []git.Edit) error {
 	if len(edits) >= bulk && i.onDisk() {
 		tree, err := i.bulkTree(ctx, edits)
 		if err == nil {
-			i.fi.edit(edit{mode: modeTree, oid: tree})
+			i.fi.Edit(git.Edit{Mode: git.ModeTree, Oid: tree})
 			return nil
 		}
 		// git's index is choosier about paths than its trees are. Slow is
 		// better than not at all.
-		if exitCode(err) < 0 {
+		if git.ExitCode(err) < 0 {
 			return err
 		}
 	}
 	for _, e := range edits {
-		i.fi.edit(e)
+		i.fi.Edit(e)
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func (i *importer) apply(ctx context.Context, edits []edit) error {
 // bulkTree makes the tree with a private index. The new trees go through an
 // object directory of their own, where they are packed: thousands of loose ones
 // would set off the user's gc.auto. Blobs need not be readable yet.
-func (i *importer) bulkTree(ctx context.Context, edits []edit) (tree string, err error) {
+func (i *importer) bulkTree(ctx context.Context, edits []git.Edit) (tree string, err error) {
 	dir, err := os.MkdirTemp(filepath.Dir(i.q.State), "bulk-")
 	if err != nil {
 		return "", fault.Wrap(fault.Unavailable, err, "cannot make a directory for an index")
@@ -111,31 +112,31 @@ func (i *importer) bulkTree(ctx context.Context, edits []edit) (tree string, err
 	}
 	own := filepath.Join(i.r.CommonDir, "objects")
 	run := func(stdin *bytes.Buffer, args ...string) (string, error) {
-		c := i.r.git(args...)
-		c.config = append(c.config, "core.splitIndex=false", "index.sparse=false", "core.ignorecase=false", "core.untrackedCache=false", "pack.compression=0")
-		c.env = append(c.env, "GIT_INDEX_FILE="+filepath.Join(dir, "index"), "GIT_OBJECT_DIRECTORY="+objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoteAlternate(own))
+		c := i.r.Command(args...)
+		c.Config = append(c.Config, "core.splitIndex=false", "index.sparse=false", "core.ignorecase=false", "core.untrackedCache=false", "pack.compression=0")
+		c.Env = append(c.Env, "GIT_INDEX_FILE="+filepath.Join(dir, "index"), "GIT_OBJECT_DIRECTORY="+objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoteAlternate(own))
 		if i.q.Strict {
-			c.config = append(c.config, "core.fsync=all")
+			c.Config = append(c.Config, "core.fsync=all")
 		}
 		if stdin != nil {
-			c.stdin = stdin
+			c.Stdin = stdin
 		}
-		return c.line(ctx)
+		return c.Line(ctx)
 	}
 	if _, err := run(nil, "read-tree", i.parentTree); err != nil {
 		return "", err
 	}
 	var lines bytes.Buffer
 	for _, e := range edits {
-		if e.mode == 0 {
-			e.oid = i.r.zero()
+		if e.Mode == 0 {
+			e.Oid = i.r.Zero()
 		}
-		fmt.Fprintf(&lines, "%06o %s\t%s\x00", e.mode, e.oid, e.path)
+		fmt.Fprintf(&lines, "%06o %s\t%s\x00", e.Mode, e.Oid, e.Path)
 	}
 	if _, err := run(&lines, "update-index", "-z", "--replace", "--index-info"); err != nil {
 		return "", err
 	}
-	if tree, err = run(nil, "write-tree", "--missing-ok"); err != nil || !isOid(tree) {
+	if tree, err = run(nil, "write-tree", "--missing-ok"); err != nil || !git.IsOid(tree) {
 		return "", errors.Join(err, i.notATree(tree))
 	}
 	loose, err := looseObjects(objects)
@@ -147,7 +148,7 @@ func (i *importer) bulkTree(ctx context.Context, edits []edit) (tree string, err
 }
 
 func (i *importer) notATree(answer string) error {
-	if isOid(answer) {
+	if git.IsOid(answer) {
 		return nil
 	}
 	return fault.New(fault.Internal, "cannot read git's answer %q", answer)
@@ -159,7 +160,7 @@ func quoteAlternate(path string) string {
 	if !strings.ContainsAny(path, ":\"\\\n") {
 		return path
 	}
-	return quotePath(path)
+	return git.QuotePath(path)
 }
 
 // looseObjects lists the objects of a directory, one on each line.
@@ -169,7 +170,7 @@ func looseObjects(dir string) (*bytes.Buffer, error) {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		if oid := filepath.Base(filepath.Dir(path)) + filepath.Base(path); isOid(oid) {
+		if oid := filepath.Base(filepath.Dir(path)) + filepath.Base(path); git.IsOid(oid) {
 			fmt.Fprintln(&list, oid)
 		}
 		return nil

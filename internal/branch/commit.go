@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch/attribute"
-	"github.com/litterbox-sandbox/litterbox/internal/branch/ignore"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
+	"github.com/litterbox-sandbox/litterbox/internal/git/ignore"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
 // ImportRequest asks for one commit of what a sandbox holds at this moment.
@@ -22,7 +24,7 @@ type ImportRequest struct {
 	State         string // path of the sandbox's delta file; its directory exists
 	Base          string // commit the layers hold
 	Last          string // commit of the last iteration; used when State is lost
-	Author        Signature
+	Author        git.Signature
 	Subject       string
 	Body          string
 	Trailers      []Trailer
@@ -36,56 +38,56 @@ type ImportRequest struct {
 
 // ImportResult is what came of it.
 type ImportResult struct {
-	Commit  string   // the branch's tip, or the previewed commit
-	Tree    string   // its tree
-	Written bool     // false only with OnlyIfChanged
-	Agent   []string // the agent's commits as they stand on the branch, oldest first
-	Changed int      // paths that differ from the iteration before
-	Notes   []string // what stayed out, and why
-	Left    Left     // what stayed out although it is not ignored
-	Packing Packing  // whether it is time to call Consolidate
-	Paths   []string // the first of them, sorted
+	Commit  string      // the branch's tip, or the previewed commit
+	Tree    string      // its tree
+	Written bool        // false only with OnlyIfChanged
+	Agent   []string    // the agent's commits as they stand on the branch, oldest first
+	Changed int         // paths that differ from the iteration before
+	Notes   []string    // what stayed out, and why
+	Left    Left        // what stayed out although it is not ignored
+	Packing git.Packing // whether it is time to call Consolidate
+	Paths   []string    // the first of them, sorted
 }
 
 // Import commits what a sandbox changed on top of its branch, while it may be
 // running and hostile. Someone else may have committed to the branch meanwhile:
 // only what the sandbox changed since the last iteration is applied. The caller
 // holds the sandbox's lock. It fails with NotFound when the branch is gone.
-func (r *Repository) Import(ctx context.Context, q ImportRequest) (ImportResult, error) {
-	if err := errors.Join(checkRef(q.Branch), checkOids(q.Base, q.Last)); err != nil {
+func Import(ctx context.Context, r *git.Repository, q ImportRequest) (ImportResult, error) {
+	if err := errors.Join(git.CheckRef(q.Branch), git.CheckOids(q.Base, q.Last)); err != nil {
 		return ImportResult{}, err
 	}
 	var result ImportResult
 	defer q.Agent.release()
-	err := despiteCollection(ctx, func(again bool) error {
+	err := git.DespiteCollection(ctx, func(again bool) error {
 		if again {
-			r.dropKeeps()
+			r.DropKeeps()
 			// The agent's own commits may have gone with the rest.
 			if err := q.Agent.restore(ctx); err != nil {
 				return err
 			}
 		}
 		var err error
-		result, err = r.importOnce(ctx, q)
+		result, err = importOnce(ctx, r, q)
 		return err
 	})
 	return result, err
 }
 
-func (r *Repository) importOnce(ctx context.Context, q ImportRequest) (ImportResult, error) {
+func importOnce(ctx context.Context, r *git.Repository, q ImportRequest) (ImportResult, error) {
 	for attempt := 0; ; attempt++ {
-		i := &importer{r: r, q: q, ref: heads + q.Branch}
+		i := &importer{r: r, q: q, ref: git.Heads + q.Branch}
 		if q.Preview {
-			i.ref = previewRefs + q.Branch
+			i.ref = git.PreviewRefs + q.Branch
 		}
 		result, err := i.run(ctx)
-		var lock *lockedError
+		var lock *git.LockedError
 		if errors.As(err, &lock) && attempt < 3 {
-			if err = r.awaitLock(ctx, lock); err == nil {
+			if err = r.AwaitLock(ctx, lock); err == nil {
 				continue
 			}
 		}
-		if err == nil || attempt == 3 || !errors.Is(err, errMoved) {
+		if err == nil || attempt == 3 || !errors.Is(err, git.ErrMoved) {
 			if err == nil {
 				return result, nil
 			}
@@ -94,29 +96,17 @@ func (r *Repository) importOnce(ctx context.Context, q ImportRequest) (ImportRes
 	}
 }
 
-func checkOids(oids ...string) error {
-	for _, oid := range oids {
-		if oid != "" && !isOid(oid) {
-			return fault.New(fault.Invalid, "cannot use %q as an object id", oid)
-		}
-	}
-	return nil
-}
-
-// errMoved is a branch that somebody moved between our reading and our writing.
-var errMoved = fault.New(fault.Conflict, "the branch moved meanwhile")
-
 // importer is one attempt of one import.
 type importer struct {
-	r   *Repository
+	r   *git.Repository
 	q   ImportRequest
 	ref string
 	old *delta
 	now *present
-	fi  *fastImport
+	fi  *git.FastImport
 
-	agent  map[string]treeDiff // what the agent's commits changed since the last iteration
-	active bool                // the tip holds what the last iteration left: nobody else committed
+	agent  map[string]git.TreeDiff // what the agent's commits changed since the last iteration
+	active bool                    // the tip holds what the last iteration left: nobody else committed
 	result ImportResult
 
 	parentTree string // of the commit under way, before its edits
@@ -124,16 +114,16 @@ type importer struct {
 
 func (i *importer) run(ctx context.Context) (ImportResult, error) {
 	var err error
-	if i.old, err = i.r.delta(ctx, i.q); err != nil {
+	if i.old, err = currentOrRebuilt(ctx, i.r, i.q); err != nil {
 		return i.result, err
 	}
-	if i.fi = i.r.takeSpare(i.edges(), i.q.Strict); i.fi == nil {
+	if i.fi = i.r.TakeSpare(i.edges(), i.q.Strict); i.fi == nil {
 		// Started before the scan: while we read files, git starts.
-		if i.fi, err = i.r.startFastImport(ctx, i.edges(), i.q.Strict); err != nil {
+		if i.fi, err = i.r.StartFastImport(ctx, i.edges(), i.q.Strict); err != nil {
 			return i.result, err
 		}
 	}
-	defer i.fi.stop()
+	defer i.fi.Stop()
 	if err := i.agentChanges(ctx); err != nil {
 		return i.result, err
 	}
@@ -147,46 +137,46 @@ func (i *importer) run(ctx context.Context) (ImportResult, error) {
 }
 
 func (i *importer) scan(ctx context.Context) error {
-	s, err := i.r.settings()
+	s, err := i.r.Settings()
 	if err != nil {
 		return err
 	}
-	found, err := i.r.rules(s)
+	found, err := i.r.Rules(s)
 	if err != nil {
 		return err
 	}
 	var options []attribute.Option
-	if s.truth("core.ignorecase") {
+	if s.Truth("core.ignorecase") {
 		options = append(options, attribute.IgnoreCase)
 	}
 	w := &scan{
 		source: i.q.Source, old: i.old, limits: i.q.Limits, format: i.r.ObjectFormat,
-		spoolDir: filepath.Dir(i.q.State), emit: i.fi.blob,
-		ignore:     ignore.NewStack(s.truth("core.ignorecase"), found.excludesFile, found.exclude),
-		attributes: attribute.NewStack(found.attributesFile, found.attributes, options...),
-		settings:   attribute.Settings{AutoCRLF: s.autoCRLF(), EOL: s.eol(), LFS: s.values["filter.lfs.clean"] != "" || s.values["filter.lfs.process"] != ""},
-		convert:    s.autoCRLF() != "false" || len(found.attributesFile)+len(found.attributes) > 0,
-		forced:     map[string]struct{}{}, gitlinks: map[string]file{}, modules: map[string]file{},
+		spoolDir: filepath.Dir(i.q.State), emit: i.fi.Blob,
+		ignore:     ignore.NewStack(s.Truth("core.ignorecase"), found.ExcludesFile, found.Exclude),
+		attributes: attribute.NewStack(found.AttributesFile, found.Attributes, options...),
+		settings:   attribute.Settings{AutoCRLF: s.AutoCRLF(), EOL: s.Eol(), LFS: s.Values["filter.lfs.clean"] != "" || s.Values["filter.lfs.process"] != ""},
+		convert:    s.AutoCRLF() != "false" || len(found.AttributesFile)+len(found.Attributes) > 0,
+		forced:     map[string]struct{}{}, gitlinks: map[string]layer.File{}, modules: map[string]layer.File{},
 		storedCRLF: func(path string) bool { return i.storedCRLF(ctx, path) },
-		largeFile:  func(content []byte) error { return i.r.storeLargeFile(s, content) },
+		largeFile:  func(content []byte) error { return storeLargeFile(i.r, s, content) },
 		blobSize:   func(oid string) int64 { return i.blobSize(ctx, oid) },
 	}
 	for path, c := range i.agent {
-		switch oid, err := hex.DecodeString(c.newOid); {
+		switch oid, err := hex.DecodeString(c.NewOid); {
 		case err != nil:
 			return fault.Wrap(fault.Internal, err, "cannot read what git diff-tree printed")
-		case c.newMode == modeGitlink:
-			w.gitlinks[path] = file{mode: modeGitlink, oid: string(oid)}
-		case c.newMode != 0:
+		case c.NewMode == git.ModeGitlink:
+			w.gitlinks[path] = layer.File{Mode: git.ModeGitlink, Oid: string(oid)}
+		case c.NewMode != 0:
 			w.forced[path] = struct{}{}
 		}
 	}
 	for path, commit := range i.q.Modules {
 		oid, err := hex.DecodeString(commit)
-		if err != nil || len(oid) != newHash(i.r.ObjectFormat).Size() {
+		if err != nil || len(oid) != git.NewHash(i.r.ObjectFormat).Size() {
 			return fault.New(fault.Invalid, "cannot use %q as an object id", commit)
 		}
-		w.modules[path] = file{mode: modeGitlink, oid: string(oid)}
+		w.modules[path] = layer.File{Mode: git.ModeGitlink, Oid: string(oid)}
 	}
 	i.now, err = w.run(ctx)
 	return err
@@ -194,14 +184,14 @@ func (i *importer) scan(ctx context.Context) error {
 
 // storedCRLF looks at the blob committed last; it is asked for few files.
 func (i *importer) storedCRLF(ctx context.Context, path string) bool {
-	blob, err := i.r.git("cat-file", "blob", i.old.last+":"+path).output(ctx)
+	blob, err := i.r.Command("cat-file", "blob", i.old.last+":"+path).Output(ctx)
 	return err == nil && attribute.HasCRLF(blob)
 }
 
 // blobSize is asked when a sparse file changed of which a rebuilt delta knows
 // no size.
 func (i *importer) blobSize(ctx context.Context, oid string) int64 {
-	said, err := i.r.git("cat-file", "-s", hex.EncodeToString([]byte(oid))).line(ctx)
+	said, err := i.r.Command("cat-file", "-s", hex.EncodeToString([]byte(oid))).Line(ctx)
 	if err != nil {
 		return 0
 	}
@@ -215,13 +205,13 @@ func (i *importer) commits(ctx context.Context) error {
 		return i.unwritten(ctx)
 	}
 	if i.old.lastTree == "" {
-		answers, err := i.fi.ask(listQuery(i.old.last, ""))
+		answers, err := i.fi.Ask(git.ListQuery(i.old.last, ""))
 		if err != nil {
 			return err
 		}
-		i.old.lastTree = answers[0].oid
+		i.old.lastTree = answers[0].Oid
 	}
-	parent := heads + i.q.Branch + "^0"
+	parent := git.Heads + i.q.Branch + "^0"
 	for _, c := range i.q.Agent.commits() {
 		oid, err := i.agentCommit(ctx, c, parent)
 		if err != nil {
@@ -230,17 +220,17 @@ func (i *importer) commits(ctx context.Context) error {
 		i.result.Agent = append(i.result.Agent, oid)
 		parent = ":1" // the branch as it now stands
 	}
-	if err := i.fi.begin(i.ref, i.q.Author, i.q.Author, i.message(), parent); err != nil {
+	if err := i.fi.Begin(i.ref, i.q.Author, i.q.Author, i.message(), parent); err != nil {
 		return err
 	}
-	before, err := i.fi.ask(`ls ""`)
+	before, err := i.fi.Ask(`ls ""`)
 	if err != nil {
 		return err
 	}
 	if len(i.q.Agent.commits()) == 0 {
-		i.active = !i.old.shared && before[0].oid == i.old.lastTree
+		i.active = !i.old.shared && before[0].Oid == i.old.lastTree
 	}
-	i.parentTree = before[0].oid
+	i.parentTree = before[0].Oid
 	edits, err := i.edits()
 	if err != nil {
 		return err
@@ -248,23 +238,23 @@ func (i *importer) commits(ctx context.Context) error {
 	if err := i.apply(ctx, edits); err != nil {
 		return err
 	}
-	after, err := i.fi.ask(`ls ""`)
+	after, err := i.fi.Ask(`ls ""`)
 	if err != nil {
 		return err
 	}
 	i.result.Changed = len(edits) + len(i.agent)
 	for _, e := range edits {
-		if _, both := i.agent[e.path]; both {
+		if _, both := i.agent[e.Path]; both {
 			i.result.Changed--
 		}
 	}
 	i.result.Paths = firstPaths(edits, i.agent)
-	i.result.Tree, i.result.Written = after[0].oid, true
-	if i.result.Commit, err = i.fi.end(); err != nil {
+	i.result.Tree, i.result.Written = after[0].Oid, true
+	if i.result.Commit, err = i.fi.End(); err != nil {
 		return err
 	}
-	if i.q.OnlyIfChanged && len(i.result.Agent) == 0 && after[0].oid == before[0].oid {
-		i.fi.reset(i.ref, heads+i.q.Branch+"^0")
+	if i.q.OnlyIfChanged && len(i.result.Agent) == 0 && after[0].Oid == before[0].Oid {
+		i.fi.Reset(i.ref, git.Heads+i.q.Branch+"^0")
 		return i.unwritten(ctx)
 	}
 	return nil
@@ -273,11 +263,11 @@ func (i *importer) commits(ctx context.Context) error {
 // maxPaths is how many changed paths a result names.
 const maxPaths = 100
 
-func firstPaths(edits []edit, agent map[string]treeDiff) []string {
+func firstPaths(edits []git.Edit, agent map[string]git.TreeDiff) []string {
 	paths := slices.Collect(maps.Keys(agent))
 	for _, e := range edits {
-		if _, both := agent[e.path]; !both {
-			paths = append(paths, e.path)
+		if _, both := agent[e.Path]; !both {
+			paths = append(paths, e.Path)
 		}
 	}
 	slices.Sort(paths)
@@ -286,12 +276,12 @@ func firstPaths(edits []edit, agent map[string]treeDiff) []string {
 
 // unchanged tells, before any question to git, that nothing can have changed.
 func (i *importer) unchanged() bool {
-	same := func(a, b file) bool { return a.mode == b.mode && a.oid == b.oid }
+	same := func(a, b layer.File) bool { return a.Mode == b.Mode && a.Oid == b.Oid }
 	return maps.EqualFunc(i.now.files, i.old.files, same) && maps.Equal(i.now.gone, i.old.gone)
 }
 
 func (i *importer) unwritten(ctx context.Context) error {
-	tip, tree, err := i.r.Resolve(ctx, heads+i.q.Branch)
+	tip, tree, err := i.r.Resolve(ctx, git.Heads+i.q.Branch)
 	i.result = ImportResult{Commit: tip, Tree: tree}
 	return err
 }
@@ -301,7 +291,7 @@ func (i *importer) edges() string {
 	if i.q.Preview {
 		return ""
 	}
-	return i.q.State + packsSuffix
+	return i.q.State + git.PacksSuffix
 }
 
 // record moves the branch and the delta together.
@@ -313,15 +303,15 @@ func (i *importer) record() error {
 	if i.q.Agent != nil && i.q.Agent.Head != "" {
 		next.inner = i.q.Agent.Head
 	}
-	i.result.Notes = append(i.q.Agent.notes(), i.now.notes.list()...)
+	i.result.Notes = append(i.q.Agent.notes(), i.now.notes.List()...)
 	i.result.Left = i.now.left
-	if where := i.r.checkedOutAt(i.q.Branch); where != "" && i.result.Written && !i.q.Preview {
+	if where := checkedOutAt(i.r, i.q.Branch); where != "" && i.result.Written && !i.q.Preview {
 		i.result.Notes = append(i.result.Notes, fmt.Sprintf(
 			"the branch %q is checked out in %q: the files there do not follow (git -C %q reset --keep)", i.q.Branch, where, where))
 	}
 	if i.q.Preview {
-		i.fi.reset(i.ref, i.r.zero())
-		return i.fi.finish()
+		i.fi.Reset(i.ref, i.r.Zero())
+		return i.fi.Finish()
 	}
 	next.shared = !i.active
 	if !i.result.Written {
@@ -330,10 +320,10 @@ func (i *importer) record() error {
 	if err := next.stage(i.q.State, i.q.Strict); err != nil {
 		return err
 	}
-	if err := i.fi.finish(); err != nil {
+	if err := i.fi.Finish(); err != nil {
 		return err
 	}
-	i.result.Packing = i.r.written(i.q.State)
+	i.result.Packing = i.r.Written(i.q.State)
 	return commitStaged(i.q.State)
 }
 

@@ -11,69 +11,66 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/branch/branchtest"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
+	"golang.org/x/sys/unix"
 )
 
-func (b *box) show(args ...string) string {
-	b.t.Helper()
-	return git(b.t, b.r.Top, args...)
-}
-
 func TestEveryIterationIsACommit(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	first := b.importNow() // nothing changed
-	if first.Changed != 0 || !first.Written || first.Tree != b.r.HeadTree {
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	first := b.ImportNow() // nothing changed
+	if first.Changed != 0 || !first.Written || first.Tree != b.Repository.HeadTree {
 		t.Fatalf("%+v", first)
 	}
-	b.inside("echo x > new; rm README; chmod +x src/main.c")
-	second := b.importNow()
-	want := branch.ImportResult{Commit: b.show("rev-parse", "fix"), Tree: b.show("rev-parse", "fix^{tree}"), Written: true, Changed: 3,
+	b.Inside("echo x > new; rm README; chmod +x src/main.c")
+	second := b.ImportNow()
+	want := branch.ImportResult{Commit: b.Show("rev-parse", "fix"), Tree: b.Show("rev-parse", "fix^{tree}"), Written: true, Changed: 3,
 		Paths: []string{"README", "new", "src/main.c"}}
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Fatal(diff)
 	}
-	if parents := b.show("log", "--format=%H %P", "-2", "fix"); parents != second.Commit+" "+first.Commit+"\n"+first.Commit+" "+b.base {
+	if parents := b.Show("log", "--format=%H %P", "-2", "fix"); parents != second.Commit+" "+first.Commit+"\n"+first.Commit+" "+b.Base {
 		t.Fatalf("history:\n%s", parents)
 	}
 	want2 := "Ada <ada@example.com> 1700000000 +0000\nstep\n\ncommand\n\nSandbox: fix\n"
-	if got := b.show("log", "-1", "--format=%an <%ae> %ad%n%B", "--date=raw", "fix"); got != want2 {
+	if got := b.Show("log", "-1", "--format=%an <%ae> %ad%n%B", "--date=raw", "fix"); got != want2 {
 		t.Fatalf("message %q", got)
 	}
-	q := b.request()
+	q := b.Request()
 	q.OnlyIfChanged = true
-	if got := b.importAs(q); got.Written || got.Commit != second.Commit {
+	if got := b.ImportAs(q); got.Written || got.Commit != second.Commit {
 		t.Fatalf("%+v", got)
 	}
-	b.inside("echo x > new") // the same content, written again
-	if got := b.importAs(q); got.Written || got.Commit != second.Commit || b.show("rev-parse", "fix") != second.Commit {
+	b.Inside("echo x > new") // the same content, written again
+	if got := b.ImportAs(q); got.Written || got.Commit != second.Commit || b.Show("rev-parse", "fix") != second.Commit {
 		t.Fatalf("%+v", got)
 	}
-	if out := b.show("for-each-ref", "refs/litterbox/present"); out != "" {
+	if out := b.Show("for-each-ref", "refs/litterbox/present"); out != "" {
 		t.Fatalf("left behind: %q", out)
 	}
 }
 
 func TestPreviewMovesNothing(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	b.inside("echo x > new")
-	q := b.request()
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.Inside("echo x > new")
+	q := b.Request()
 	q.Preview = true
 	for range 2 {
-		got := b.importAs(q)
-		if b.show("show", got.Commit+":new") != "x" || b.show("rev-parse", "fix") != b.base {
+		got := b.ImportAs(q)
+		if b.Show("show", got.Commit+":new") != "x" || b.Show("rev-parse", "fix") != b.Base {
 			t.Fatalf("%+v", got)
 		}
 	}
-	if _, err := os.Stat(b.state); err == nil {
+	if _, err := os.Stat(b.State); err == nil {
 		t.Fatal("the preview was recorded")
 	}
-	if out := b.show("for-each-ref", "refs/litterbox/present"); out != "" {
+	if out := b.Show("for-each-ref", "refs/litterbox/present"); out != "" {
 		t.Fatalf("left behind: %q", out)
 	}
-	if got := b.importNow(); got.Changed != 1 {
+	if got := b.ImportNow(); got.Changed != 1 {
 		t.Fatalf("%+v", got)
 	}
 }
@@ -81,39 +78,39 @@ func TestPreviewMovesNothing(t *testing.T) {
 // What the human commits to the branch meanwhile is not undone by files that
 // the sandbox has in an older version.
 func TestForeignCommitsStay(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	b.inside("echo x > new")
-	b.importNow()
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.Inside("echo x > new")
+	b.ImportNow()
 	linked := filepath.Join(t.TempDir(), "linked")
-	b.show("worktree", "add", "-q", linked, "fix")
-	write(t, linked, "src/main.c", "human\n")
-	write(t, linked, "human", "human\n")
-	sh(t, linked, "git rm -q docs/one.md; git add -A; git commit -qm human")
-	b.inside("touch src/main.c docs/one.md; echo y > new")
-	got := b.importNow()
+	b.Show("worktree", "add", "-q", linked, "fix")
+	gittest.Write(t, linked, "src/main.c", "human\n")
+	gittest.Write(t, linked, "human", "human\n")
+	gittest.Shell(t, linked, "git rm -q docs/one.md; git add -A; git commit -qm human")
+	b.Inside("touch src/main.c docs/one.md; echo y > new")
+	got := b.ImportNow()
 	if got.Changed != 1 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], linked) {
 		t.Fatalf("%+v", got)
 	}
 	for i := range 3 {
-		if b.show("show", "fix:src/main.c") != "human" || b.show("show", "fix:human") != "human" || b.show("ls-tree", "fix", "docs/") != "" {
-			t.Fatalf("round %d: the human's commit was undone:\n%s", i, b.show("ls-tree", "-r", "fix"))
+		if b.Show("show", "fix:src/main.c") != "human" || b.Show("show", "fix:human") != "human" || b.Show("ls-tree", "fix", "docs/") != "" {
+			t.Fatalf("round %d: the human's commit was undone:\n%s", i, b.Show("ls-tree", "-r", "fix"))
 		}
-		b.inside("echo more >> new; touch README src/main.c")
-		b.importNow()
+		b.Inside("echo more >> new; touch README src/main.c")
+		b.ImportNow()
 	}
-	b.inside("echo agent > src/main.c") // now it means it
-	if b.importNow(); b.show("show", "fix:src/main.c") != "agent" {
+	b.Inside("echo agent > src/main.c") // now it means it
+	if b.ImportNow(); b.Show("show", "fix:src/main.c") != "agent" {
 		t.Fatal("the agent's change is missing")
 	}
 }
 
 func TestImportNamesALostBranch(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	b.importNow()
-	b.show("branch", "-D", "fix")
-	_, err := b.r.Import(t.Context(), b.request())
-	kind(t, err, fault.NotFound, true)
-	if found, _ := filepath.Glob(filepath.Join(b.r.CommonDir, "fast_import_crash_*")); len(found) != 0 {
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.ImportNow()
+	b.Show("branch", "-D", "fix")
+	_, err := branch.Import(t.Context(), b.Repository, b.Request())
+	gittest.Kind(t, err, fault.NotFound, true)
+	if found, _ := filepath.Glob(filepath.Join(b.Repository.CommonDir, "fast_import_crash_*")); len(found) != 0 {
 		t.Fatalf("left behind: %q", found)
 	}
 }
@@ -121,48 +118,48 @@ func TestImportNamesALostBranch(t *testing.T) {
 // A crash between the branch and the delta is completed by the next import;
 // one before the branch moved is as if it had not begun.
 func TestImportIsCompletedAfterACrash(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	b.importNow()
-	before, err := os.ReadFile(b.state)
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.ImportNow()
+	before, err := os.ReadFile(b.State)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.inside("git config user.name A; git config user.email a@b; echo x > x; git add x; git commit -qm inner")
-	q := b.request()
-	q.Agent = b.receive("")
-	result := b.importAs(q)
-	after, err := os.ReadFile(b.state)
+	b.Inside("git config user.name A; git config user.email a@b; echo x > x; git add x; git commit -qm inner")
+	q := b.Request()
+	q.Agent = receive(b, "")
+	result := b.ImportAs(q)
+	after, err := os.ReadFile(b.State)
 	if err != nil {
 		t.Fatal(err)
 	}
 	crash := func() {
 		t.Helper()
-		if err := errors.Join(os.WriteFile(b.state, before, 0o600), os.WriteFile(b.state+".next", after, 0o600)); err != nil {
+		if err := errors.Join(os.WriteFile(b.State, before, 0o600), os.WriteFile(b.State+".next", after, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	crash()
-	if head, err := b.r.InnerHead(t.Context(), b.state, "fix"); err != nil || head != q.Agent.Head {
+	if head, err := branch.InnerHead(t.Context(), b.Repository, b.State, "fix"); err != nil || head != q.Agent.Head {
 		t.Fatalf("taken %q, want %q (%v)", head, q.Agent.Head, err)
 	}
-	b.show("update-ref", "refs/heads/fix", result.Commit+"~2") // as if it had not moved
+	b.Show("update-ref", "refs/heads/fix", result.Commit+"~2") // as if it had not moved
 	crash()
-	if head, err := b.r.InnerHead(t.Context(), b.state, "fix"); err != nil || head != "" {
+	if head, err := branch.InnerHead(t.Context(), b.Repository, b.State, "fix"); err != nil || head != "" {
 		t.Fatalf("taken %q, want nothing (%v)", head, err)
 	}
 }
 
 func TestWhatGitCannotHoldStaysOut(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
+	b := branchtest.New(t, gittest.Repository(t), "fix")
 	zwnj := ".g\u200cit"
-	b.inside(`
+	b.Inside(`
 		mkfifo pipe ignored.o; mkdir sub; mkfifo sub/pipe
 		git init -q nested && echo x > nested/file
 		mkdir -p trap/.GIT trap/git~1 '` + zwnj + `' && echo x > trap/.GIT/config && echo x > trap/git~1/x && echo x > '` + zwnj + `/x'
 		echo fine > trap/fine; mkdir src/.git; echo x > src/.git/config; echo y > src/new
 		ln -s README .gitmodules
 		rm README; mkfifo README`)
-	got := b.importNow()
+	got := b.ImportNow()
 	want := []string{
 		`".gitmodules" stays out: git refuses a symbolic link of that name`,
 		`".g\u200cit" stays out: a file system may take its name for .git`,
@@ -181,7 +178,7 @@ func TestWhatGitCannotHoldStaysOut(t *testing.T) {
 	if diff := cmp.Diff(branch.Left{Count: 6, First: ".gitmodules"}, got.Left); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff("D\tREADME\nA\tsrc/new\nA\ttrap/fine", b.show("diff", "--name-status", b.base, "fix")); diff != "" {
+	if diff := cmp.Diff("D\tREADME\nA\tsrc/new\nA\ttrap/fine", b.Show("diff", "--name-status", b.Base, "fix")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -189,11 +186,11 @@ func TestWhatGitCannotHoldStaysOut(t *testing.T) {
 // A sandbox that swaps directories for links while it is read gets nothing
 // from outside into a commit, and cannot break one.
 func TestImportWhileTheSandboxFights(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
+	b := branchtest.New(t, gittest.Repository(t), "fix")
 	outside := t.TempDir()
-	write(t, outside, "secret", "the secret")
-	write(t, b.upper, "a/b/secret", "mine")
-	write(t, b.upper, "grow", "x")
+	gittest.Write(t, outside, "secret", "the secret")
+	gittest.Write(t, b.Upper, "a/b/secret", "mine")
+	gittest.Write(t, b.Upper, "grow", "x")
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -205,32 +202,32 @@ func TestImportWhileTheSandboxFights(t *testing.T) {
 			default:
 			}
 			// What the sandbox may do at any moment; each step may find the one before undone.
-			_ = os.Rename(filepath.Join(b.upper, "a/b"), filepath.Join(b.upper, "a/c"))
-			_ = os.Symlink(outside, filepath.Join(b.upper, "a/b"))
-			_ = os.Remove(filepath.Join(b.upper, "a/b"))
-			_ = os.Rename(filepath.Join(b.upper, "a/c"), filepath.Join(b.upper, "a/b"))
-			_ = os.Remove(filepath.Join(b.upper, "grow"))
-			_ = os.WriteFile(filepath.Join(b.upper, "grow"), bytes.Repeat([]byte("x"), n%5000), 0o644)
-			_ = os.Remove(filepath.Join(b.upper, "swap"))
-			_ = os.Symlink(filepath.Join(outside, "secret"), filepath.Join(b.upper, "swap"))
-			_ = os.Remove(filepath.Join(b.upper, "swap"))
-			_ = unix.Mkfifo(filepath.Join(b.upper, "swap"), 0o644)
-			_ = os.Remove(filepath.Join(b.upper, "swap"))
-			_ = os.WriteFile(filepath.Join(b.upper, "swap"), []byte("plain"), 0o644)
+			_ = os.Rename(filepath.Join(b.Upper, "a/b"), filepath.Join(b.Upper, "a/c"))
+			_ = os.Symlink(outside, filepath.Join(b.Upper, "a/b"))
+			_ = os.Remove(filepath.Join(b.Upper, "a/b"))
+			_ = os.Rename(filepath.Join(b.Upper, "a/c"), filepath.Join(b.Upper, "a/b"))
+			_ = os.Remove(filepath.Join(b.Upper, "grow"))
+			_ = os.WriteFile(filepath.Join(b.Upper, "grow"), bytes.Repeat([]byte("x"), n%5000), 0o644)
+			_ = os.Remove(filepath.Join(b.Upper, "swap"))
+			_ = os.Symlink(filepath.Join(outside, "secret"), filepath.Join(b.Upper, "swap"))
+			_ = os.Remove(filepath.Join(b.Upper, "swap"))
+			_ = unix.Mkfifo(filepath.Join(b.Upper, "swap"), 0o644)
+			_ = os.Remove(filepath.Join(b.Upper, "swap"))
+			_ = os.WriteFile(filepath.Join(b.Upper, "swap"), []byte("plain"), 0o644)
 		}
 	}()
 	for range 40 {
-		b.importNow()
+		b.ImportNow()
 	}
 	close(stop)
 	<-done
-	if out := b.show("log", "-p", "--all", "--text"); strings.Contains(out, "the secret") {
+	if out := b.Show("log", "-p", "--all", "--text"); strings.Contains(out, "the secret") {
 		t.Fatal("the secret is in a commit")
 	}
-	b.show("fsck", "--full", "--strict")
-	write(t, b.upper, "grow", "quiet")
-	b.importNow()
-	if b.show("show", "fix:grow") != "quiet" || b.show("show", "fix:swap") != "plain" {
+	b.Show("fsck", "--full", "--strict")
+	gittest.Write(t, b.Upper, "grow", "quiet")
+	b.ImportNow()
+	if b.Show("show", "fix:grow") != "quiet" || b.Show("show", "fix:swap") != "plain" {
 		t.Fatal("the last state is missing")
 	}
 }
@@ -239,51 +236,51 @@ func TestUnreadableFilesStayAsTheyWere(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root reads everything")
 	}
-	b := newBox(t, repository(t), "fix")
-	b.inside("echo 1 > known; mkdir dir; echo 1 > dir/known")
-	b.importNow()
-	b.inside("echo 2 > known; chmod 0 known; chmod 0 dir; echo 2 > README; chmod 0 README; echo x > secret; chmod 0 secret")
-	got := b.importNow()
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.Inside("echo 1 > known; mkdir dir; echo 1 > dir/known")
+	b.ImportNow()
+	b.Inside("echo 2 > known; chmod 0 known; chmod 0 dir; echo 2 > README; chmod 0 README; echo x > secret; chmod 0 secret")
+	got := b.ImportNow()
 	if got.Changed != 0 || len(got.Notes) != 4 {
 		t.Fatalf("%+v", got)
 	}
-	b.inside("chmod 755 dir") // so that it can be removed
+	b.Inside("chmod 755 dir") // so that it can be removed
 }
 
 func TestLargeFilesAreLeftAlone(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	b.inside("truncate -s 100G giant; truncate -s 80M large; echo small > small")
-	q := b.request()
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.Inside("truncate -s 100G giant; truncate -s 80M large; echo small > small")
+	q := b.Request()
 	q.Limits.FileSize, q.Limits.Holes = 100<<20, 100<<20
-	got := b.importAs(q)
+	got := b.ImportAs(q)
 	if diff := cmp.Diff([]string{`"giant" stays as last committed: it is larger than 104857600 bytes`}, got.Notes); diff != "" {
 		t.Fatal(diff)
 	}
-	if size := b.show("cat-file", "-s", "fix:large"); size != "83886080" || got.Changed != 2 {
+	if size := b.Show("cat-file", "-s", "fix:large"); size != "83886080" || got.Changed != 2 {
 		t.Fatalf("%+v, large is %s", got, size)
 	}
 	q.Limits.Entries = 3
-	_, err := b.r.Import(t.Context(), q)
-	kind(t, err, fault.Denied, true)
+	_, err := branch.Import(t.Context(), b.Repository, q)
+	gittest.Kind(t, err, fault.Denied, true)
 }
 
 // Of thousands of changed files the trees are made in another way, which has to
 // come to the same.
 func TestManyFilesAtOnce(t *testing.T) {
-	dir := repository(t)
-	b := newBox(t, dir, "fix")
+	dir := gittest.Repository(t)
+	b := branchtest.New(t, dir, "fix")
 	plain := t.TempDir() // the same without litterbox: git's own word
-	git(t, dir, "worktree", "add", "--quiet", "--detach", plain)
+	gittest.Git(t, dir, "worktree", "add", "--quiet", "--detach", plain)
 	step := func(script string) {
 		t.Helper()
-		b.inside(script)
-		got := b.importNow()
+		b.Inside(script)
+		got := b.ImportNow()
 		if out, err := exec.Command("sh", "-c", "cd "+plain+" && "+script).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		git(t, plain, "add", "--all")
-		if want := git(t, plain, "write-tree"); got.Tree != want || len(got.Notes) != 0 {
-			t.Fatalf("after %q the tree is %s, want %s; %q\n%s", script, got.Tree, want, got.Notes, git(t, plain, "diff", "--stat", got.Tree, want))
+		gittest.Git(t, plain, "add", "--all")
+		if want := gittest.Git(t, plain, "write-tree"); got.Tree != want || len(got.Notes) != 0 {
+			t.Fatalf("after %q the tree is %s, want %s; %q\n%s", script, got.Tree, want, got.Notes, gittest.Git(t, plain, "diff", "--stat", got.Tree, want))
 		}
 	}
 	const count = "9000"
@@ -291,10 +288,10 @@ func TestManyFilesAtOnce(t *testing.T) {
 	// Now git knows them; each is looked up, changed or deleted.
 	step("cd flat && for i in $(seq " + count + "); do echo $i > $i; done; rm 1*; rm -r ../deep/7; echo file > ../deep/7")
 	step("rm -r flat; echo file > flat")
-	if loose := git(t, dir, "count-objects"); len(loose) > 0 && !strings.HasPrefix(loose, "0 ") && len(strings.Fields(loose)[0]) > 2 {
+	if loose := gittest.Git(t, dir, "count-objects"); len(loose) > 0 && !strings.HasPrefix(loose, "0 ") && len(strings.Fields(loose)[0]) > 2 {
 		t.Errorf("left loose: %s", loose)
 	}
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(b.state), "bulk-*"))
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(b.State), "bulk-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
@@ -303,32 +300,32 @@ func TestManyFilesAtOnce(t *testing.T) {
 // The reader refuses what it does not understand instead of guessing.
 func TestUnknownOverlayAttributesAreRefused(t *testing.T) {
 	for _, name := range []string{"redirect", "metacopy", "whiteout", "whiteouts", "future"} {
-		b := newBox(t, repository(t), "fix")
-		b.inside("echo x > README; mkdir d")
-		path := filepath.Join(b.upper, "d")
+		b := branchtest.New(t, gittest.Repository(t), "fix")
+		b.Inside("echo x > README; mkdir d")
+		path := filepath.Join(b.Upper, "d")
 		if name == "metacopy" {
-			path = filepath.Join(b.upper, "README")
+			path = filepath.Join(b.Upper, "README")
 		}
 		if err := unix.Setxattr(path, "user.overlay."+name, []byte("x"), 0); err != nil {
 			t.Fatal(err)
 		}
-		_, err := b.r.Import(t.Context(), b.request())
-		kind(t, err, fault.Unsupported, true)
+		_, err := branch.Import(t.Context(), b.Repository, b.Request())
+		gittest.Kind(t, err, fault.Unsupported, true)
 	}
 }
 
 // The upper directory may be changed by a hostile sandbox while it is read:
 // no link in it is ever followed.
 func TestLinksAreNeverFollowed(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
+	b := branchtest.New(t, gittest.Repository(t), "fix")
 	outside := t.TempDir()
-	write(t, outside, "secret", "secret")
-	write(t, outside, ".gitignore", "*\n")
-	b.inside("rm -r src docs; ln -s " + outside + " src; ln -s " + outside + "/secret docs; rm .gitignore; ln -s " + outside + "/.gitignore .gitignore; echo x > seen")
-	b.importNow()
+	gittest.Write(t, outside, "secret", "secret")
+	gittest.Write(t, outside, ".gitignore", "*\n")
+	b.Inside("rm -r src docs; ln -s " + outside + " src; ln -s " + outside + "/secret docs; rm .gitignore; ln -s " + outside + "/.gitignore .gitignore; echo x > seen")
+	b.ImportNow()
 	want := "120000 .gitignore\n120000 docs\n120000 link\n100644 seen\n120000 src"
 	var got []string
-	for line := range strings.Lines(b.show("ls-tree", "fix")) {
+	for line := range strings.Lines(b.Show("ls-tree", "fix")) {
 		f := strings.Fields(line)
 		if f[3] != "README" && f[3] != "tools" {
 			got = append(got, f[0]+" "+f[3])
@@ -340,18 +337,18 @@ func TestLinksAreNeverFollowed(t *testing.T) {
 }
 
 func TestSubmodulesStayAsTheyAre(t *testing.T) {
-	dir := repository(t)
+	dir := gittest.Repository(t)
 	sub := t.TempDir()
-	sh(t, sub, "git init -q; echo x > x; git add x; git commit -qm x")
-	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "add", "-q", sub, "vendor/sub")
-	git(t, dir, "commit", "-qm", "submodule")
-	b := newBox(t, dir, "fix")
-	b.inside("echo y > vendor/sub/y; echo z > vendor/z")
-	if got := b.importNow(); got.Changed != 1 {
-		t.Fatalf("%+v\n%s", got, b.show("diff", "--raw", b.base, "fix"))
+	gittest.Shell(t, sub, "git init -q; echo x > x; git add x; git commit -qm x")
+	gittest.Git(t, dir, "-c", "protocol.file.allow=always", "submodule", "add", "-q", sub, "vendor/sub")
+	gittest.Git(t, dir, "commit", "-qm", "submodule")
+	b := branchtest.New(t, dir, "fix")
+	b.Inside("echo y > vendor/sub/y; echo z > vendor/z")
+	if got := b.ImportNow(); got.Changed != 1 {
+		t.Fatalf("%+v\n%s", got, b.Show("diff", "--raw", b.Base, "fix"))
 	}
-	b.inside("rm -r vendor/sub")
-	if got := b.importNow(); got.Changed != 1 || b.show("ls-tree", "-r", "--name-only", "fix", "vendor") != "vendor/z" {
+	b.Inside("rm -r vendor/sub")
+	if got := b.ImportNow(); got.Changed != 1 || b.Show("ls-tree", "-r", "--name-only", "fix", "vendor") != "vendor/z" {
 		t.Fatalf("%+v", got)
 	}
 }
@@ -359,7 +356,7 @@ func TestSubmodulesStayAsTheyAre(t *testing.T) {
 // Conversions are applied as data, exactly as git's own `git add` does, and no
 // filter, monitor or hook of any configuration runs.
 func TestConversionsMatchGitAndNothingRuns(t *testing.T) {
-	dir := repository(t)
+	dir := gittest.Repository(t)
 	canary := filepath.Join(t.TempDir(), "canary")
 	trap := "touch " + canary
 	for _, kv := range [][2]string{
@@ -368,47 +365,47 @@ func TestConversionsMatchGitAndNothingRuns(t *testing.T) {
 		{"commit.gpgsign", "true"}, {"core.hooksPath", filepath.Join(dir, "hooks")}, {"core.pager", trap},
 		{"core.editor", trap}, {"core.sshCommand", trap}, {"core.askPass", trap}, {"log.showSignature", "true"},
 	} {
-		git(t, dir, "config", "--global", kv[0], kv[1])
+		gittest.Git(t, dir, "config", "--global", kv[0], kv[1])
 	}
 	for _, hook := range []string{"post-checkout", "reference-transaction", "pre-commit", "post-commit", "post-index-change", "post-rewrite", "pre-auto-gc"} {
-		write(t, dir, "hooks/"+hook, "#!/bin/sh\n"+trap+"\n")
+		gittest.Write(t, dir, "hooks/"+hook, "#!/bin/sh\n"+trap+"\n")
 	}
-	write(t, dir, ".gitattributes", "*.evil filter=evil diff=evil\n*.txt text\n*.auto text=auto\n*.crlf text eol=crlf\n*.id ident\n")
-	write(t, dir, "one.evil", "x\n")
-	write(t, dir, "one.txt", "a\nb\n")
-	write(t, dir, "one.crlf", "a\nb\n")
-	write(t, dir, "one.id", "$Id$\n")
-	sh(t, dir, `chmod +x hooks/*; git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c filter.evil.clean=cat -c filter.evil.process= -c commit.gpgsign=false add -A
+	gittest.Write(t, dir, ".gitattributes", "*.evil filter=evil diff=evil\n*.txt text\n*.auto text=auto\n*.crlf text eol=crlf\n*.id ident\n")
+	gittest.Write(t, dir, "one.evil", "x\n")
+	gittest.Write(t, dir, "one.txt", "a\nb\n")
+	gittest.Write(t, dir, "one.crlf", "a\nb\n")
+	gittest.Write(t, dir, "one.id", "$Id$\n")
+	gittest.Shell(t, dir, `chmod +x hooks/*; git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c filter.evil.clean=cat -c filter.evil.process= -c commit.gpgsign=false add -A
 		git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c filter.evil.clean=cat -c filter.evil.process= commit --no-gpg-sign -qm attributes`)
 	if err := os.Remove(canary); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 
-	b := newBox(t, dir, "fix")
-	want, _, _ := strings.Cut(b.inside(`
+	b := branchtest.New(t, dir, "fix")
+	want, _, _ := strings.Cut(b.Inside(`
 		export GIT_CONFIG_GLOBAL=/dev/null
 		touch one.txt one.crlf one.id one.evil
 		printf 'a\r\nb\r\n' > two.txt; printf 'a\r\nb\r\n' > two.auto; printf 'a\r\nb\r\n' > two.bin
 		printf '$Id: 0123 $\n' > two.id; printf 'x\n' > two.evil; printf 'a\r\nb\n' > two.crlf
 		printf '*.bin text\n' >> .gitattributes
-		`+gitTree), "\n")
-	got := b.importNow()
+		`+branchtest.GitTree), "\n")
+	got := b.ImportNow()
 	if got.Tree != want {
 		t.Errorf("the trees differ: %q", got.Notes)
 	}
-	q := b.request()
+	q := b.Request()
 	q.Preview = true
-	b.importAs(q)
+	b.ImportAs(q)
 	ctx := t.Context()
-	if _, err := b.r.Milestone(ctx, branch.MilestoneRequest{
-		ID: "id-fix", Branch: "fix", Onto: b.base, Subject: "all", Author: b.request().Author, State: b.state,
+	if _, err := branch.Milestone(ctx, b.Repository, branch.MilestoneRequest{
+		ID: "id-fix", Branch: "fix", Onto: b.Base, Subject: "all", Author: b.Request().Author, State: b.State,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.r.Consolidate(ctx, b.consolidation()); err != nil {
+	if err := b.Repository.Consolidate(ctx, b.Consolidation()); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.r.Trash(ctx, "fix", "fix", someTime); err != nil {
+	if _, _, err := branch.Trash(ctx, b.Repository, "fix", "fix", branchtest.SomeTime); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(canary); err == nil {
@@ -417,18 +414,18 @@ func TestConversionsMatchGitAndNothingRuns(t *testing.T) {
 }
 
 func TestLargeFileStorageKeepsTheContent(t *testing.T) {
-	dir := repository(t)
-	git(t, dir, "config", "--global", "filter.lfs.clean", "false")
-	write(t, dir, ".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
-	sh(t, dir, "git add .gitattributes; git commit -qm lfs")
-	b := newBox(t, dir, "fix")
-	b.inside("printf content > a.bin")
-	b.importNow()
+	dir := gittest.Repository(t)
+	gittest.Git(t, dir, "config", "--global", "filter.lfs.clean", "false")
+	gittest.Write(t, dir, ".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+	gittest.Shell(t, dir, "git add .gitattributes; git commit -qm lfs")
+	b := branchtest.New(t, dir, "fix")
+	b.Inside("printf content > a.bin")
+	b.ImportNow()
 	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73\nsize 7"
-	if got := b.show("show", "fix:a.bin"); got != pointer {
+	if got := b.Show("show", "fix:a.bin"); got != pointer {
 		t.Fatalf("pointer %q", got)
 	}
-	content, err := os.ReadFile(filepath.Join(b.r.CommonDir,
+	content, err := os.ReadFile(filepath.Join(b.Repository.CommonDir,
 		"lfs/objects/ed/70/ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"))
 	if err != nil || string(content) != "content" {
 		t.Fatalf("%q, %v", content, err)
@@ -437,18 +434,18 @@ func TestLargeFileStorageKeepsTheContent(t *testing.T) {
 
 // Many commits leave few packs, and every object stays.
 func TestConsolidate(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
+	b := branchtest.New(t, gittest.Repository(t), "fix")
 	for i := range 170 {
-		write(t, b.upper, "counter", strings.Repeat("x", i))
-		if result := b.importNow(); result.Packing == branch.PackingDue {
-			q, swaps := b.consolidation(), 0
+		gittest.Write(t, b.Upper, "counter", strings.Repeat("x", i))
+		if result := b.ImportNow(); result.Packing == git.PackingDue {
+			q, swaps := b.Consolidation(), 0
 			q.Lock = func(_ context.Context, name string) (func(), error) {
 				if name == "commit" {
 					swaps++
 				}
 				return func() {}, nil
 			}
-			if err := b.r.Consolidate(t.Context(), q); err != nil {
+			if err := b.Repository.Consolidate(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
 			// A git that reads meanwhile looks for new packs once, so they take the
@@ -458,48 +455,19 @@ func TestConsolidate(t *testing.T) {
 			}
 		}
 	}
-	packs, err := filepath.Glob(filepath.Join(b.r.CommonDir, "objects/pack/*.pack"))
+	packs, err := filepath.Glob(filepath.Join(b.Repository.CommonDir, "objects/pack/*.pack"))
 	if err != nil || len(packs) > 12 {
 		t.Fatalf("%d packs, %v", len(packs), err)
 	}
-	b.show("fsck", "--full", "--strict")
-	if n := b.show("rev-list", "--count", "fix", "^main"); n != "170" {
+	b.Show("fsck", "--full", "--strict")
+	if n := b.Show("rev-list", "--count", "fix", "^main"); n != "170" {
 		t.Fatalf("%s commits", n)
 	}
-	b.show("gc", "-q") // the user's own
-	b.show("fsck", "--full", "--strict")
-	b.importNow()
-	if err := b.r.Consolidate(t.Context(), b.consolidation()); err != nil {
+	b.Show("gc", "-q") // the user's own
+	b.Show("fsck", "--full", "--strict")
+	b.ImportNow()
+	if err := b.Repository.Consolidate(t.Context(), b.Consolidation()); err != nil {
 		t.Fatal(err)
 	}
-	b.show("fsck", "--full", "--strict")
-}
-
-// A process that was started ahead serves the commit that follows; one that
-// nobody used leaves nothing behind, and neither does one for another sandbox.
-func TestPrefetch(t *testing.T) {
-	dir := repository(t)
-	b := newBox(t, dir, "box")
-	started := gitLog(t)
-	write(t, b.upper, "one", "1\n")
-	b.r.Prefetch(b.state, false)
-	b.importNow()
-	if n := started(); n != 1 {
-		t.Errorf("%d processes for a commit with a prefetch", n)
-	}
-	write(t, b.upper, "two", "2\n")
-	b.r.Prefetch(filepath.Join(t.TempDir(), "delta"), false)
-	b.importNow()
-	branch.ReleaseSpare(b.r)
-	if n := started(); n != 2 {
-		t.Errorf("%d processes for a commit beside another sandbox's prefetch", n)
-	}
-	for _, pattern := range []string{"fast_import_crash_*", "objects/pack/tmp_*", "objects/pack/*.keep"} {
-		if found, err := filepath.Glob(filepath.Join(dir, ".git", pattern)); err != nil || len(found) > 0 {
-			t.Errorf("left behind: %q, %v", found, err)
-		}
-	}
-	if files := git(t, dir, "ls-tree", "--name-only", "box", "one", "two"); files != "one\ntwo" {
-		t.Errorf("the branch holds %q", files)
-	}
+	b.Show("fsck", "--full", "--strict")
 }

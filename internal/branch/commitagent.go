@@ -6,19 +6,20 @@ import (
 	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // agentChanges takes into account what the agent's own commits (dis)continued
 // to track.
 func (i *importer) agentChanges(ctx context.Context) error {
-	i.agent = map[string]treeDiff{}
+	i.agent = map[string]git.TreeDiff{}
 	commits := i.q.Agent.commits()
 	if len(commits) == 0 {
 		return nil
 	}
 	last := commits[len(commits)-1]
 	pairs := [][2]string{{i.old.last, last.Tree}}
-	_, tree, err := i.r.Resolve(ctx, heads+i.q.Branch)
+	_, tree, err := i.r.Resolve(ctx, git.Heads+i.q.Branch)
 	if err != nil {
 		return err
 	}
@@ -32,16 +33,16 @@ func (i *importer) agentChanges(ctx context.Context) error {
 	}
 	i.old.released = maps.Clone(i.old.released)
 	for _, p := range pairs {
-		changes, err := i.r.diffTrees(ctx, p[0], p[1])
+		changes, err := i.r.DiffTrees(ctx, p[0], p[1])
 		if err != nil {
 			return fault.Wrap("", err, "cannot read the agent's own commits")
 		}
 		for _, c := range changes {
-			i.agent[c.path] = c
-			if c.newMode == 0 {
-				i.old.released[c.path] = struct{}{}
+			i.agent[c.Path] = c
+			if c.NewMode == 0 {
+				i.old.released[c.Path] = struct{}{}
 			} else {
-				delete(i.old.released, c.path)
+				delete(i.old.released, c.Path)
 			}
 		}
 	}
@@ -51,27 +52,27 @@ func (i *importer) agentChanges(ctx context.Context) error {
 // agentCommit writes one commit of the agent's own history: its whole tree, or,
 // where somebody else has committed to the branch, what it changed.
 func (i *importer) agentCommit(ctx context.Context, c AgentCommit, parent string) (string, error) {
-	if err := i.fi.begin(i.ref, c.Author, c.Committer, string(c.Message), parent); err != nil {
+	if err := i.fi.Begin(i.ref, c.Author, c.Committer, string(c.Message), parent); err != nil {
 		return "", err
 	}
 	if len(i.result.Agent) == 0 {
-		before, err := i.fi.ask(`ls ""`)
+		before, err := i.fi.Ask(`ls ""`)
 		if err != nil {
 			return "", err
 		}
-		i.active = !i.old.shared && before[0].oid == i.old.lastTree
+		i.active = !i.old.shared && before[0].Oid == i.old.lastTree
 	}
 	if i.active {
-		i.fi.edit(edit{mode: modeTree, oid: c.Tree})
-		return i.fi.end()
+		i.fi.Edit(git.Edit{Mode: git.ModeTree, Oid: c.Tree})
+		return i.fi.End()
 	}
-	changes, err := i.r.diffTrees(ctx, c.ParentTree, c.Tree)
+	changes, err := i.r.DiffTrees(ctx, c.ParentTree, c.Tree)
 	if err != nil {
 		return "", err
 	}
-	slices.SortStableFunc(changes, func(a, b treeDiff) int { return int(min(a.newMode, 1)) - int(min(b.newMode, 1)) })
+	slices.SortStableFunc(changes, func(a, b git.TreeDiff) int { return int(min(a.NewMode, 1)) - int(min(b.NewMode, 1)) })
 	for _, d := range changes {
-		i.fi.edit(edit{path: d.path, mode: d.newMode, oid: d.newOid})
+		i.fi.Edit(git.Edit{Path: d.Path, Mode: d.NewMode, Oid: d.NewOid})
 	}
-	return i.fi.end()
+	return i.fi.End()
 }

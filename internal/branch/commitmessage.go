@@ -2,17 +2,9 @@ package branch
 
 import (
 	"strings"
-	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/redact"
 )
-
-// Signature is who and when.
-type Signature struct {
-	Name  string
-	Email string
-	When  time.Time
-}
 
 // Trailer is one line at the end of a commit message, git-interpret-trailers(1).
 type Trailer struct {

@@ -8,69 +8,61 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/litterbox-sandbox/litterbox/internal/branch/attribute"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
+	"golang.org/x/sys/unix"
 )
-
-// errStays is content that cannot be committed as it is; the path stays as it
-// was last committed.
-type errStays struct {
-	why     string
-	passing bool // the next commit may well take it
-}
-
-func (e errStays) Error() string { return e.why }
 
 // regular hashes one regular file and hands it on when it is new. Whether its
 // holes can be taken is for holes to say.
-func (s *scan) regular(ctx context.Context, upper root, path string, dir *directory, holes func(*os.File, *unix.Stat_t) (hollow int64, err error)) (file, error) {
-	f, err := upper.open(path, unix.O_RDONLY)
+func (s *scan) regular(ctx context.Context, upper layer.Root, path string, dir *directory, holes func(*os.File, *unix.Stat_t) (hollow int64, err error)) (layer.File, error) {
+	f, err := upper.Open(path, unix.O_RDONLY)
 	if err != nil {
-		return file{}, unreadable(err)
+		return layer.File{}, unreadable(err)
 	}
 	defer f.Close()
 	var before, after unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &before); err != nil {
-		return file{}, unreadable(err)
+		return layer.File{}, unreadable(err)
 	}
 	if before.Mode&unix.S_IFMT != unix.S_IFREG {
-		return file{}, errStays{"it changes while it is read", true}
+		return layer.File{}, layer.Stays{Why: "it changes while it is read", Passing: true}
 	}
 	if _, err := s.overlayAttributes(f); err != nil {
-		return file{}, err
+		return layer.File{}, err
 	}
 	if before.Size > s.limits.FileSize {
-		return file{}, errStays{why: fmt.Sprintf("it is larger than %d bytes", s.limits.FileSize)}
+		return layer.File{}, layer.Stays{Why: fmt.Sprintf("it is larger than %d bytes", s.limits.FileSize)}
 	}
 	hollow, err := holes(f, &before)
 	if err != nil {
-		return file{}, err
+		return layer.File{}, err
 	}
 	found := s.fileOf(&before)
-	found.hollow = hollow
-	if found.oid, err = s.store(ctx, f, path, before.Size, dir); err != nil {
-		return file{}, err
+	found.Hollow = hollow
+	if found.Oid, err = s.store(ctx, f, path, before.Size, dir); err != nil {
+		return layer.File{}, err
 	}
 	if err := unix.Fstat(int(f.Fd()), &after); err != nil ||
 		before.Size != after.Size || before.Mtim != after.Mtim || before.Ctim != after.Ctim {
-		found.ino = 0
+		found.Ino = 0
 	}
 	return found, nil
 }
 
 // fileOf takes the stat fields; one that may still change unnoticed is marked.
-func (s *scan) fileOf(st *unix.Stat_t) file {
-	f := file{mode: modeFile, size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), ino: st.Ino}
+func (s *scan) fileOf(st *unix.Stat_t) layer.File {
+	f := layer.File{Mode: git.ModeFile, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino}
 	switch {
 	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
-		f.mode = modeLink
+		f.Mode = git.ModeLink
 	case st.Mode&unix.S_IXUSR != 0:
-		f.mode = modeExecutable
+		f.Mode = git.ModeExecutable
 	}
-	if f.ctime >= s.start-int64(racyWindow) {
-		f.ino = 0
+	if f.Ctime >= s.start-int64(git.RacyWindow) {
+		f.Ino = 0
 	}
 	return f
 }
@@ -95,7 +87,7 @@ func (s *scan) store(ctx context.Context, f *os.File, path string, size int64, d
 	if converts {
 		converted, err := attribute.ToGit(content, a, s.settings, func() bool { return s.storedCRLF(path) })
 		if err != nil {
-			return "", errStays{why: printable(err.Error())}
+			return "", layer.Stays{Why: git.Printable(err.Error())}
 		}
 		if a.Filter == "lfs" && s.settings.LFS && !bytes.Equal(content, converted) {
 			if err := s.largeFile(content); err != nil {
@@ -108,11 +100,11 @@ func (s *scan) store(ctx context.Context, f *os.File, path string, size int64, d
 }
 
 func (s *scan) storeBytes(path string, content []byte) (string, error) {
-	h := newHash(s.format)
+	h := git.NewHash(s.format)
 	fmt.Fprintf(h, "blob %d\x00", len(content))
 	h.Write(content)
 	oid := string(h.Sum(nil))
-	if s.old.files[path].oid == oid {
+	if s.old.files[path].Oid == oid {
 		return oid, nil
 	}
 	return oid, s.take(int64(len(content)), bytes.NewReader(content))
@@ -133,13 +125,13 @@ func (s *scan) storeLarge(judged io.Reader, path string) (string, error) {
 	if err != nil {
 		return "", unreadable(err)
 	}
-	h := newHash(s.format)
+	h := git.NewHash(s.format)
 	fmt.Fprintf(h, "blob %d\x00", size)
 	if _, err := io.Copy(h, io.NewSectionReader(spool, 0, size)); err != nil {
 		return "", fault.Wrap(fault.Unavailable, err, "cannot copy %q", path)
 	}
 	oid := string(h.Sum(nil))
-	if s.old.files[path].oid == oid {
+	if s.old.files[path].Oid == oid {
 		return oid, nil
 	}
 	return oid, s.take(size, io.NewSectionReader(spool, 0, size))
@@ -149,7 +141,7 @@ func (s *scan) storeLarge(judged io.Reader, path string) (string, error) {
 // room for comes with the next one.
 func (s *scan) take(size int64, content io.Reader) error {
 	if size > s.limits.Commit-s.taken {
-		return errStays{why: fmt.Sprintf("the files of one commit are larger than %d bytes together; the next commit takes it", s.limits.Commit)}
+		return layer.Stays{Why: fmt.Sprintf("the files of one commit are larger than %d bytes together; the next commit takes it", s.limits.Commit)}
 	}
 	s.taken += size
 	return s.emit(size, content)
@@ -157,14 +149,14 @@ func (s *scan) take(size int64, content io.Reader) error {
 
 // symlink hashes the target of one link. Reading through the directory's
 // descriptor, nothing is followed.
-func (s *scan) symlink(d *os.File, name, path string, st *unix.Stat_t) (file, error) {
+func (s *scan) symlink(d *os.File, name, path string, st *unix.Stat_t) (layer.File, error) {
 	target := make([]byte, unix.PathMax+1)
 	n, err := unix.Readlinkat(int(d.Fd()), name, target)
 	if err != nil {
-		return file{}, unreadable(err)
+		return layer.File{}, unreadable(err)
 	}
 	found := s.fileOf(st)
-	found.oid, err = s.storeBytes(path, target[:n])
+	found.Oid, err = s.storeBytes(path, target[:n])
 	return found, err
 }
 
@@ -175,39 +167,17 @@ func unreadable(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EAGAIN):
-		return errStays{why: "it cannot be read"}
+		return layer.Stays{Why: "it cannot be read"}
 	case errors.Is(err, unix.ENAMETOOLONG):
-		return errStays{why: "its path is too long"}
+		return layer.Stays{Why: "its path is too long"}
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO),
 		errors.Is(err, unix.EXDEV), errors.Is(err, unix.EINVAL):
-		return errStays{"it changes while it is read", true}
+		return layer.Stays{Why: "it changes while it is read", Passing: true}
 	}
 	var f *fault.Error
-	var stays errStays
+	var stays layer.Stays
 	if errors.As(err, &f) || errors.As(err, &stays) {
 		return err
 	}
 	return fault.Wrap(fault.Unavailable, err, "cannot read a file of the sandbox")
-}
-
-// readLimited reads everything; more than limit is refused.
-func readLimited(r io.Reader, limit int64) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(content)) > limit {
-		err = errStays{"it grows while it is read", true}
-	}
-	return content, err
-}
-
-// startWriteback asks the kernel to begin writing a file, without waiting. On
-// ext4 that assigns its blocks, so that the journal cannot know the branch
-// before it knows the objects (data=ordered): after a power loss the last
-// seconds may be missing, but nothing points at an empty file.
-func startWriteback(path string) {
-	f, err := os.Open(path)
-	if err != nil {
-		return // already packed elsewhere by the user's own git
-	}
-	defer f.Close()
-	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE) // a hint
 }

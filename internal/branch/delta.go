@@ -1,7 +1,6 @@
 package branch
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -10,31 +9,9 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
-)
-
-// file is one path of the sandbox's present state that lies in its upper
-// directory: what git would record, and the stat fields that tell whether the
-// file is still the same.
-type file struct {
-	mode  uint32 // 100644, 100755, 120000 or 160000 (octal)
-	oid   string // raw bytes; not hex
-	size  int64
-	mtime int64 // nanoseconds
-	ctime int64
-	ino   uint64 // 0: hash the file again next time
-	// hollow is how much of it was taken as holes that nothing committed before
-	// accounts for; [Limits].Holes bounds the sum.
-	hollow int64
-}
-
-// Modes of tree entries, gitformat-index(5).
-const (
-	modeFile       = 0o100644
-	modeExecutable = 0o100755
-	modeLink       = 0o120000
-	modeGitlink    = 0o160000
-	modeTree       = 0o040000
 )
 
 // delta is the sandbox's state relative to its layers, as the last iteration
@@ -42,20 +19,20 @@ const (
 // files. It is a cache with a memory: when it is lost it is rebuilt from the
 // commits, and only costs hashing again.
 type delta struct {
-	base     string              // commit the layers hold
-	last     string              // commit of the last iteration
-	lastTree string              // its tree as the sandbox has it
-	inner    string              // last commit taken from the agent's own history
-	shared   bool                // somebody else committed to the branch since the base
-	files    map[string]file     // path → present content
-	gone     map[string]struct{} // paths of the layers that are no more
-	released map[string]struct{} // paths the agent's own commits no longer track
+	base     string                // commit the layers hold
+	last     string                // commit of the last iteration
+	lastTree string                // its tree as the sandbox has it
+	inner    string                // last commit taken from the agent's own history
+	shared   bool                  // somebody else committed to the branch since the base
+	files    map[string]layer.File // path → present content
+	gone     map[string]struct{}   // paths of the layers that are no more
+	released map[string]struct{}   // paths the agent's own commits no longer track
 }
 
 func newDelta(base string) *delta {
 	return &delta{
 		base: base, last: base,
-		files: map[string]file{}, gone: map[string]struct{}{}, released: map[string]struct{}{},
+		files: map[string]layer.File{}, gone: map[string]struct{}{}, released: map[string]struct{}{},
 	}
 }
 
@@ -106,13 +83,13 @@ func (d *delta) encode() []byte {
 	for _, path := range slices.Sorted(maps.Keys(d.files)) {
 		f := d.files[path]
 		str(path)
-		b = binary.AppendUvarint(b, uint64(f.mode))
-		str(f.oid)
-		b = binary.AppendUvarint(b, uint64(f.size))
-		b = binary.AppendVarint(b, f.mtime)
-		b = binary.AppendVarint(b, f.ctime)
-		b = binary.AppendUvarint(b, f.ino)
-		b = binary.AppendUvarint(b, uint64(f.hollow))
+		b = binary.AppendUvarint(b, uint64(f.Mode))
+		str(f.Oid)
+		b = binary.AppendUvarint(b, uint64(f.Size))
+		b = binary.AppendVarint(b, f.Mtime)
+		b = binary.AppendVarint(b, f.Ctime)
+		b = binary.AppendUvarint(b, f.Ino)
+		b = binary.AppendUvarint(b, uint64(f.Hollow))
 	}
 	for _, set := range []map[string]struct{}{d.gone, d.released} {
 		b = binary.AppendUvarint(b, uint64(len(set)))
@@ -162,7 +139,7 @@ func (r *deltaReader) str() string {
 
 func (r *deltaReader) oid() string {
 	s := r.str()
-	r.bad = r.bad || (s != "" && !isOid(s))
+	r.bad = r.bad || (s != "" && !git.IsOid(s))
 	return s
 }
 
@@ -185,12 +162,12 @@ func decodeDelta(b []byte) (*delta, error) {
 	d.shared = r.uint() == 1
 	for n := r.uint(); n > 0 && !r.bad; n-- {
 		path := r.str()
-		f := file{mode: uint32(r.uint()), oid: r.str(), size: int64(r.uint())}
-		f.mtime, f.ctime, f.ino = r.int(), r.int(), r.uint()
+		f := layer.File{Mode: uint32(r.uint()), Oid: r.str(), Size: int64(r.uint())}
+		f.Mtime, f.Ctime, f.Ino = r.int(), r.int(), r.uint()
 		if magic == deltaMagic {
-			f.hollow = int64(r.uint())
+			f.Hollow = int64(r.uint())
 		}
-		if len(f.oid) != 20 && len(f.oid) != 32 {
+		if len(f.Oid) != 20 && len(f.Oid) != 32 {
 			return nil, errDelta
 		}
 		d.files[path] = f
@@ -250,38 +227,4 @@ func loadDelta(path string) (current, next *delta) {
 		return d
 	}
 	return read(path), read(path + staged)
-}
-
-// treeDiff is one line of `git diff-tree --raw -z`.
-type treeDiff struct {
-	path             string
-	oldMode, newMode uint32
-	oldOid, newOid   string // hex
-	status           byte
-}
-
-// parseRaw reads the output of diff-tree -r -z --raw --no-abbrev --no-renames.
-func parseRaw(out []byte) ([]treeDiff, error) {
-	var found []treeDiff
-	for len(out) > 0 {
-		meta, rest, ok := bytes.Cut(out, []byte{0})
-		path, rest, ok2 := bytes.Cut(rest, []byte{0})
-		f := strings.Fields(string(meta))
-		if !ok || !ok2 || len(f) != 5 || f[0] == "" || f[0][0] != ':' || f[4] == "" {
-			return nil, fault.New(fault.Internal, "cannot read what git diff-tree printed")
-		}
-		d := treeDiff{path: string(path), oldOid: f[2], newOid: f[3], status: f[4][0]}
-		d.oldMode, d.newMode = octal(f[0][1:]), octal(f[1])
-		found = append(found, d)
-		out = rest
-	}
-	return found, nil
-}
-
-func octal(s string) uint32 {
-	var v uint32
-	for _, c := range []byte(s) {
-		v = v<<3 | uint32(c-'0')&7
-	}
-	return v
 }

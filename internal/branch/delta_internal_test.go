@@ -6,13 +6,16 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
 func someDelta() *delta {
 	d := newDelta(strings.Repeat("1", 40))
 	d.last, d.lastTree, d.inner, d.shared = strings.Repeat("2", 40), strings.Repeat("3", 40), "", true
-	d.files["a/\xff\n"] = file{mode: modeFile, oid: strings.Repeat("\x01", 20), size: 1 << 40, mtime: -5, ctime: 1 << 60, ino: 7, hollow: 1 << 39}
-	d.files["b"] = file{mode: modeLink, oid: strings.Repeat("\x02", 20)}
+	d.files["a/\xff\n"] = layer.File{Mode: git.ModeFile, Oid: strings.Repeat("\x01", 20), Size: 1 << 40, Mtime: -5, Ctime: 1 << 60, Ino: 7, Hollow: 1 << 39}
+	d.files["b"] = layer.File{Mode: git.ModeLink, Oid: strings.Repeat("\x02", 20)}
 	d.gone["c/d"] = struct{}{}
 	d.released["e"] = struct{}{}
 	return d
@@ -29,7 +32,7 @@ func TestDeltaSurvivesTheDisk(t *testing.T) {
 // A file of the first version, which did not say what is hollow, is still read.
 func TestDeltaOfTheFirstVersion(t *testing.T) {
 	want := newDelta(strings.Repeat("1", 40))
-	want.files["b"] = file{mode: modeFile, oid: strings.Repeat("\x02", 20), size: 5, mtime: 6, ctime: 7, ino: 8}
+	want.files["b"] = layer.File{Mode: git.ModeFile, Oid: strings.Repeat("\x02", 20), Size: 5, Mtime: 6, Ctime: 7, Ino: 8}
 	b := want.encode()
 	// Of the three zeros before the checksum the first says that nothing is hollow.
 	b = append([]byte(deltaMagic1), b[len(deltaMagic):len(b)-4-3]...)
@@ -80,32 +83,11 @@ func FuzzParseCommits(f *testing.F) {
 			return
 		}
 		for _, c := range commits {
-			for _, line := range []string{c.Author.line(), c.Committer.line()} {
+			for _, line := range []string{c.Author.Line(), c.Committer.Line()} {
 				if strings.ContainsAny(line, "\n\x00") {
 					t.Fatalf("%q would break the stream", line)
 				}
 			}
-		}
-	})
-}
-
-func FuzzParseRaw(f *testing.F) {
-	f.Add([]byte(":100644 100644 a b M\x00path\x00"))
-	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parseRaw(b) })
-}
-
-func FuzzPathCheck(f *testing.F) {
-	f.Add([]byte("a b\n:100644 100755 a b M\x00path\x00"), 3)
-	f.Fuzz(func(t *testing.T, b []byte, cut int) {
-		whole, parts := &pathCheck{stop: func() {}}, &pathCheck{stop: func() {}}
-		_, _ = whole.Write(b)
-		for len(b) > 0 {
-			n := min(max(cut%7, 1), len(b))
-			_, _ = parts.Write(b[:n])
-			b = b[n:]
-		}
-		if (whole.err == nil) != (parts.err == nil) {
-			t.Fatalf("whole: %v, in parts: %v", whole.err, parts.err)
 		}
 	})
 }
@@ -119,12 +101,12 @@ func TestBadPath(t *testing.T) {
 		"git~1": true, "GIT~1": true, "git~1.": true, `a\.git`: true, `.git\x`: true, ".g\u200cit": true, "\ufeff.git": true,
 		".\u206aGiT": true, "a\x00b": true, strings.Repeat("a", 5000): true,
 	} {
-		if got := badPath(path, modeFile) != ""; got != bad {
-			t.Errorf("%q: %q", path, badPath(path, modeFile))
+		if got := git.BadPath(path, git.ModeFile) != ""; got != bad {
+			t.Errorf("%q: %q", path, git.BadPath(path, git.ModeFile))
 		}
 	}
 	for _, path := range []string{".gitmodules", ".GitModules", "gitmod~1", ".gitmodules ", ".gitmod\u200cules"} {
-		if badPath(path, modeLink) == "" {
+		if git.BadPath(path, git.ModeLink) == "" {
 			t.Errorf("%q may be a link", path)
 		}
 	}
@@ -135,7 +117,7 @@ func TestQuotePath(t *testing.T) {
 	for in, want := range map[string]string{
 		"a": `"a"`, "a b": `"a b"`, `a"\`: `"a\"\\"`, "a\nb\t\xff": `"a\012b\011\377"`, "é": `"\303\251"`,
 	} {
-		if got := quotePath(in); got != want {
+		if got := git.QuotePath(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
 	}

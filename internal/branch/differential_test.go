@@ -2,142 +2,44 @@ package branch_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/litterbox-sandbox/litterbox/internal/branch/branchtest"
+	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 )
-
-// gitTree is what git itself makes of the work tree, in a repository whose
-// index a sandbox uses.
-const gitTree = "git add -A && git write-tree && git ls-tree -r $(git write-tree)"
-
-// names are paths that have gone wrong somewhere: spaces, line breaks, dashes,
-// quotes, bytes that are no UTF-8, names that look like options or patterns.
-func names() []string {
-	return []string{
-		"a", "b", "c.o", "-rf", "--all", "with space", "new\nline", "tab\t", `quo"te`, `back\slash`, "\xff\xfe",
-		"\x01\x7f", "é", "*", "[a]", "!bang", "#hash", " lead", "trail ", "build", "keep.o", "tmp.log", ".hidden", "@{u}",
-		"HEAD", "refs", "...", "git~2", ".gitfoo", "日本",
-	}
-}
-
-// operate changes the current directory at random, the same way for one seed.
-func operate(seed uint64) {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	all := names()
-	pick := func() string {
-		path := all[rng.IntN(len(all))]
-		for rng.IntN(3) == 0 {
-			path = filepath.Join([]string{"src", "src/lib", "docs", "tools", "build", "x", "y", "deep/er"}[rng.IntN(8)], path)
-		}
-		return path
-	}
-	existing := func() string {
-		var found []string
-		_ = filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-			if path == ".git" {
-				return filepath.SkipDir
-			}
-			if path != "." {
-				found = append(found, path)
-			}
-			return nil
-		})
-		if len(found) == 0 {
-			return "none"
-		}
-		return found[rng.IntN(len(found))]
-	}
-	for range 12 {
-		// Errors are fine: whatever the state becomes, both sides see the same.
-		switch rng.IntN(14) {
-		case 0, 1, 2:
-			path := pick()
-			_ = os.MkdirAll(filepath.Dir(path), 0o755)
-			_ = os.WriteFile(path, []byte(fmt.Sprintf("%d\n", rng.IntN(5))), 0o644)
-		case 3:
-			path := existing()
-			if f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0); err == nil {
-				_, _ = f.WriteString("more\n")
-				_ = f.Close()
-			}
-		case 4:
-			_ = os.RemoveAll(existing())
-		case 5: // a directory in the place of whatever was there
-			path := existing()
-			_ = os.RemoveAll(path)
-			_ = os.MkdirAll(path, 0o755)
-			_ = os.WriteFile(filepath.Join(path, "inner"), []byte("x"), 0o644)
-		case 6: // a file in the place of whatever was there
-			path := existing()
-			_ = os.RemoveAll(path)
-			_ = os.WriteFile(path, []byte("flat"), 0o644)
-		case 7:
-			_ = os.Chmod(existing(), 0o755)
-		case 8:
-			path := pick()
-			_ = os.MkdirAll(filepath.Dir(path), 0o755)
-			_ = os.Remove(path)
-			_ = os.Symlink(existing(), path)
-		case 9:
-			_ = os.Rename(existing(), pick())
-		case 10:
-			lines := []string{"*.o", "!keep.o", "build/", "/x", "docs", "*.log", "src/lib/*", "!src/lib/a.c", "[ab]", `\#hash`, "deep/**"}
-			dir := []string{".", "src", "docs", "x"}[rng.IntN(4)]
-			_ = os.MkdirAll(dir, 0o755)
-			text := ""
-			for range rng.IntN(4) {
-				text += lines[rng.IntN(len(lines))] + "\n"
-			}
-			_ = os.Remove(filepath.Join(dir, ".gitignore"))
-			_ = os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(text), 0o644)
-		case 11: // touched, not changed
-			path := existing()
-			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-				content, _ := os.ReadFile(path)
-				_ = os.WriteFile(path, content, 0o644)
-			}
-		case 12:
-			_ = os.Link(existing(), pick())
-		case 13:
-			_ = os.MkdirAll(filepath.Join("empty", pick()), 0o755)
-		}
-	}
-}
 
 // The tree that Import makes of an upper directory is the one that git makes
 // of the merged view, whatever was done, iteration after iteration.
 func TestImportMakesTheTreeGitMakes(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			b := newBox(t, repository(t), "fix")
+			b := branchtest.New(t, gittest.Repository(t), "fix")
 			for round := range uint64(6) {
-				s := inside{Layers: b.layers, Upper: b.upper, Work: b.work, Target: b.target, Seed: 1 + seed*100 + round, Script: gitTree}
-				want, listing, _ := strings.Cut(s.run(t), "\n")
-				result := b.importNow()
+				s := branchtest.Inside{Layers: b.Layers, Upper: b.Upper, Work: b.Work, Target: b.Target, Seed: 1 + seed*100 + round, Script: branchtest.GitTree}
+				want, listing, _ := strings.Cut(s.Run(t), "\n")
+				result := b.ImportNow()
 				if result.Tree != want {
 					t.Fatalf("round %d: the trees differ (-git +import):\n%s\nnotes %q", round,
-						cmp.Diff(strings.Split(listing, "\n"), strings.Split(git(t, b.r.Top, "ls-tree", "-r", result.Tree), "\n")), result.Notes)
+						cmp.Diff(strings.Split(listing, "\n"), strings.Split(gittest.Git(t, b.Repository.Top, "ls-tree", "-r", result.Tree), "\n")), result.Notes)
 				}
-				if tip := git(t, b.r.Top, "rev-parse", "refs/heads/fix"); tip != result.Commit {
+				if tip := gittest.Git(t, b.Repository.Top, "rev-parse", "refs/heads/fix"); tip != result.Commit {
 					t.Fatalf("branch at %s, want %s", tip, result.Commit)
 				}
 				if round == 3 { // a lost cache costs time, nothing else
-					if err := os.Remove(b.state); err != nil {
+					if err := os.Remove(b.State); err != nil {
 						t.Fatal(err)
 					}
-					q := b.request()
+					q := b.Request()
 					q.Last = result.Commit
-					if again := b.importAs(q); again.Tree != want || again.Changed != 0 {
+					if again := b.ImportAs(q); again.Tree != want || again.Changed != 0 {
 						t.Fatalf("rebuilt: %+v, want tree %s unchanged", again, want)
 					}
 				}
 			}
-			if out := git(t, b.r.Top, "fsck", "--full", "--strict"); strings.Contains(out, "error") {
+			if out := gittest.Git(t, b.Repository.Top, "fsck", "--full", "--strict"); strings.Contains(out, "error") {
 				t.Fatal(out)
 			}
 		})

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // edits compares the sandbox's state with that of the last iteration (and the
@@ -13,13 +15,13 @@ import (
 // directory; nothing, when it or a directory above it is gone; else what the
 // base has. The same holds for the last iteration, so only few paths need a
 // question to git.
-func (i *importer) edits() ([]edit, error) {
+func (i *importer) edits() ([]git.Edit, error) {
 	candidates := map[string]struct{}{}
 	for path := range i.agent {
 		candidates[path] = struct{}{}
 	}
 	for path, f := range i.now.files {
-		if old, ok := i.old.files[path]; !ok || old.mode != f.mode || old.oid != f.oid {
+		if old, ok := i.old.files[path]; !ok || old.Mode != f.Mode || old.Oid != f.Oid {
 			candidates[path] = struct{}{}
 		}
 	}
@@ -30,7 +32,7 @@ func (i *importer) edits() ([]edit, error) {
 	}
 	// Both ways: what has just gone, and what came back (a restored snapshot).
 	for _, sets := range [][2]map[string]struct{}{{i.now.gone, i.old.gone}, {i.old.gone, i.now.gone}} {
-		if err := i.expand(candidates, sets[0], sets[1]); err != nil {
+		if err := i.Expand(candidates, sets[0], sets[1]); err != nil {
 			return nil, err
 		}
 	}
@@ -39,28 +41,28 @@ func (i *importer) edits() ([]edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	var deletions, changes []edit
+	var deletions, changes []git.Edit
 	for n, path := range paths {
 		switch {
 		case have[n] == want[n]:
-		case want[n].mode == 0:
-			deletions = append(deletions, edit{path: path})
+		case want[n].Mode == 0:
+			deletions = append(deletions, git.Edit{Path: path})
 		default:
-			changes = append(changes, edit{path: path, mode: want[n].mode, oid: want[n].oid})
+			changes = append(changes, git.Edit{Path: path, Mode: want[n].Mode, Oid: want[n].Oid})
 		}
 	}
 	return append(deletions, changes...), nil
 }
 
-// expand adds the layers' paths that are at or below a path of set and were
+// Expand adds the layers' paths that are at or below a path of set and were
 // not covered by other.
-func (i *importer) expand(candidates, set, other map[string]struct{}) error {
+func (i *importer) Expand(candidates, set, other map[string]struct{}) error {
 	s := &scan{source: i.q.Source, format: i.r.ObjectFormat}
 	for path := range set {
 		if covered(other, path) {
 			continue
 		}
-		found, err := s.expand(path)
+		found, err := s.Expand(path)
 		if err != nil {
 			return err
 		}
@@ -74,24 +76,24 @@ func (i *importer) expand(candidates, set, other map[string]struct{}) error {
 }
 
 // values gives what the last state had and the present one has at each path.
-func (i *importer) values(paths []string) (have, want []treeEntry, err error) {
-	have, want = make([]treeEntry, len(paths)), make([]treeEntry, len(paths))
+func (i *importer) values(paths []string) (have, want []git.TreeEntry, err error) {
+	have, want = make([]git.TreeEntry, len(paths)), make([]git.TreeEntry, len(paths))
 	var queries []lookup
-	var answers []*treeEntry
+	var answers []*git.TreeEntry
 	for n, path := range paths {
 		query := lookup{i.q.Base, path}
 		if f, ok := i.now.files[path]; ok {
-			want[n] = treeEntry{f.mode, hex.EncodeToString([]byte(f.oid))}
+			want[n] = git.TreeEntry{Mode: f.Mode, Oid: hex.EncodeToString([]byte(f.Oid))}
 		} else if !covered(i.now.gone, path) {
 			queries, answers = append(queries, query), append(answers, &want[n])
 		}
 		switch c, ok := i.agent[path]; {
-		case ok && c.newMode == 0:
+		case ok && c.NewMode == 0:
 		case ok:
-			have[n] = treeEntry{c.newMode, c.newOid}
+			have[n] = git.TreeEntry{Mode: c.NewMode, Oid: c.NewOid}
 		default:
 			if f, ok := i.old.files[path]; ok {
-				have[n] = treeEntry{f.mode, hex.EncodeToString([]byte(f.oid))}
+				have[n] = git.TreeEntry{Mode: f.Mode, Oid: hex.EncodeToString([]byte(f.Oid))}
 				continue
 			}
 			if covered(i.old.gone, path) {
@@ -108,8 +110,8 @@ func (i *importer) values(paths []string) (have, want []treeEntry, err error) {
 		return nil, nil, err
 	}
 	for n := range found {
-		if found[n].mode == modeTree { // a directory there is no file
-			found[n] = treeEntry{}
+		if found[n].Mode == git.ModeTree { // a directory there is no file
+			found[n] = git.TreeEntry{}
 		}
 		*answers[n] = found[n]
 	}

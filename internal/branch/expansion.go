@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // expansion counts the paths that git comes to when it compares trees. Trees
@@ -33,8 +34,8 @@ type expansion struct {
 type extent struct{ paths, height int }
 
 const (
-	maxTreeHeight = maxPath / 2 // names have a letter at least
-	maxTreesHeld  = 256 << 20   // bytes
+	maxTreeHeight = git.MaxPath / 2 // names have a letter at least
+	maxTreesHeld  = 256 << 20       // bytes
 )
 
 // treeLine is one entry of a tree; ids are raw.
@@ -59,7 +60,7 @@ func (x *expansion) changed(from, to string, depth int) (int, error) {
 		return 0, nil
 	}
 	if from == "" || to == "" {
-		e, err := x.all(from+to, depth)
+		e, err := x.All(from+to, depth)
 		return e.paths, err
 	}
 	pair := [2]string{from, to}
@@ -117,8 +118,8 @@ func (x *expansion) changed(from, to string, depth int) (int, error) {
 	return count, nil
 }
 
-// all counts everything below a tree.
-func (x *expansion) all(oid string, depth int) (extent, error) {
+// All counts everything below a tree.
+func (x *expansion) All(oid string, depth int) (extent, error) {
 	if oid == "" {
 		return extent{}, nil
 	}
@@ -137,7 +138,7 @@ func (x *expansion) all(oid string, depth int) (extent, error) {
 	for _, l := range lines {
 		below := extent{}
 		if tree := l.below(); tree != "" {
-			if below, err = x.all(tree, depth+1); err != nil {
+			if below, err = x.All(tree, depth+1); err != nil {
 				return extent{}, err
 			}
 			found.height = max(found.height, below.height+1)
@@ -197,18 +198,18 @@ type treeReader struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
-	err messages
+	err git.Messages
 }
 
 // readTrees starts the process, has use work with it, and ends it.
-func (c call) readTrees(ctx context.Context, use func(*treeReader) error) (err error) {
+func readTrees(ctx context.Context, c git.Command, use func(*treeReader) error) (err error) {
 	runtime.LockOSThread() // as in output
 	defer runtime.UnlockOSThread()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	c.args = []string{"cat-file", "--batch"}
+	c.Args = []string{"cat-file", "--batch"}
 	t := &treeReader{}
-	if t.cmd, err = c.command(ctx); err != nil {
+	if t.cmd, err = c.Cmd(ctx); err != nil {
 		return err
 	}
 	t.cmd.Stderr = &t.err
@@ -217,7 +218,7 @@ func (c call) readTrees(ctx context.Context, use func(*treeReader) error) (err e
 		t.in, err = t.cmd.StdinPipe()
 	}
 	if err == nil {
-		err = c.start(t.cmd)
+		err = c.Start(t.cmd)
 	}
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot start git cat-file")
@@ -228,7 +229,7 @@ func (c call) readTrees(ctx context.Context, use func(*treeReader) error) (err e
 		stop() // nobody reads on
 	}
 	closed := t.in.Close()
-	ended := c.failure(context.WithoutCancel(ctx), t.cmd.Wait(), t.err.String())
+	ended := c.Failure(context.WithoutCancel(ctx), t.cmd.Wait(), t.err.String())
 	var known *fault.Error
 	if errors.As(used, &known) {
 		return used
@@ -252,7 +253,7 @@ func (t *treeReader) tree(raw string) ([]byte, error) {
 	var found, kind string
 	var size int64
 	if n, _ := fmt.Sscanf(line, "%s %s %d\n", &found, &kind, &size); n != 3 || found != oid || kind != "tree" {
-		return nil, fault.New(fault.Denied, "cannot read the tree %s: git says %q", oid, printable(line))
+		return nil, fault.New(fault.Denied, "cannot read the tree %s: git says %q", oid, git.Printable(line))
 	}
 	if size < 0 || size > maxTree {
 		return nil, fault.New(fault.Denied, "cannot accept the trees: one is larger than %d bytes", maxTree)
@@ -264,16 +265,16 @@ func (t *treeReader) tree(raw string) ([]byte, error) {
 	return content[:size], nil
 }
 
-// expand counts what the trees of commits come to, each compared with the base
+// Expand counts what the trees of commits come to, each compared with the base
 // and with the one before it, and refuses too much.
-func (in intake) expand(ctx context.Context, base string, commits []AgentCommit) error {
+func (in intake) Expand(ctx context.Context, base string, commits []AgentCommit) error {
 	raw := func(oid string) string {
 		b, _ := hex.DecodeString(oid) // object ids, as their readers checked
 		return string(b)
 	}
-	return in.git().readTrees(ctx, func(t *treeReader) error {
+	return readTrees(ctx, in.git(), func(t *treeReader) error {
 		x := &expansion{
-			read: t.tree, empty: raw(in.r.emptyTree()), hash: in.r.hexLen() / 2, most: maxAgentPaths,
+			read: t.tree, empty: raw(in.r.EmptyTree()), hash: in.r.HexLen() / 2, most: git.MaxAgentPaths,
 			pairs: map[[2]string]int{}, whole: map[string]extent{},
 		}
 		before, sum := raw(base), 0

@@ -94,7 +94,7 @@ func TestExpansionKnowsHeights(t *testing.T) {
 			break
 		}
 		tree = f.add("d=" + tree)
-		_, err = x.all(tree, 0)
+		_, err = x.All(tree, 0)
 	}
 	if err == nil || !strings.Contains(err.Error(), "levels deep") {
 		t.Errorf("%v", err)

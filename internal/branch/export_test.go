@@ -2,50 +2,11 @@ package branch
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strings"
-	"testing"
-	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// HasSettled tells whether the memory would trust the times of a file.
-func HasSettled(path string) (bool, error) {
-	_, changed, err := statIdentity(path)
-	return settled(changed, time.Now()), err
-}
-
-// Remembered tells whether the memory keeps a setting.
-func Remembered(key string) bool {
-	return slices.ContainsFunc(rememberedSections[:], func(s string) bool { return strings.HasPrefix(key, s) })
-}
-
-// Values are the settings of r that the memory keeps.
-func Values(t *testing.T, r *Repository) map[string]string {
-	t.Helper()
-	s, err := r.settings()
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := maps.Clone(s.values)
-	maps.DeleteFunc(values, func(key, _ string) bool { return !Remembered(key) })
-	return values
-}
-
 // Squash makes a milestone's commit and calls name before any ref names it.
-func Squash(ctx context.Context, r *Repository, q MilestoneRequest, tree string, name func(commit string) error) (string, error) {
-	return r.squash(ctx, q, tree, name)
-}
-
-// ReleaseSpare ends the process that Prefetch started, as time does.
-func ReleaseSpare(r *Repository) {
-	if unused := r.takeSpare(r.spare.edges, r.spare.strict); unused != nil {
-		unused.release()
-	}
-}
-
-// PlainlyClean tells whether the checkout of r is seen to be clean without git.
-func PlainlyClean(t *testing.T, r *Repository) bool {
-	t.Helper()
-	return r.plainlyClean(t.Context())
+func Squash(ctx context.Context, r *git.Repository, q MilestoneRequest, tree string, name func(commit string) error) (string, error) {
+	return squash(ctx, r, q, tree, name)
 }

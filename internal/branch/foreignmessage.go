@@ -6,7 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch/attribute"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
 )
 
 // ownTrailers is how the trailers begin by which litterbox knows its commits.
@@ -25,7 +26,7 @@ func (c *AgentCommit) tame(encoding string) {
 		return b
 	}
 	c.Message = []byte(tameMessage(text(string(c.Message))))
-	for _, s := range []*Signature{&c.Author, &c.Committer} {
+	for _, s := range []*git.Signature{&c.Author, &c.Committer} {
 		s.Name, s.Email = tameLine(text(s.Name)), tameLine(text(s.Email))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 func TestMessagesOfAgentsAreTamed(t *testing.T) {
@@ -46,7 +48,7 @@ func FuzzForeignMessage(f *testing.F) {
 	f.Add([]byte("\x1b\x9b\u202e"), "latin1")
 	f.Add([]byte("\xfe\xffL\x00i"), "UTF-16")
 	f.Fuzz(func(t *testing.T, message []byte, encoding string) {
-		c := AgentCommit{Message: message, Author: Signature{Name: string(message), Email: encoding}}
+		c := AgentCommit{Message: message, Author: git.Signature{Name: string(message), Email: encoding}}
 		c.tame(encoding)
 		for _, text := range []string{string(c.Message), c.Author.Name, c.Author.Email} {
 			if !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\x7f\r\a\b\u009b\u202e") {

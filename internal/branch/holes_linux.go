@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,7 +32,7 @@ var errLater = errors.New("it is sparse")
 type sparse struct {
 	path string
 	dir  *directory
-	kind layerKind
+	kind layer.Kind
 }
 
 // postpone has files wait that are hollow.
@@ -70,17 +72,17 @@ func (w *walker) held(path string) (int64, error) {
 	if covered(w.old.gone, path) {
 		return 0, nil
 	}
-	return w.layers.size(path)
+	return w.layers.Size(path)
 }
 
-func (w *walker) heldOf(f file) int64 {
-	if f.mode != modeFile && f.mode != modeExecutable {
+func (w *walker) heldOf(f layer.File) int64 {
+	if f.Mode != git.ModeFile && f.Mode != git.ModeExecutable {
 		return 0
 	}
-	if f.size == 0 && f.ctime == 0 { // of a rebuilt delta; nobody sets a ctime
-		f.size = w.blobSize(f.oid)
+	if f.Size == 0 && f.Ctime == 0 { // of a rebuilt delta; nobody sets a ctime
+		f.Size = w.blobSize(f.Oid)
 	}
-	return max(0, f.size-f.hollow)
+	return max(0, f.Size-f.Hollow)
 }
 
 // takeSparse decides about the files that waited, in their order.
@@ -94,18 +96,18 @@ func (w *walker) takeSparse(ctx context.Context) error {
 	}
 	room := w.limits.Holes
 	for _, f := range w.result.files {
-		room -= f.hollow
+		room -= f.Hollow
 	}
 	for _, s := range w.later { // which may have to stay
-		room -= w.old.files[s.path].hollow
+		room -= w.old.files[s.path].Hollow
 	}
 	for _, s := range w.later {
 		now, err := w.regular(ctx, w.upper, s.path, s.dir, func(f *os.File, st *unix.Stat_t) (int64, error) {
 			holes, grows, err := w.grows(f, st, s.path)
 			moved := min(grows, freed)
-			after := room + w.old.files[s.path].hollow - (grows - moved)
+			after := room + w.old.files[s.path].Hollow - (grows - moved)
 			if err == nil && grows > moved && after < 0 {
-				err = errStays{why: fmt.Sprintf("it is sparse, and %d of its %d bytes are holes; to commit it, fill them (cp --sparse=never FILE COPY)", holes, st.Size)}
+				err = layer.Stays{Why: fmt.Sprintf("it is sparse, and %d of its %d bytes are holes; to commit it, fill them (cp --sparse=never FILE COPY)", holes, st.Size)}
 			}
 			if err != nil {
 				return 0, err
@@ -130,10 +132,10 @@ func (w *walker) freed() (int64, error) {
 	var freed int64
 	for path, f := range w.old.files {
 		now, there := w.result.files[path]
-		if _, waits := waiting[path]; waits || there && now.oid == f.oid {
+		if _, waits := waiting[path]; waits || there && now.Oid == f.Oid {
 			continue
 		}
-		freed += max(0, w.heldOf(f)-now.size)
+		freed += max(0, w.heldOf(f)-now.Size)
 	}
 	for path, f := range w.result.files {
 		if _, known := w.old.files[path]; known {
@@ -143,13 +145,13 @@ func (w *walker) freed() (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		freed += max(0, held-f.size)
+		freed += max(0, held-f.Size)
 	}
 	for path := range w.result.gone {
 		if covered(w.old.gone, path) || covered(w.result.gone, parent(path)) {
 			continue
 		}
-		names, err := w.expand(path)
+		names, err := w.Expand(path)
 		if err != nil {
 			return 0, err
 		}
@@ -160,7 +162,7 @@ func (w *walker) freed() (int64, error) {
 			if known || there || waits || covered(w.old.gone, name) {
 				continue
 			}
-			held, err := w.layers.size(name)
+			held, err := w.layers.Size(name)
 			if err != nil {
 				return 0, err
 			}

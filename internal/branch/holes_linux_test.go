@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/branch/branchtest"
+	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
 const mib = 1 << 20
@@ -21,20 +22,20 @@ func staysFor(path string, holes, size int) string {
 
 // A hole costs a sandbox nothing, so what many of them cost the host is bounded.
 func TestSparseFilesAreLeftAlone(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	b.inside("truncate -s 3G a-giant; echo end >> a-giant; for i in 1 2 3; do truncate -s 1M b-hole-$i; done; head -c 4M /dev/zero > c-zeros; echo small > d-small; truncate -s 4000 e-page")
-	q := b.request()
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.Inside("truncate -s 3G a-giant; echo end >> a-giant; for i in 1 2 3; do truncate -s 1M b-hole-$i; done; head -c 4M /dev/zero > c-zeros; echo small > d-small; truncate -s 4000 e-page")
+	q := b.Request()
 	q.Limits.Holes = 5 << 19
-	got := b.importAs(q)
+	got := b.ImportAs(q)
 	want := []string{staysFor("a-giant", 3<<30, 3<<30+4), staysFor("b-hole-3", mib, mib)}
 	if diff := cmp.Diff(want, got.Notes); diff != "" {
 		t.Fatal(diff)
 	}
-	if files := b.show("ls-tree", "--name-only", "fix", "--", "b-hole-1", "b-hole-2", "c-zeros", "d-small", "e-page"); files != "b-hole-1\nb-hole-2\nc-zeros\nd-small\ne-page" {
+	if files := b.Show("ls-tree", "--name-only", "fix", "--", "b-hole-1", "b-hole-2", "c-zeros", "d-small", "e-page"); files != "b-hole-1\nb-hole-2\nc-zeros\nd-small\ne-page" {
 		t.Fatalf("committed were\n%s", files)
 	}
-	b.inside("rm a-giant b-hole-1 b-hole-2")
-	if got := b.importAs(q); len(got.Notes) != 0 || got.Changed != 3 {
+	b.Inside("rm a-giant b-hole-1 b-hole-2")
+	if got := b.ImportAs(q); len(got.Notes) != 0 || got.Changed != 3 {
 		t.Fatalf("with room again: %+v", got)
 	}
 }
@@ -44,8 +45,8 @@ const hollow = `hollow() { for f; do cp --sparse=always "$f" .hollow; mv .hollow
 
 // sparseRepository holds 300 KiB of zeros in each of some files.
 func sparseRepository(t testing.TB) string {
-	dir := repository(t)
-	sh(t, dir, `mkdir -p data/deep; for f in big data/one data/deep/two; do { echo $f; head -c 300K /dev/zero; echo $f; } > $f; done; git add -A; git commit -qm data`)
+	dir := gittest.Repository(t)
+	gittest.Shell(t, dir, `mkdir -p data/deep; for f in big data/one data/deep/two; do { echo $f; head -c 300K /dev/zero; echo $f; } > $f; done; git add -A; git commit -qm data`)
 	return dir
 }
 
@@ -68,22 +69,22 @@ func TestHolesThatGitHoldsAreCommitted(t *testing.T) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				b := sparseBox(t, kind)
 				for n, step := range steps {
-					want, listing, _ := strings.Cut(b.inside(hollow+step+"\n"+gitTree), "\n")
-					q := b.request()
+					want, listing, _ := strings.Cut(b.Inside(hollow+step+"\n"+branchtest.GitTree), "\n")
+					q := b.Request()
 					q.Limits.Holes = 100 << 10
-					got := b.importAs(q)
+					got := b.ImportAs(q)
 					if got.Tree != want || len(got.Notes) > 0 {
-						t.Fatalf("%q: %q\n%s", step, got.Notes, cmp.Diff(strings.Split(listing, "\n"), strings.Split(b.show("ls-tree", "-r", got.Tree), "\n")))
+						t.Fatalf("%q: %q\n%s", step, got.Notes, cmp.Diff(strings.Split(listing, "\n"), strings.Split(b.Show("ls-tree", "-r", got.Tree), "\n")))
 					}
 					if n > 0 {
 						continue
 					}
 					// A lost cache forgets sizes, too.
-					if err := os.Remove(b.state); err != nil {
+					if err := os.Remove(b.State); err != nil {
 						t.Fatal(err)
 					}
 					q.Last = got.Commit
-					if again := b.importAs(q); again.Tree != want || len(again.Notes) > 0 {
+					if again := b.ImportAs(q); again.Tree != want || len(again.Notes) > 0 {
 						t.Fatalf("rebuilt: %+v", again)
 					}
 				}
@@ -92,13 +93,13 @@ func TestHolesThatGitHoldsAreCommitted(t *testing.T) {
 	}
 }
 
-func sparseBox(t testing.TB, kind string) *box {
+func sparseBox(t testing.TB, kind string) *branchtest.Box {
 	t.Helper()
 	dir := sparseRepository(t)
 	if kind == "copy" {
-		return newCopy(t, branch.Cache{Dir: filepath.Join(t.TempDir(), "cache")}, dir, "fix")
+		return branchtest.NewCopy(t, layer.Cache{Dir: filepath.Join(t.TempDir(), "cache")}, dir, "fix")
 	}
-	return newBox(t, dir, "fix")
+	return branchtest.New(t, dir, "fix")
 }
 
 // No way leads to a giant in steps, each of which would be allowed alone: after
@@ -122,7 +123,7 @@ func TestHolesDoNotAddUp(t *testing.T) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				b := sparseBox(t, kind)
 				size := func() (sum int) {
-					for line := range strings.Lines(b.show("ls-tree", "-r", "-l", "fix")) {
+					for line := range strings.Lines(b.Show("ls-tree", "-r", "-l", "fix")) {
 						var mode, typ, oid string
 						var n int
 						if _, err := fmt.Sscan(line, &mode, &typ, &oid, &n); err != nil {
@@ -134,10 +135,10 @@ func TestHolesDoNotAddUp(t *testing.T) {
 				}
 				before, refused := size(), 0
 				for n := 1; n <= 4; n++ {
-					b.inside(hollow + fmt.Sprintf("n=%d; ", n) + step)
-					q := b.request()
+					b.Inside(hollow + fmt.Sprintf("n=%d; ", n) + step)
+					q := b.Request()
 					q.Limits.Holes = 100 << 10
-					refused += len(b.importAs(q).Notes)
+					refused += len(b.ImportAs(q).Notes)
 					if grown := size() - before; grown > 101<<10 {
 						t.Fatalf("after %d steps the branch holds %d bytes more", n, grown)
 					}

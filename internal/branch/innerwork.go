@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // maxInnerRefs is how many branches of the git inside are looked at: an agent
@@ -18,8 +19,8 @@ const maxInnerRefs = 200
 // InnerWork names a branch of the git inside, or its stash, that holds commits
 // which were never taken: of the agent's own history only what HEAD there
 // reaches comes out. It is empty where there is none. upper is the sandbox's
-// upper directory, and inner is what was taken last ([Repository.InnerHead]).
-func (r *Repository) InnerWork(ctx context.Context, q Quarantine, upper, inner string) (string, error) {
+// upper directory, and inner is what was taken last ([InnerHead]).
+func InnerWork(ctx context.Context, r *git.Repository, q Quarantine, upper, inner string) (string, error) {
 	refs, err := innerRefs(upper)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil // its files are gone, the branch is what there is
@@ -32,7 +33,7 @@ func (r *Repository) InnerWork(ctx context.Context, q Quarantine, upper, inner s
 	if len(refs) == 0 {
 		return "", nil
 	}
-	in := intake{r: r, q: q, c: call{gitDir: q.Dir, private: true}}
+	in := intake{r: r, q: q, c: git.Command{GitDir: q.Dir, Private: true}}
 	if err := in.prepare(); err != nil {
 		return "", err
 	}
@@ -42,9 +43,9 @@ func (r *Repository) InnerWork(ctx context.Context, q Quarantine, upper, inner s
 	}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		c := in.git("rev-list", "--max-count=1", "--stdin")
-		c.stdin = strings.NewReader(refs[name] + "\n^" + strings.Join(append(taken, q.Base), "\n^") + "\n")
-		out, err := c.output(ctx)
-		if len(out) > 0 || exitCode(err) > 0 { // or it is no object that ever came out
+		c.Stdin = strings.NewReader(refs[name] + "\n^" + strings.Join(append(taken, q.Base), "\n^") + "\n")
+		out, err := c.Output(ctx)
+		if len(out) > 0 || git.ExitCode(err) > 0 { // or it is no object that ever came out
 			return name, nil
 		}
 		if err != nil {

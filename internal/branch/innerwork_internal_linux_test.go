@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"golang.org/x/sys/unix"
 )
 
@@ -65,11 +66,11 @@ func FuzzInnerRefs(f *testing.F) {
 			t.Fatal(err)
 		}
 		for name, oid := range found {
-			if !isOid(oid) || !strings.HasPrefix(name, heads) && name != stash {
+			if !git.IsOid(oid) || !strings.HasPrefix(name, git.Heads) && name != stash {
 				t.Fatalf("%q at %q", name, oid)
 			}
 		}
-		if oid := strings.TrimSuffix(loose, "\n"); isOid(oid) && found["refs/heads/main"] != oid {
+		if oid := strings.TrimSuffix(loose, "\n"); git.IsOid(oid) && found["refs/heads/main"] != oid {
 			t.Fatalf("main is at %q, not %q", found["refs/heads/main"], oid)
 		}
 	})

@@ -6,9 +6,10 @@ import (
 	"path"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
+	"golang.org/x/sys/unix"
 )
 
 // maxInnerPacked is how much of packed-refs inside is read, in bytes.
@@ -19,23 +20,23 @@ const maxInnerPacked = 1 << 20
 // that only the layers have are those that a sandbox begins with. What cannot
 // be read is left out, and with it whatever a reftable holds.
 func innerRefs(upper string) (map[string]string, error) {
-	top, err := openRoot(upper)
+	top, err := layer.OpenDir(upper)
 	if err != nil {
 		return nil, err
 	}
-	defer top.f.Close()
+	defer top.Dir.Close()
 	found := map[string]string{}
-	for line := range strings.Lines(top.small(".git/packed-refs", maxInnerPacked)) {
+	for line := range strings.Lines(small(top, ".git/packed-refs", maxInnerPacked)) {
 		oid, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if isOid(oid) && (strings.HasPrefix(name, heads) || name == stash) && len(found) < maxInnerRefs {
+		if git.IsOid(oid) && (strings.HasPrefix(name, git.Heads) || name == stash) && len(found) < maxInnerRefs {
 			found[name] = oid
 		}
 	}
 	names := []string{stash}
-	for below := []string{strings.TrimSuffix(heads, "/")}; len(below) > 0 && len(names) < maxInnerRefs; {
+	for below := []string{strings.TrimSuffix(git.Heads, "/")}; len(below) > 0 && len(names) < maxInnerRefs; {
 		dir := below[0]
 		below = below[1:]
-		for name, isDir := range top.list(".git/"+dir, maxInnerRefs) {
+		for name, isDir := range list(top, ".git/"+dir, maxInnerRefs) {
 			if at := path.Join(dir, name); isDir {
 				below = append(below, at)
 			} else {
@@ -44,7 +45,7 @@ func innerRefs(upper string) (map[string]string, error) {
 		}
 	}
 	for _, name := range names {
-		if oid := strings.TrimSuffix(top.small(".git/"+name, 128), "\n"); isOid(oid) {
+		if oid := strings.TrimSuffix(small(top, ".git/"+name, 128), "\n"); git.IsOid(oid) {
 			found[name] = oid
 		}
 	}
@@ -54,8 +55,8 @@ func innerRefs(upper string) (map[string]string, error) {
 const stash = "refs/stash"
 
 // small reads a regular file of at most limit bytes; "" where there is none.
-func (r root) small(name string, limit int64) string {
-	f, err := hostile.File(r.f, name)
+func small(r layer.Root, name string, limit int64) string {
+	f, err := hostile.File(r.Dir, name)
 	if err != nil {
 		return ""
 	}
@@ -69,8 +70,8 @@ func (r root) small(name string, limit int64) string {
 
 // list says what at most that many entries of a directory are: directories or
 // not.
-func (r root) list(dir string, most int) map[string]bool {
-	f, err := r.open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+func list(r layer.Root, dir string, most int) map[string]bool {
+	f, err := r.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}

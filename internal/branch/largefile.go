@@ -8,15 +8,16 @@ import (
 	"path/filepath"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // storeLargeFile keeps the content behind a Git LFS pointer where Git LFS
 // looks for it, named by its hash (git-lfs specification, "The Server"/local
 // storage), so that committing only the pointer loses nothing.
-func (r *Repository) storeLargeFile(s *settings, content []byte) error {
+func storeLargeFile(r *git.Repository, s *git.Settings, content []byte) error {
 	sum := sha256.Sum256(content)
 	oid := hex.EncodeToString(sum[:])
-	storage := s.values["lfs.storage"]
+	storage := s.Values["lfs.storage"]
 	switch {
 	case storage == "":
 		storage = filepath.Join(r.CommonDir, "lfs")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // MilestoneRequest asks to squash a branch onto a commit it contains.
@@ -21,7 +22,7 @@ type MilestoneRequest struct {
 	Subject  string
 	Body     string
 	Trailers []Trailer
-	Author   Signature
+	Author   git.Signature
 	State    string // the sandbox's delta file
 	Strict   bool   // as in ImportRequest
 }
@@ -35,19 +36,19 @@ type MilestoneResult struct {
 // Milestone makes everything between Onto and the tip one commit. The tip it
 // replaces is kept under refs/litterbox/history/ in the same transaction. The
 // caller holds the sandbox's lock.
-func (r *Repository) Milestone(ctx context.Context, q MilestoneRequest) (result MilestoneResult, err error) {
-	err = despiteCollection(ctx, func(bool) error {
-		result, err = r.milestone(ctx, q)
+func Milestone(ctx context.Context, r *git.Repository, q MilestoneRequest) (result MilestoneResult, err error) {
+	err = git.DespiteCollection(ctx, func(bool) error {
+		result, err = milestone(ctx, r, q)
 		return err
 	})
 	return result, err
 }
 
-func (r *Repository) milestone(ctx context.Context, q MilestoneRequest) (MilestoneResult, error) {
-	if err := errors.Join(checkRef(q.Branch), checkRef(q.ID), checkOids(q.Onto)); err != nil {
+func milestone(ctx context.Context, r *git.Repository, q MilestoneRequest) (MilestoneResult, error) {
+	if err := errors.Join(git.CheckRef(q.Branch), git.CheckRef(q.ID), git.CheckOids(q.Onto)); err != nil {
 		return MilestoneResult{}, err
 	}
-	tip, tree, err := r.Resolve(ctx, heads+q.Branch)
+	tip, tree, err := r.Resolve(ctx, git.Heads+q.Branch)
 	if err != nil {
 		return MilestoneResult{}, err
 	}
@@ -58,19 +59,19 @@ func (r *Repository) milestone(ctx context.Context, q MilestoneRequest) (Milesto
 		return MilestoneResult{}, fault.New(fault.Conflict,
 			"cannot squash the branch %q: it no longer contains %s", q.Branch, q.Onto)
 	}
-	n, err := r.nextHistory(ctx, q.ID)
+	n, err := nextHistory(ctx, r, q.ID)
 	if err != nil {
 		return MilestoneResult{}, err
 	}
-	result := MilestoneResult{History: fmt.Sprintf("%s%s/%d", historyRefs, q.ID, n)}
+	result := MilestoneResult{History: fmt.Sprintf("%s%s/%d", git.HistoryRefs, q.ID, n)}
 	followed := false
-	result.Commit, err = r.squash(ctx, q, tree, func(commit string) error {
-		if followed, err = r.follow(ctx, q, commit, tip); err != nil {
+	result.Commit, err = squash(ctx, r, q, tree, func(commit string) error {
+		if followed, err = follow(ctx, r, q, commit, tip); err != nil {
 			return err
 		}
-		return r.updateRefs(ctx, "cannot squash the branch", q.Branch,
+		return r.UpdateRefs(ctx, "cannot squash the branch", q.Branch,
 			"create "+result.History+"\x00"+tip+"\x00",
-			"update "+heads+q.Branch+"\x00"+commit+"\x00"+tip+"\x00")
+			"update "+git.Heads+q.Branch+"\x00"+commit+"\x00"+tip+"\x00")
 	})
 	if err != nil {
 		return MilestoneResult{}, err
@@ -84,21 +85,21 @@ func (r *Repository) milestone(ctx context.Context, q MilestoneRequest) (Milesto
 // squash makes the commit and has name give it a ref. Meanwhile its pack is
 // kept: a collection that has looked at the refs before cannot take it away
 // afterwards, as it could a loose object.
-func (r *Repository) squash(ctx context.Context, q MilestoneRequest, tree string, name func(commit string) error) (string, error) {
-	f, err := r.startFastImport(ctx, q.State+packsSuffix, q.Strict)
+func squash(ctx context.Context, r *git.Repository, q MilestoneRequest, tree string, name func(commit string) error) (string, error) {
+	f, err := r.StartFastImport(ctx, q.State+git.PacksSuffix, q.Strict)
 	if err != nil {
 		return "", err
 	}
-	defer f.stop()
-	never := previewRefs + q.Branch // git wants a ref, which is not to be
-	if err := f.begin(never, q.Author, q.Author, commitMessage(q.Subject, q.Body, q.Trailers), q.Onto); err != nil {
+	defer f.Stop()
+	never := git.PreviewRefs + q.Branch // git wants a ref, which is not to be
+	if err := f.Begin(never, q.Author, q.Author, commitMessage(q.Subject, q.Body, q.Trailers), q.Onto); err != nil {
 		return "", fault.Wrap("", err, "cannot make the milestone")
 	}
-	f.edit(edit{mode: modeTree, oid: tree})
-	commit, err := f.end()
+	f.Edit(git.Edit{Mode: git.ModeTree, Oid: tree})
+	commit, err := f.End()
 	if err == nil {
-		f.reset(never, r.zero())
-		err = f.keep()
+		f.Reset(never, r.Zero())
+		err = f.Keep()
 	}
 	if err != nil {
 		return "", fault.Wrap("", err, "cannot make the milestone")
@@ -106,14 +107,14 @@ func (r *Repository) squash(ctx context.Context, q MilestoneRequest, tree string
 	if err := name(commit); err != nil {
 		return "", err
 	}
-	return commit, f.finish()
+	return commit, f.Finish()
 }
 
 // follow lets the delta know the commit that takes the tip's place. The tree
 // is the same, so nothing else changes. Without a delta file there is nothing
 // to tell: the next import rebuilds it.
-func (r *Repository) follow(ctx context.Context, q MilestoneRequest, commit, tip string) (bool, error) {
-	d, err := r.currentDelta(ctx, q.State, heads+q.Branch)
+func follow(ctx context.Context, r *git.Repository, q MilestoneRequest, commit, tip string) (bool, error) {
+	d, err := currentDelta(ctx, r, q.State, git.Heads+q.Branch)
 	if d == nil || err != nil {
 		return false, err
 	}
@@ -122,15 +123,15 @@ func (r *Repository) follow(ctx context.Context, q MilestoneRequest, commit, tip
 	return true, d.stage(q.State, false)
 }
 
-func (r *Repository) nextHistory(ctx context.Context, id string) (int, error) {
-	out, err := r.git("for-each-ref", "--format=%(refname)", historyRefs+id+"/").output(ctx)
+func nextHistory(ctx context.Context, r *git.Repository, id string) (int, error) {
+	out, err := r.Command("for-each-ref", "--format=%(refname)", git.HistoryRefs+id+"/").Output(ctx)
 	if err != nil {
 		return 0, fault.Wrap("", err, "cannot list the history of the sandbox")
 	}
 	last := 0
 	for name := range strings.Lines(string(out)) {
 		var n int
-		if _, err := fmt.Sscanf(strings.TrimPrefix(name, historyRefs+id+"/"), "%d", &n); err == nil {
+		if _, err := fmt.Sscanf(strings.TrimPrefix(name, git.HistoryRefs+id+"/"), "%d", &n); err == nil {
 			last = max(last, n)
 		}
 	}
@@ -140,11 +141,11 @@ func (r *Repository) nextHistory(ctx context.Context, id string) (int, error) {
 // Trash deletes a branch and keeps its tip reachable under refs/litterbox/trash/,
 // in one transaction. It refuses, with Conflict, a branch that is checked out
 // in some work tree.
-func (r *Repository) Trash(ctx context.Context, branch, name string, at time.Time) (ref, tip string, err error) {
-	if err := errors.Join(checkRef(branch), checkRef(name)); err != nil {
+func Trash(ctx context.Context, r *git.Repository, branch, name string, at time.Time) (ref, tip string, err error) {
+	if err := errors.Join(git.CheckRef(branch), git.CheckRef(name)); err != nil {
 		return "", "", err
 	}
-	switch where, err := r.checkedOut(ctx, branch); {
+	switch where, err := checkedOut(ctx, r, branch); {
 	case err != nil:
 		return "", "", err
 	case where != "":
@@ -155,26 +156,26 @@ func (r *Repository) Trash(ctx context.Context, branch, name string, at time.Tim
 		return "", "", err
 	}
 	ref = TrashRef(name, at)
-	err = r.updateRefs(ctx, "cannot delete the branch", branch,
-		"create "+ref+"\x00"+tip+"\x00", "delete "+heads+branch+"\x00"+tip+"\x00")
-	if err != nil && r.trashed(ctx, branch, ref, tip) {
+	err = r.UpdateRefs(ctx, "cannot delete the branch", branch,
+		"create "+ref+"\x00"+tip+"\x00", "delete "+git.Heads+branch+"\x00"+tip+"\x00")
+	if err != nil && trashed(ctx, r, branch, ref, tip) {
 		err = nil // git died when it had done it
 	}
 	return ref, tip, err
 }
 
 // trashed tells whether a branch is gone and the ref in the trash has its tip.
-func (r *Repository) trashed(ctx context.Context, branch, ref, tip string) bool {
+func trashed(ctx context.Context, r *git.Repository, branch, ref, tip string) bool {
 	if _, err := r.Tip(ctx, branch); fault.KindOf(err) != fault.NotFound {
 		return false
 	}
-	kept, err := r.git("rev-parse", "--verify", "--quiet", ref).line(ctx)
+	kept, err := r.Command("rev-parse", "--verify", "--quiet", ref).Line(ctx)
 	return err == nil && kept == tip
 }
 
 // checkedOut gives the work tree that has the branch checked out, if any.
-func (r *Repository) checkedOut(ctx context.Context, branch string) (string, error) {
-	out, err := r.git("worktree", "list", "--porcelain").output(ctx)
+func checkedOut(ctx context.Context, r *git.Repository, branch string) (string, error) {
+	out, err := r.Command("worktree", "list", "--porcelain").Output(ctx)
 	if err != nil {
 		return "", fault.Wrap("", err, "cannot list the work trees of the repository")
 	}
@@ -184,7 +185,7 @@ func (r *Repository) checkedOut(ctx context.Context, branch string) (string, err
 		switch {
 		case key == "worktree":
 			where = value
-		case key == "branch" && value == heads+branch:
+		case key == "branch" && value == git.Heads+branch:
 			return where, nil
 		}
 	}
@@ -194,11 +195,11 @@ func (r *Repository) checkedOut(ctx context.Context, branch string) (string, err
 // checkedOutAt is checkedOut without a process, for the path where time counts:
 // it reads HEAD of every work tree. It may miss one (another ref storage), so
 // nothing that must be safe depends on it.
-func (r *Repository) checkedOutAt(branch string) string {
+func checkedOutAt(r *git.Repository, branch string) string {
 	names, _ := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*", "HEAD")) // only a bad pattern fails
 	for _, name := range append(names, filepath.Join(r.CommonDir, "HEAD")) {
 		head, err := os.ReadFile(name)
-		if err != nil || strings.TrimSpace(string(head)) != "ref: "+heads+branch {
+		if err != nil || strings.TrimSpace(string(head)) != "ref: "+git.Heads+branch {
 			continue
 		}
 		if where, err := os.ReadFile(filepath.Join(filepath.Dir(name), "gitdir")); err == nil {

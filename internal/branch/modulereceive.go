@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -21,10 +23,10 @@ const receivedRefs = "refs/litterbox/received/"
 // ReceiveModule takes the commits that an agent made in a submodule into the
 // host's object store of that submodule, as they are: a branch names them by
 // their ids. They are checked like those of the repository itself
-// ([Repository.Receive]): git's fsck in a quarantine, then every path of every
+// ([Receive]): git's fsck in a quarantine, then every path of every
 // tree. have is the commit taken last, or empty.
-func (r *Repository) ReceiveModule(ctx context.Context, q Quarantine, m sandbox.Module, pack io.Reader, want, have string) error {
-	if err := checkOids(want, have, m.Commit); err != nil {
+func ReceiveModule(ctx context.Context, r *git.Repository, q Quarantine, m sandbox.Module, pack io.Reader, want, have string) error {
+	if err := git.CheckOids(want, have, m.Commit); err != nil {
 		return err
 	}
 	views, err := os.MkdirTemp("", "litterbox-modules-")
@@ -32,16 +34,16 @@ func (r *Repository) ReceiveModule(ctx context.Context, q Quarantine, m sandbox.
 		return fault.Wrap(fault.Unavailable, err, "cannot look at the submodule %q", m.Path)
 	}
 	defer os.RemoveAll(views)
-	if !isGitDir(m.Origin) {
+	if !layer.IsGitDir(m.Origin) {
 		return fault.New(fault.NotFound, "cannot find the submodule's git directory %q", m.Origin).
-			WithHint("git submodule update --init -- %s", shellWord(m.Path))
+			WithHint("git submodule update --init -- %s", layer.ShellWord(m.Path))
 	}
-	sub, err := openModule(ctx, m.Origin, r.ObjectFormat, views)
+	sub, err := layer.OpenModule(ctx, m.Origin, r.ObjectFormat, views)
 	if err != nil {
 		return err
 	}
 	q.Base, q.State = m.Commit, ""
-	in := moduleIntake{intake{r: sub, q: q, c: call{gitDir: q.Dir, private: true}}}
+	in := moduleIntake{intake{r: sub, q: q, c: git.Command{GitDir: q.Dir, Private: true}}}
 	if err := in.prepare(); err != nil {
 		return err
 	}
@@ -57,11 +59,11 @@ func (r *Repository) ReceiveModule(ctx context.Context, q Quarantine, m sandbox.
 	if err := in.index(ctx, pack); err != nil {
 		return refuse(err)
 	}
-	err = despiteCollection(ctx, func(bool) error {
+	err = git.DespiteCollection(ctx, func(bool) error {
 		if err := in.take(ctx, want, taken); err != nil {
 			return err
 		}
-		return sub.keepReceived(ctx, want)
+		return keepReceived(ctx, sub, want)
 	})
 	in.unkeep()
 	if err != nil {
@@ -76,8 +78,8 @@ type moduleIntake struct{ intake }
 func (in moduleIntake) take(ctx context.Context, want string, taken []string) error {
 	known := "\n^" + strings.Join(append(taken, in.q.Base), "\n^") + "\n"
 	c := in.git("rev-list", "--topo-order", "--reverse", fmt.Sprintf("--max-count=%d", maxAgentCommits+1), "--stdin")
-	c.stdin = strings.NewReader(want + known)
-	out, err := c.output(ctx)
+	c.Stdin = strings.NewReader(want + known)
+	out, err := c.Output(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,8 +91,8 @@ func (in moduleIntake) take(ctx context.Context, want string, taken []string) er
 		return nil
 	}
 	c = in.git("cat-file", "--batch")
-	c.stdin = strings.NewReader(strings.Join(oids, "\n") + "\n")
-	if out, err = c.output(ctx); err != nil {
+	c.Stdin = strings.NewReader(strings.Join(oids, "\n") + "\n")
+	if out, err = c.Output(ctx); err != nil {
 		return err
 	}
 	commits, err := parseCommits(out, len(oids))
@@ -111,15 +113,15 @@ func (in moduleIntake) take(ctx context.Context, want string, taken []string) er
 // keepReceived names a commit that is there now. This is the one process on the
 // submodule's own git directory: refs may lie in any storage. The work tree
 // that its configuration names may be gone, so another one is said.
-func (r *Repository) keepReceived(ctx context.Context, commit string) error {
-	kind, err := r.git("cat-file", "-t", commit).line(ctx)
+func keepReceived(ctx context.Context, r *git.Repository, commit string) error {
+	kind, err := r.Command("cat-file", "-t", commit).Line(ctx)
 	if err != nil || kind != "commit" {
 		return errors.Join(err, fault.New(fault.Denied, "%s is no commit", commit))
 	}
-	c := call{
-		gitDir: r.CommonDir, env: []string{"GIT_WORK_TREE=" + filepath.Join(r.CommonDir, "objects")},
-		args: []string{"update-ref", receivedRefs + commit, commit},
+	c := git.Command{
+		GitDir: r.CommonDir, Env: []string{"GIT_WORK_TREE=" + filepath.Join(r.CommonDir, "objects")},
+		Args: []string{"update-ref", receivedRefs + commit, commit},
 	}
-	_, err = c.output(ctx)
+	_, err = c.Output(ctx)
 	return err
 }

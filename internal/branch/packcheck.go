@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // packLimits bound what the objects of one pack come to when they are unpacked.
@@ -91,7 +92,7 @@ func (c *packCheck) object() error {
 	case packTree:
 		most, what = maxTree, "a directory"
 	case packCommit, packTag:
-		most, what = maxCommit, "a commit"
+		most, what = git.MaxCommit, "a commit"
 	case packOffsetDelta:
 		for {
 			b, err := c.in.ReadByte()

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // packed is an object of a pack that a test makes up.
@@ -76,7 +77,7 @@ func TestPackIsJudgedByWhatItDeclares(t *testing.T) {
 		"files together":        {makePack(t, file(1<<15), file(1<<15), file(1<<15), file(1<<15), file(1)), "everything together is larger than"},
 		"deltas together":       {makePack(t, delta(1<<15), delta(1<<15), delta(1<<15), delta(1<<15)), "everything together is larger than"},
 		"a directory":           {makePack(t, packed{kind: packTree, size: maxTree + 1}), "a directory is larger than"},
-		"a commit":              {makePack(t, packed{kind: packCommit, size: maxCommit + 1}), "a commit is larger than"},
+		"a commit":              {makePack(t, packed{kind: packCommit, size: git.MaxCommit + 1}), "a commit is larger than"},
 		"objects":               {append([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x09"), zeros...), "more than 8 objects"},
 		"more than it declares": {makePack(t, packed{kind: packBlob, size: 10, content: zeros}), "another size than it declares"},
 		"less than it declares": {makePack(t, packed{kind: packBlob, size: 10, content: zeros[:9]}), "another size than it declares"},

@@ -5,13 +5,15 @@ import (
 	"encoding/hex"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
 // InnerHead is the last commit taken from the agent's own history, as the delta
 // file knows it; empty when none was. It is exact across crashes as long as no
 // Import is under way.
-func (r *Repository) InnerHead(ctx context.Context, state, branch string) (string, error) {
-	d, err := r.currentDelta(ctx, state, heads+branch)
+func InnerHead(ctx context.Context, r *git.Repository, state, branch string) (string, error) {
+	d, err := currentDelta(ctx, r, state, git.Heads+branch)
 	if d == nil || err != nil {
 		return "", err
 	}
@@ -20,20 +22,20 @@ func (r *Repository) InnerHead(ctx context.Context, state, branch string) (strin
 
 // currentDelta reads the delta file and completes an interrupted commit. It
 // gives nil when the file is missing or damaged.
-func (r *Repository) currentDelta(ctx context.Context, path, ref string) (*delta, error) {
+func currentDelta(ctx context.Context, r *git.Repository, path, ref string) (*delta, error) {
 	current, next := loadDelta(path)
 	if next == nil {
 		return current, nil
 	}
-	tip, err := r.git("rev-parse", "--verify", "--quiet", ref+"^{commit}").line(ctx)
-	if err != nil && exitCode(err) < 0 {
+	tip, err := r.Command("rev-parse", "--verify", "--quiet", ref+"^{commit}").Line(ctx)
+	if err != nil && git.ExitCode(err) < 0 {
 		return nil, err
 	}
 	landed := tip == next.last
 	if !landed && tip != "" {
 		// A commit that never landed is not known to git: an error means no.
 		landed, err = r.IsAncestor(ctx, next.last, tip)
-		if err != nil && exitCode(err) < 0 {
+		if err != nil && git.ExitCode(err) < 0 {
 			return nil, err
 		}
 	}
@@ -43,10 +45,10 @@ func (r *Repository) currentDelta(ctx context.Context, path, ref string) (*delta
 	return next, commitStaged(path)
 }
 
-// delta gives the state of the last iteration, rebuilt from the commits when
+// currentOrRebuilt gives the state of the last iteration, rebuilt from the commits when
 // the file is missing, damaged or about another base.
-func (r *Repository) delta(ctx context.Context, q ImportRequest) (*delta, error) {
-	d, err := r.currentDelta(ctx, q.State, heads+q.Branch)
+func currentOrRebuilt(ctx context.Context, r *git.Repository, q ImportRequest) (*delta, error) {
+	d, err := currentDelta(ctx, r, q.State, git.Heads+q.Branch)
 	if err != nil {
 		return nil, err
 	}
@@ -58,38 +60,20 @@ func (r *Repository) delta(ctx context.Context, q ImportRequest) (*delta, error)
 		return d, nil
 	}
 	d.last = q.Last
-	changes, err := r.diffTrees(ctx, q.Base, q.Last)
+	changes, err := r.DiffTrees(ctx, q.Base, q.Last)
 	if err != nil {
 		return nil, fault.Wrap("", err, "cannot rebuild the state of branch %q", q.Branch)
 	}
 	for _, c := range changes {
-		if c.newMode == 0 {
-			d.gone[c.path] = struct{}{}
+		if c.NewMode == 0 {
+			d.gone[c.Path] = struct{}{}
 			continue
 		}
-		oid, err := hex.DecodeString(c.newOid)
+		oid, err := hex.DecodeString(c.NewOid)
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, err, "cannot read what git diff-tree printed")
 		}
-		d.files[c.path] = file{mode: c.newMode, oid: string(oid)}
+		d.files[c.Path] = layer.File{Mode: c.NewMode, Oid: string(oid)}
 	}
 	return d, nil
-}
-
-// diffTrees compares two trees or commits, given as object ids.
-func (r *Repository) diffTrees(ctx context.Context, from, to string) ([]treeDiff, error) {
-	return diffTrees(ctx, r.git(), from, to)
-}
-
-func diffTrees(ctx context.Context, c call, from, to string) ([]treeDiff, error) {
-	if !isOid(from) || !isOid(to) {
-		return nil, fault.New(fault.Invalid, "cannot compare %q with %q: not object ids", from, to)
-	}
-	c.args = []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
-		"--ignore-submodules=none", from, to, "--"}
-	out, err := c.output(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return parseRaw(out)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
 // Received is what came out of a pack, verified.
@@ -68,23 +70,21 @@ type Quarantine struct {
 
 const (
 	maxAgentCommits = 1000
-	maxAgentPaths   = 1_000_000
-	maxMessage      = 1 << 20 // bytes
 	maxPack         = 2 << 30 // bytes
 	maxTaken        = 64
 )
 
 // Receive takes a pack that a sandbox sent, whose newest commit is want; have
-// is the commit taken last ([Repository.InnerHead]) or empty. What it returns
+// is the commit taken last ([InnerHead]) or empty. What it returns
 // goes into [ImportRequest]. The pack is hostile until proven otherwise: git's
 // own checks run in the quarantine, then every path of every tree is verified
 // by us, then only the trees' objects are copied to the host. On an error
 // nothing has been copied; import without the agent's commits then.
-func (r *Repository) Receive(ctx context.Context, q Quarantine, pack io.Reader, want, have string) (*Received, error) {
-	if err := checkOids(want, have, q.Base); err != nil {
+func Receive(ctx context.Context, r *git.Repository, q Quarantine, pack io.Reader, want, have string) (*Received, error) {
+	if err := git.CheckOids(want, have, q.Base); err != nil {
 		return nil, err
 	}
-	in := intake{r: r, q: q, c: call{gitDir: q.Dir, private: true}}
+	in := intake{r: r, q: q, c: git.Command{GitDir: q.Dir, Private: true}}
 	if err := in.prepare(); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (r *Repository) Receive(ctx context.Context, q Quarantine, pack io.Reader, 
 		func() error { return in.parents(ctx, received.Commits) },
 		func() error { return in.verify(ctx, received.Commits) },
 		func() error {
-			return despiteCollection(ctx, func(bool) error { return in.copy(ctx, received.Commits) })
+			return git.DespiteCollection(ctx, func(bool) error { return in.copy(ctx, received.Commits) })
 		},
 	} {
 		if err := step(); err != nil {
@@ -120,30 +120,30 @@ func (r *Repository) Receive(ctx context.Context, q Quarantine, pack io.Reader, 
 
 // intake is one call of Receive.
 type intake struct {
-	r *Repository
+	r *git.Repository
 	q Quarantine
-	c call // a git process in the quarantine
+	c git.Command // a git process in the quarantine
 }
 
-func (in intake) git(args ...string) call {
+func (in intake) git(args ...string) git.Command {
 	c := in.c
-	c.args = args
+	c.Args = args
 	return c
 }
 
 func (in intake) prepare() error {
-	layer := filepath.Join(in.q.GitLayer, ".git")
+	config := filepath.Join(in.q.GitLayer, ".git")
 	if in.q.GitDir != "" {
-		layer = in.q.GitDir
+		config = in.q.GitDir
 	}
 	files := map[string]string{
 		"HEAD":                    "ref: refs/heads/none\n",
-		"config":                  in.r.formatConfig() + "[core]\n\tbare = true\n",
-		"objects/info/alternates": filepath.Join(layer, "objects") + "\n",
+		"config":                  layer.FormatConfig(in.r) + "[core]\n\tbare = true\n",
+		"objects/info/alternates": filepath.Join(config, "objects") + "\n",
 		"objects/pack/.keep":      "",
 		"refs/.keep":              "",
 	}
-	if shallow, err := os.ReadFile(filepath.Join(layer, "shallow")); err == nil {
+	if shallow, err := os.ReadFile(filepath.Join(config, "shallow")); err == nil {
 		files["shallow"] = string(shallow)
 	}
 	in.sweep()
@@ -202,7 +202,7 @@ func (in intake) index(ctx context.Context, pack io.Reader) error {
 	}
 	limits := in.q.Limits.withDefaults()
 	content := contextReader{ctx, io.NewSectionReader(spool, 0, size)}
-	if err := checkPack(content, in.r.hexLen()/2, packLimits{limits.FileSize, limits.Commit, maxPackObjects}); err != nil {
+	if err := checkPack(content, in.r.HexLen()/2, packLimits{limits.FileSize, limits.Commit, maxPackObjects}); err != nil {
 		return err
 	}
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
@@ -211,9 +211,9 @@ func (in intake) index(ctx context.Context, pack io.Reader) error {
 	// badFilemode (a setuid bit in a tree) is otherwise only told, and diff-tree
 	// shows the mode that git makes of it. Each thread holds deltas of its own.
 	c := in.git("index-pack", "--strict=badFilemode=error", "--fix-thin", "--stdin", "--threads=1", "--max-input-size="+strconv.Itoa(maxPack))
-	c.stdin = spool
-	_, err = c.output(ctx)
-	var said *gitFailure
+	c.Stdin = spool
+	_, err = c.Output(ctx)
+	var said *git.Failure
 	if errors.As(err, &said) && said.Disk == nil {
 		return fault.Wrap(fault.Denied, err, "git refuses the pack")
 	}
@@ -224,8 +224,8 @@ func (in intake) index(ctx context.Context, pack io.Reader) error {
 // or a reset those are simply the ones not taken before.
 func (in intake) list(ctx context.Context, received *Received, want string, taken []string) error {
 	c := in.git("rev-list", "--first-parent", "--reverse", "--max-count="+strconv.Itoa(maxAgentCommits+1), "--stdin")
-	c.stdin = strings.NewReader(want + "\n^" + in.q.Base + "\n^" + strings.Join(append(taken, in.q.Base), "\n^") + "\n")
-	out, err := c.output(ctx)
+	c.Stdin = strings.NewReader(want + "\n^" + in.q.Base + "\n^" + strings.Join(append(taken, in.q.Base), "\n^") + "\n")
+	out, err := c.Output(ctx)
 	if err != nil {
 		return err
 	}
@@ -239,41 +239,34 @@ func (in intake) list(ctx context.Context, received *Received, want string, take
 		return nil
 	}
 	c = in.git("cat-file", "--batch")
-	c.stdin = strings.NewReader(strings.Join(oids, "\n") + "\n")
-	if out, err = c.output(ctx); err != nil {
+	c.Stdin = strings.NewReader(strings.Join(oids, "\n") + "\n")
+	if out, err = c.Output(ctx); err != nil {
 		return err
 	}
 	received.Commits, err = parseCommits(out, len(oids))
 	return err
 }
 
-// emptyTree is the tree without entries, which git knows without having it.
-func (r *Repository) emptyTree() string {
-	h := newHash(r.ObjectFormat)
-	h.Write([]byte("tree 0\x00"))
-	return fmt.Sprintf("%x", h.Sum(nil))
-}
-
 func (in intake) parents(ctx context.Context, commits []AgentCommit) error {
 	var trees []string
 	for _, c := range commits {
 		if c.ParentTree == "" {
-			c.ParentTree = in.r.emptyTree()
+			c.ParentTree = in.r.EmptyTree()
 		}
 		trees = append(trees, c.ParentTree+"^{tree}")
 	}
 	if len(commits) == 0 {
 		return nil
 	}
-	found, err := in.git().lookUp(ctx, trees)
+	found, err := in.git().LookUp(ctx, trees)
 	if err != nil {
 		return err
 	}
 	for n := range commits {
-		if found[n].kind != "tree" {
+		if found[n].Kind != "tree" {
 			return fault.New(fault.Denied, "cannot find the parent of the commit %s", commits[n].Oid)
 		}
-		commits[n].ParentTree = found[n].oid
+		commits[n].ParentTree = found[n].Oid
 	}
 	return nil
 }
@@ -285,11 +278,11 @@ func (in intake) verify(ctx context.Context, commits []AgentCommit) error {
 	if len(commits) == 0 {
 		return nil
 	}
-	base, err := in.git("rev-parse", "--verify", before).line(ctx)
+	base, err := in.git("rev-parse", "--verify", before).Line(ctx)
 	if err != nil {
 		return err
 	}
-	if err := in.expand(ctx, base, commits); err != nil {
+	if err := in.Expand(ctx, base, commits); err != nil {
 		return err
 	}
 	var pairs strings.Builder
@@ -300,12 +293,12 @@ func (in intake) verify(ctx context.Context, commits []AgentCommit) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	c := in.git("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
-	c.stdin = strings.NewReader(pairs.String())
-	check := &pathCheck{stop: stop}
-	c.stdout = check
-	_, err = c.output(ctx)
-	if check.err != nil {
-		return check.err
+	c.Stdin = strings.NewReader(pairs.String())
+	check := &git.PathCheck{Stop: stop}
+	c.Stdout = check
+	_, err = c.Output(ctx)
+	if check.Err != nil {
+		return check.Err
 	}
 	return err
 }
@@ -319,7 +312,7 @@ func (in intake) copy(ctx context.Context, commits []AgentCommit) error {
 	for _, c := range commits {
 		revs.WriteString(c.Tree + "\n")
 	}
-	base, err := in.git("rev-parse", "--verify", in.q.Base+"^{tree}").line(ctx)
+	base, err := in.git("rev-parse", "--verify", in.q.Base+"^{tree}").Line(ctx)
 	if err != nil {
 		return err
 	}
@@ -338,16 +331,16 @@ func (in intake) send(ctx context.Context, revs string, config []string) error {
 	go func() {
 		defer write.Close()
 		c := in.git("pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q")
-		c.modest = true
-		c.stdin, c.stdout = strings.NewReader(revs), write
-		_, err := c.output(ctx)
+		c.Modest = true
+		c.Stdin, c.Stdout = strings.NewReader(revs), write
+		_, err := c.Output(ctx)
 		sent <- err
 	}()
 	// Nothing names these objects before the branch does: without a .keep a
 	// repack of the user's drops them, and the branch would name what is gone.
-	c := in.r.git("index-pack", "--stdin", "--keep=litterbox", "--threads=1")
-	c.config, c.stdin = config, read
-	out, err := c.output(ctx)
+	c := in.r.Command("index-pack", "--stdin", "--keep=litterbox", "--threads=1")
+	c.Config, c.Stdin = config, read
+	out, err := c.Output(ctx)
 	if err != nil {
 		_ = read.Close() // so that the sender ends
 	}
@@ -368,8 +361,8 @@ func (in intake) unkeep() {
 		return
 	}
 	for name := range strings.FieldsSeq(string(list)) {
-		if isOid(name) {
-			_ = os.Remove(in.r.packPath("pack-"+name, ".keep")) // gone already, or it costs a collection some space
+		if git.IsOid(name) {
+			_ = os.Remove(in.r.PackPath("pack-"+name, ".keep")) // gone already, or it costs a collection some space
 		}
 	}
 	_ = os.Remove(path)
@@ -391,11 +384,11 @@ func appendLine(path, line string) error {
 // where it was there before, and tells Consolidate about it.
 func (in intake) note(out string) error {
 	_, name, ok := strings.Cut(strings.TrimSpace(out), "\t")
-	if !ok || !isOid(name) {
+	if !ok || !git.IsOid(name) {
 		return nil
 	}
 	if err := appendLine(filepath.Join(in.q.Dir, keptFile), name); err != nil || in.q.State == "" {
 		return err
 	}
-	return appendLine(in.q.State+packsSuffix, in.r.packPath("pack-"+name, ".pack")+": ")
+	return appendLine(in.q.State+git.PacksSuffix, in.r.PackPath("pack-"+name, ".pack")+": ")
 }

@@ -11,126 +11,127 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/branch/branchtest"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 )
 
-func (b *box) quarantine() branch.Quarantine {
-	return branch.Quarantine{Dir: filepath.Join(filepath.Dir(b.state), "quarantine"), GitLayer: b.git, Base: b.base, State: b.state}
+func quarantine(b *branchtest.Box) branch.Quarantine {
+	return branch.Quarantine{Dir: filepath.Join(filepath.Dir(b.State), "quarantine"), GitLayer: b.Git, Base: b.Base, State: b.State}
 }
 
 // pack is what the guest sends: a thin pack of HEAD without have.
-func (b *box) pack(have string) (pack []byte, want string) {
-	b.t.Helper()
+func pack(b *branchtest.Box, have string) (pack []byte, want string) {
+	b.T.Helper()
 	if have == "" {
-		have = b.base
+		have = b.Base
 	}
-	file := filepath.Join(filepath.Dir(b.state), "sent")
-	want = b.inside("git rev-parse HEAD; printf 'HEAD\n^" + have + "\n' | git pack-objects -q --revs --thin --stdout > " + file)
+	file := filepath.Join(filepath.Dir(b.State), "sent")
+	want = b.Inside("git rev-parse HEAD; printf 'HEAD\n^" + have + "\n' | git pack-objects -q --revs --thin --stdout > " + file)
 	pack, err := os.ReadFile(file)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return pack, want
 }
 
-func (b *box) receive(have string) *branch.Received {
-	b.t.Helper()
-	pack, want := b.pack(have)
-	got, err := b.r.Receive(b.t.Context(), b.quarantine(), bytes.NewReader(pack), want, have)
+func receive(b *branchtest.Box, have string) *branch.Received {
+	b.T.Helper()
+	pack, want := pack(b, have)
+	got, err := branch.Receive(b.T.Context(), b.Repository, quarantine(b), bytes.NewReader(pack), want, have)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return got
 }
 
 // step takes the agent's commits and commits the state, as after each command.
-func (b *box) step() branch.ImportResult {
-	b.t.Helper()
-	have, err := b.r.InnerHead(b.t.Context(), b.state, b.name)
+func step(b *branchtest.Box) branch.ImportResult {
+	b.T.Helper()
+	have, err := branch.InnerHead(b.T.Context(), b.Repository, b.State, b.Name)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
-	q := b.request()
-	q.Agent = b.receive(have)
-	return b.importAs(q)
+	q := b.Request()
+	q.Agent = receive(b, have)
+	return b.ImportAs(q)
 }
 
 const agent = "git config user.name Bot; git config user.email bot@example.com; "
 
 func TestAgentCommitsComeOutAsCommits(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
+	b := branchtest.New(t, gittest.Repository(t), "fix")
 	log := func(n int) string {
 		t.Helper()
-		return b.show("log", fmt.Sprint("-", n), "--format=%an %s", "fix")
+		return b.Show("log", fmt.Sprint("-", n), "--format=%an %s", "fix")
 	}
-	b.inside(agent + `echo 1 > one; git add one; git commit -qm 'first inner
+	b.Inside(agent + `echo 1 > one; git add one; git commit -qm 'first inner
 
 body'; echo 2 > two; git add two; git commit -qm 'second inner' --author='Other <o@x>'; echo 3 > three`)
-	got := b.step()
+	got := step(b)
 	if diff := cmp.Diff("Ada step\nOther second inner\nBot first inner\nAda first", log(4)); diff != "" {
 		t.Fatal(diff)
 	}
 	if len(got.Agent) != 2 || got.Changed != 3 {
 		t.Fatalf("%+v", got)
 	}
-	if diff := cmp.Diff("one\ntwo", b.show("diff", "--name-only", b.base, got.Agent[1])); diff != "" {
+	if diff := cmp.Diff("one\ntwo", b.Show("diff", "--name-only", b.Base, got.Agent[1])); diff != "" {
 		t.Fatal(diff)
 	}
-	b.inside("git commit -q --amend -m amended; echo 4 > four; git add four; git commit -qm third")
-	b.step()
+	b.Inside("git commit -q --amend -m amended; echo 4 > four; git add four; git commit -qm third")
+	step(b)
 	if diff := cmp.Diff("Ada step\nBot third\nOther amended\nAda step", log(4)); diff != "" {
 		t.Fatal(diff)
 	}
-	b.inside("git reset -q --hard HEAD~1")
-	got = b.step()
-	if len(got.Agent) != 0 || b.show("ls-tree", "--name-only", "fix", "four") != "" || b.show("show", "fix:three") != "3" {
-		t.Fatalf("%+v\n%s", got, b.show("ls-tree", "fix"))
+	b.Inside("git reset -q --hard HEAD~1")
+	got = step(b)
+	if len(got.Agent) != 0 || b.Show("ls-tree", "--name-only", "fix", "four") != "" || b.Show("show", "fix:three") != "3" {
+		t.Fatalf("%+v\n%s", got, b.Show("ls-tree", "fix"))
 	}
-	b.inside("git checkout -q -b topic refs/litterbox/base; echo 5 > five; git add five; git commit -qm topic; git checkout -q fix; git rebase -q topic")
-	got = b.step()
+	b.Inside("git checkout -q -b topic refs/litterbox/base; echo 5 > five; git add five; git commit -qm topic; git checkout -q fix; git rebase -q topic")
+	got = step(b)
 	if diff := cmp.Diff("Ada step\nOther amended\nBot first inner\nBot topic", log(4)); diff != "" {
 		t.Fatal(diff)
 	}
-	b.inside("git checkout -q --orphan fresh; git commit -qm orphan")
-	if got = b.step(); len(got.Agent) != 1 {
+	b.Inside("git checkout -q --orphan fresh; git commit -qm orphan")
+	if got = step(b); len(got.Agent) != 1 {
 		t.Fatalf("%+v", got)
 	}
-	b.inside("git checkout -q topic")
-	if got = b.step(); len(got.Agent) != 0 {
+	b.Inside("git checkout -q topic")
+	if got = step(b); len(got.Agent) != 0 {
 		t.Fatalf("taken again: %+v", got)
 	}
-	b.show("fsck", "--full", "--strict")
+	b.Show("fsck", "--full", "--strict")
 }
 
 // What the agent tracks although it is ignored is tracked; what it stopped
 // tracking is not.
 func TestAgentDecidesWhatIsTracked(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	b.inside(agent + "mkdir build; echo 1 > build/out; echo 1 > other.o; git add -f build/out; git commit -qm forced; echo 2 > build/out; echo 2 > build/more")
-	b.step()
-	if got := b.show("ls-tree", "-r", "--name-only", "fix", "build", "other.o"); got != "build/out" {
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.Inside(agent + "mkdir build; echo 1 > build/out; echo 1 > other.o; git add -f build/out; git commit -qm forced; echo 2 > build/out; echo 2 > build/more")
+	step(b)
+	if got := b.Show("ls-tree", "-r", "--name-only", "fix", "build", "other.o"); got != "build/out" {
 		t.Fatalf("tracked: %q", got)
 	}
-	if b.show("show", "fix:build/out") != "2" {
+	if b.Show("show", "fix:build/out") != "2" {
 		t.Fatal("not the present content")
 	}
-	b.inside("echo README >> .gitignore; git rm -q --cached build/out README; git commit -qam untracked; echo 3 > build/out")
+	b.Inside("echo README >> .gitignore; git rm -q --cached build/out README; git commit -qam untracked; echo 3 > build/out")
 	for range 2 {
-		b.step()
-		if got := b.show("ls-tree", "-r", "--name-only", "fix", "build", "README"); got != "" {
+		step(b)
+		if got := b.Show("ls-tree", "-r", "--name-only", "fix", "build", "README"); got != "" {
 			t.Fatalf("tracked: %q", got)
 		}
 	}
 }
 
 func TestAgentSubmodulesStay(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	b.inside(agent + "git init -q mod; git -C mod -c user.name=x -c user.email=y commit -q --allow-empty -m x; git add mod 2>/dev/null; git commit -qm mod")
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.Inside(agent + "git init -q mod; git -C mod -c user.name=x -c user.email=y commit -q --allow-empty -m x; git add mod 2>/dev/null; git commit -qm mod")
 	for range 2 {
-		b.step()
-		if got := b.show("ls-tree", "fix", "mod"); !strings.HasPrefix(got, "160000 commit ") {
+		step(b)
+		if got := b.Show("ls-tree", "fix", "mod"); !strings.HasPrefix(got, "160000 commit ") {
 			t.Fatalf("mod is %q", got)
 		}
 	}
@@ -143,20 +144,20 @@ func object(kind, content string) [20]byte {
 // Trees that would write outside of the checkout, or into a .git, never reach
 // the host's store.
 func TestHostilePacksAreRefused(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
+	b := branchtest.New(t, gittest.Repository(t), "fix")
 	blob := object("blob", "evil\n")
 	// tree writes a raw tree object of one entry and gives its id.
 	raw := t.TempDir()
 	tree := func(mode, name string, oid [20]byte) [20]byte {
 		content := mode + " " + name + "\x00" + string(oid[:])
 		id := object("tree", content)
-		write(t, raw, fmt.Sprintf("%x", id), content)
+		gittest.Write(t, raw, fmt.Sprintf("%x", id), content)
 		return id
 	}
 	pack := func(top [20]byte) (pack []byte, want string) {
 		t.Helper()
-		file := filepath.Join(filepath.Dir(b.state), "hostile")
-		want = b.inside(agent + fmt.Sprintf(`
+		file := filepath.Join(filepath.Dir(b.State), "hostile")
+		want = b.Inside(agent + fmt.Sprintf(`
 			echo evil | git hash-object -w --stdin >&2
 			for f in %s/*; do git hash-object -w -t tree --literally $f >&2; done
 			c=$(printf 'tree %x\nparent %%s\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nhostile\n' $(git rev-parse HEAD) |
@@ -188,7 +189,7 @@ func TestHostilePacksAreRefused(t *testing.T) {
 			if err := os.RemoveAll(raw); err != nil {
 				t.Fatal(err)
 			}
-			write(t, raw, "4b825dc642cb6eb9a060e54bf8d69288fbee4904", "") // the empty tree
+			gittest.Write(t, raw, "4b825dc642cb6eb9a060e54bf8d69288fbee4904", "") // the empty tree
 			id := top()
 			if name == "not there" {
 				id = object("tree", "")
@@ -197,12 +198,12 @@ func TestHostilePacksAreRefused(t *testing.T) {
 			if name == "not there" {
 				want = strings.Repeat("1", 40)
 			}
-			_, err := b.r.Receive(t.Context(), b.quarantine(), bytes.NewReader(sent), want, "")
+			_, err := branch.Receive(t.Context(), b.Repository, quarantine(b), bytes.NewReader(sent), want, "")
 			if err == nil {
 				t.Fatal("accepted")
 			}
 			for _, oid := range []string{want, fmt.Sprintf("%x", id)} {
-				if name != "not there" && exec.Command("git", "-C", b.r.Top, "cat-file", "-e", oid).Run() == nil {
+				if name != "not there" && exec.Command("git", "-C", b.Repository.Top, "cat-file", "-e", oid).Run() == nil {
 					t.Fatalf("%s reached the host", oid)
 				}
 			}
@@ -213,13 +214,13 @@ func TestHostilePacksAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent, want := pack(tree("100644", "fine", blob))
-	if got, err := b.r.Receive(t.Context(), b.quarantine(), bytes.NewReader(sent), want, ""); err != nil || len(got.Commits) != 1 {
+	if got, err := branch.Receive(t.Context(), b.Repository, quarantine(b), bytes.NewReader(sent), want, ""); err != nil || len(got.Commits) != 1 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	garbage := bytes.NewReader([]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xffgarbage"))
-	_, err := b.r.Receive(t.Context(), b.quarantine(), garbage, b.base, "")
-	kind(t, err, fault.Denied, false)
-	if out := b.show("fsck", "--full", "--strict"); strings.Contains(out, "hostile") {
+	_, err := branch.Receive(t.Context(), b.Repository, quarantine(b), garbage, b.Base, "")
+	gittest.Kind(t, err, fault.Denied, false)
+	if out := b.Show("fsck", "--full", "--strict"); strings.Contains(out, "hostile") {
 		t.Fatal(out)
 	}
 }
@@ -227,19 +228,19 @@ func TestHostilePacksAreRefused(t *testing.T) {
 // A pack cannot use the host's objects as bases or parts: only what the
 // sandbox was given.
 func TestPacksCannotReachTheHostsObjects(t *testing.T) {
-	dir := repository(t)
-	sh(t, dir, "git checkout -q -b other; echo secret > secret; git add secret; git commit -qm secret; git checkout -q main")
-	secret := git(t, dir, "rev-parse", "other:secret")
-	b := newBox(t, dir, "fix")
-	file := filepath.Join(filepath.Dir(b.state), "sent")
-	want := b.inside(agent + `top=$(printf '100644 blob ` + secret + `\tstolen\n' | git mktree --missing); c=$(git commit-tree $top -p HEAD -m x)
+	dir := gittest.Repository(t)
+	gittest.Shell(t, dir, "git checkout -q -b other; echo secret > secret; git add secret; git commit -qm secret; git checkout -q main")
+	secret := gittest.Git(t, dir, "rev-parse", "other:secret")
+	b := branchtest.New(t, dir, "fix")
+	file := filepath.Join(filepath.Dir(b.State), "sent")
+	want := b.Inside(agent + `top=$(printf '100644 blob ` + secret + `\tstolen\n' | git mktree --missing); c=$(git commit-tree $top -p HEAD -m x)
 		printf "$c\n$top\n" | git pack-objects -q --stdout > ` + file + `; echo $c`)
 	pack, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.r.Receive(t.Context(), b.quarantine(), bytes.NewReader(pack), want, "")
-	kind(t, err, fault.Denied, false)
+	_, err = branch.Receive(t.Context(), b.Repository, quarantine(b), bytes.NewReader(pack), want, "")
+	gittest.Kind(t, err, fault.Denied, false)
 }
 
 // An agent's objects that stand for more than any host holds are refused before
@@ -260,12 +261,12 @@ git reset -q --soft $(git commit-tree -m bomb -p HEAD $tree)`
 		{"a delta that expands", "seq 90000 > n; git add n; git commit -qm n; git repack -qad; seq 90001 > n; git commit -qam n; git repack -qadf; git rev-list --objects HEAD~2..HEAD | git pack-objects -q --stdout > ../sent", "larger than 500000 bytes", branch.Limits{FileSize: 500000}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBox(t, repository(t), "fix")
-			b.inside(agent + test.script)
-			pack, want := b.pack("")
-			q := b.quarantine()
+			b := branchtest.New(t, gittest.Repository(t), "fix")
+			b.Inside(agent + test.script)
+			pack, want := pack(b, "")
+			q := quarantine(b)
 			q.Limits = test.limits
-			_, err := b.r.Receive(t.Context(), q, bytes.NewReader(pack), want, "")
+			_, err := branch.Receive(t.Context(), b.Repository, q, bytes.NewReader(pack), want, "")
 			if err == nil || !strings.Contains(err.Error(), test.want) || fault.KindOf(err) != fault.Denied {
 				t.Fatalf("%v, want %q", err, test.want)
 			}
@@ -276,11 +277,11 @@ git reset -q --soft $(git commit-tree -m bomb -p HEAD $tree)`
 				t.Errorf("left in the quarantine: %q, %v", left, err)
 			}
 			// The control: what is wrong is in the objects, and nothing else.
-			b.inside("git reset -q --soft refs/litterbox/base; echo fine > fine; git add -A fine; git commit -qm fine")
-			if q.Refused(b.inside("git rev-parse HEAD")) != nil {
+			b.Inside("git reset -q --soft refs/litterbox/base; echo fine > fine; git add -A fine; git commit -qm fine")
+			if q.Refused(b.Inside("git rev-parse HEAD")) != nil {
 				t.Error("another commit counts as refused")
 			}
-			if got := b.step(); len(got.Agent) != 1 || b.show("show", "fix:fine") != "fine" {
+			if got := step(b); len(got.Agent) != 1 || b.Show("show", "fix:fine") != "fine" {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -289,16 +290,16 @@ git reset -q --soft $(git commit-tree -m bomb -p HEAD $tree)`
 
 // What a commit has no room for stays, is named, and comes with the next one.
 func TestCommitHasRoomForSoMuch(t *testing.T) {
-	b := newBox(t, repository(t), "fix")
-	b.inside("for n in 1 2 3; do head -c 4000 /dev/zero > f$n; echo $n >> f$n; done")
-	q := b.request()
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.Inside("for n in 1 2 3; do head -c 4000 /dev/zero > f$n; echo $n >> f$n; done")
+	q := b.Request()
 	q.Limits.Commit = 9000
-	got := b.importAs(q)
+	got := b.ImportAs(q)
 	if got.Changed != 2 || got.Left.Count != 1 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "larger than 9000 bytes together") {
 		t.Fatalf("%+v", got)
 	}
 	q.Last = got.Commit
-	if got = b.importAs(q); got.Changed != 1 || got.Left.Count != 0 {
+	if got = b.ImportAs(q); got.Changed != 1 || got.Left.Count != 0 {
 		t.Fatalf("%+v", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // refusedFile names, in a quarantine, the commit that was refused last, and on
@@ -31,7 +32,7 @@ func (q Quarantine) Refused(want string) error {
 
 // packs lists the files of the packs in the quarantine.
 func (in intake) packs() []string {
-	names, _ := filepath.Glob(filepath.Join(globEscape(in.q.Dir), "objects", "pack", "*")) // only a bad pattern fails
+	names, _ := filepath.Glob(filepath.Join(git.GlobEscape(in.q.Dir), "objects", "pack", "*")) // only a bad pattern fails
 	return names
 }
 

@@ -2,16 +2,16 @@ package branch
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch/attribute"
-	"github.com/litterbox-sandbox/litterbox/internal/branch/ignore"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
+	"github.com/litterbox-sandbox/litterbox/internal/git/ignore"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
 // Source is where a sandbox's files lie, as the driver mounted them.
@@ -19,7 +19,7 @@ type Source struct {
 	Upper  string   // receives every change; a sandbox may write it while we read
 	Layers []string // read-only, topmost first; no sandbox can write them
 	// Copied is set where Upper holds the whole workspace and there are no
-	// layers: the file that remembers what was copied there ([Copy]).
+	// layers: the file that remembers what was copied there ([layer.Copy]).
 	Copied string
 }
 
@@ -55,11 +55,6 @@ const (
 	// convertible is the size up to which conversions apply; git's own limit
 	// is core.bigFileThreshold, 512 MiB.
 	convertible = 512 << 20
-	// racyWindow: a file that changed this shortly before a scan may change
-	// again without its times showing it (the kernel's clock ticks every
-	// 1 to 10 ms), so it is hashed again the next time.
-	racyWindow = 20 * time.Millisecond
-	maxNotes   = 40
 )
 
 // sink receives the blobs that are new.
@@ -79,8 +74,8 @@ type scan struct {
 	settings   attribute.Settings
 	convert    bool                       // some conversion may apply everywhere
 	forced     map[string]struct{}        // tracked by the agent's own commits
-	gitlinks   map[string]file            // recorded by the agent's own commits
-	modules    map[string]file            // where the submodules of the base stand
+	gitlinks   map[string]layer.File      // recorded by the agent's own commits
+	modules    map[string]layer.File      // where the submodules of the base stand
 	storedCRLF func(path string) bool     // of the blob committed last
 	largeFile  func(content []byte) error // keeps what an LFS pointer points at
 	blobSize   func(oid string) int64     // of a blob that was committed, as raw bytes; 0 when nobody knows
@@ -91,15 +86,15 @@ type scan struct {
 	below     []string // sorted paths that are tracked beside the layers
 	goneBelow []string // sorted paths that were gone
 	result    present
-	copied    *listing // what was copied to the upper directory; nil above layers
+	copied    *layer.Listing // what was copied to the upper directory; nil above layers
 }
 
 // present is what a scan found.
 type present struct {
-	files map[string]file
+	files map[string]layer.File
 	gone  map[string]struct{}
 	left  Left
-	notes notes
+	notes layer.Notes
 }
 
 // Left are paths that no commit can take as they are: what they hold may be
@@ -116,33 +111,11 @@ func (l *Left) Add(path string) {
 	}
 }
 
-// notes are sentences for the user about what stayed out; a hostile sandbox
-// cannot flood them.
-type notes struct {
-	lines   []string
-	dropped int
-}
-
-func (n *notes) add(format string, args ...any) {
-	if len(n.lines) >= maxNotes {
-		n.dropped++
-		return
-	}
-	n.lines = append(n.lines, fmt.Sprintf(format, args...))
-}
-
-func (n *notes) list() []string {
-	if n.dropped == 0 {
-		return n.lines
-	}
-	return append(slices.Clone(n.lines), fmt.Sprintf("and %d more", n.dropped))
-}
-
 // run walks the upper directory.
 func (s *scan) run(ctx context.Context) (*present, error) {
 	s.limits = s.limits.withDefaults()
 	s.start = time.Now().UnixNano()
-	s.result = present{files: map[string]file{}, gone: map[string]struct{}{}}
+	s.result = present{files: map[string]layer.File{}, gone: map[string]struct{}{}}
 	for path := range s.old.files {
 		s.below = append(s.below, path)
 	}
@@ -189,13 +162,6 @@ func (s *scan) keepBelow(dir string) {
 			s.keep(sorted[at])
 		}
 	}
-}
-
-func join(dir, name string) string {
-	if dir == "" {
-		return name
-	}
-	return dir + "/" + name
 }
 
 // contextReader ends a long read when the caller gives up.

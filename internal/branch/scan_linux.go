@@ -5,19 +5,21 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/litterbox-sandbox/litterbox/internal/branch/attribute"
-	"github.com/litterbox-sandbox/litterbox/internal/branch/ignore"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
+	"github.com/litterbox-sandbox/litterbox/internal/git/ignore"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
+	"golang.org/x/sys/unix"
 )
 
 // walker is a scan under way: the descriptors it works with.
 type walker struct {
 	*scan
-	upper  root
-	layers beneath
+	upper  layer.Root
+	layers layer.Beneath
 	later  []sparse // files that wait for the end of the walk
 }
 
@@ -33,22 +35,22 @@ type directory struct {
 }
 
 func (s *scan) walk(ctx context.Context) error {
-	upper, err := openRoot(s.source.Upper)
+	upper, err := layer.OpenDir(s.source.Upper)
 	if err != nil {
 		return err
 	}
-	defer upper.f.Close()
+	defer upper.Dir.Close()
 	layers, err := s.openBeneath()
 	if err != nil {
 		return err
 	}
-	defer layers.close()
+	defer layers.Close()
 	w := &walker{scan: s, upper: upper, layers: layers}
 	top := &directory{
-		visible: layers.all(), tracked: layers.all(),
+		visible: layers.All(), tracked: layers.All(),
 		ignore: s.ignore, attributes: s.attributes,
 	}
-	d, err := upper.open("", unix.O_RDONLY|unix.O_DIRECTORY)
+	d, err := upper.Open("", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot open %q", s.source.Upper)
 	}
@@ -62,11 +64,11 @@ func (s *scan) walk(ctx context.Context) error {
 	if err := w.rules(top); err != nil {
 		return err
 	}
-	if err := w.read(ctx, d, top); err != nil {
+	if err := w.Read(ctx, d, top); err != nil {
 		return err
 	}
 	if s.copied != nil {
-		for _, path := range s.copied.missing() {
+		for _, path := range s.copied.Missing() {
 			if !covered(s.result.gone, path) {
 				s.result.gone[path] = struct{}{}
 			}
@@ -79,25 +81,25 @@ func (s *scan) walk(ctx context.Context) error {
 }
 
 // openBeneath opens what the base has: layers, or what was copied.
-func (s *scan) openBeneath() (beneath, error) {
+func (s *scan) openBeneath() (layer.Beneath, error) {
 	if s.source.Copied == "" {
-		return openLayers(s.source.Layers)
+		return layer.OpenStack(s.source.Layers)
 	}
 	if s.copied != nil {
 		return s.copied, nil
 	}
-	copied, err := openListing(s.source.Copied, s.format)
+	copied, err := layer.OpenListing(s.source.Copied, s.format)
 	s.copied = copied
 	return copied, err
 }
 
-// overlayAttributes reads what overlayfs noted on a file. In a copy such
+// OverlayAttributes reads what overlayfs noted on a file. In a copy such
 // attributes are the sandbox's own, and mean nothing.
 func (s *scan) overlayAttributes(f *os.File) (opaque bool, err error) {
 	if s.copied != nil {
 		return false, nil
 	}
-	return overlayAttributes(f)
+	return layer.OverlayAttributes(f)
 }
 
 // rules enters a directory: its ignore and attribute files, as the merged view
@@ -123,10 +125,10 @@ func (w *walker) rules(d *directory) error {
 // merged reads a file of the merged view. git does not follow a link here
 // (2.32), and neither do we.
 func (w *walker) merged(d *directory, name string) ([]byte, error) {
-	path := join(d.path, name)
-	f, err := w.upper.open(path, unix.O_PATH)
+	path := git.Join(d.path, name)
+	f, err := w.upper.Open(path, unix.O_PATH)
 	if errors.Is(err, unix.ENOENT) {
-		content, err := w.layers.read(d.visible, path)
+		content, err := w.layers.Read(d.visible, path)
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, err, "cannot read %q", path)
 		}
@@ -141,26 +143,26 @@ func (w *walker) merged(d *directory, name string) ([]byte, error) {
 		}
 	}
 	if err == nil {
-		f, err = w.upper.open(path, unix.O_RDONLY)
+		f, err = w.upper.Open(path, unix.O_RDONLY)
 	}
 	if err != nil {
-		var stays errStays
+		var stays layer.Stays
 		if err = unreadable(err); errors.As(err, &stays) {
 			return nil, nil // git goes on without it, too
 		}
 		return nil, err
 	}
 	defer f.Close()
-	content, err := readLimited(f, maxRules)
+	content, err := layer.ReadLimited(f, git.MaxRules)
 	if err != nil {
-		w.result.notes.add("%q is not followed: it is too large", path)
+		w.result.notes.Add("%q is not followed: it is too large", path)
 		return nil, nil
 	}
 	return content, nil
 }
 
-// read goes through the names of one directory.
-func (w *walker) read(ctx context.Context, f *os.File, d *directory) error {
+// Read goes through the names of one directory.
+func (w *walker) Read(ctx context.Context, f *os.File, d *directory) error {
 	names, err := f.Readdirnames(-1)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot read the directory %q", d.path)
@@ -170,8 +172,8 @@ func (w *walker) read(ctx context.Context, f *os.File, d *directory) error {
 		if err := ctx.Err(); err != nil {
 			return fault.Wrap(fault.Canceled, err, "cannot go on reading")
 		}
-		path := join(d.path, name)
-		st, err := statAt(f, name)
+		path := git.Join(d.path, name)
+		st, err := layer.StatAt(f, name)
 		if err == nil && w.unchanged(path, &st) {
 			continue
 		}
@@ -187,13 +189,13 @@ func (w *walker) read(ctx context.Context, f *os.File, d *directory) error {
 		}
 		mode := uint32(0)
 		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
-			mode = modeLink
+			mode = git.ModeLink
 		}
-		if why := badPath(path, mode); why != "" {
-			w.result.notes.add("%q stays out: %s", path, why)
+		if why := git.BadPath(path, mode); why != "" {
+			w.result.notes.Add("%q stays out: %s", path, why)
 			w.result.left.Add(path)
 			if w.copied != nil { // if the base has it, nobody takes it away
-				w.copied.meetBelow(path)
+				w.copied.MeetBelow(path)
 			}
 			continue
 		}
@@ -211,11 +213,11 @@ func (w *walker) unchanged(path string, st *unix.Stat_t) bool {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG, unix.S_IFLNK:
-		w.copied.meet(path)
-		return w.copied.unchanged(path, w.fileOf(st))
+		w.copied.Meet(path)
+		return w.copied.Unchanged(path, w.fileOf(st))
 	case unix.S_IFDIR:
-		if f, ok := w.copied.files[path]; ok && f.mode == modeGitlink {
-			w.copied.meet(path)
+		if f, ok := w.copied.Files[path]; ok && f.Mode == git.ModeGitlink {
+			w.copied.Meet(path)
 		}
 	}
 	return false
@@ -230,15 +232,15 @@ func (w *walker) entry(ctx context.Context, f *os.File, d *directory, name, path
 		return w.file(ctx, f, d, name, path, st)
 	}
 	// A whiteout, or something git cannot hold: what the layers have is gone.
-	kind, _, err := w.layers.lookup(d.tracked, path)
+	kind, _, err := w.layers.Lookup(d.tracked, path)
 	if err != nil {
 		return err
 	}
-	if kind != layerNone {
+	if kind != layer.KindNone {
 		w.result.gone[path] = struct{}{}
 	}
-	if !isWhiteout(st) && !w.ignored(d, path, false) {
-		w.result.notes.add("%q stays out: git cannot hold a socket, pipe or device", path)
+	if !layer.IsWhiteout(st) && !w.ignored(d, path, false) {
+		w.result.notes.Add("%q stays out: git cannot hold a socket, pipe or device", path)
 	}
 	return nil
 }
@@ -248,7 +250,7 @@ func (w *walker) ignored(d *directory, path string, isDir bool) bool {
 }
 
 func (w *walker) file(ctx context.Context, f *os.File, d *directory, name, path string, st *unix.Stat_t) error {
-	kind, _, err := w.layers.lookup(d.tracked, path)
+	kind, _, err := w.layers.Lookup(d.tracked, path)
 	if err != nil {
 		return err
 	}
@@ -256,20 +258,20 @@ func (w *walker) file(ctx context.Context, f *os.File, d *directory, name, path 
 	if !known {
 		_, known = w.forced[path]
 	}
-	if kind != layerFile && !known && w.ignored(d, path, false) {
-		if kind != layerNone { // a file where the layers have a directory
+	if kind != layer.KindFile && !known && w.ignored(d, path, false) {
+		if kind != layer.KindNone { // a file where the layers have a directory
 			w.result.gone[path] = struct{}{}
 		}
 		return nil
 	}
 	old, had := w.old.files[path]
 	now := w.fileOf(st)
-	same := had && old.ino != 0 && old.mode&0o170000 == now.mode&0o170000 &&
-		old.ino == st.Ino && old.size == now.size && old.mtime == now.mtime && old.ctime == now.ctime
+	same := had && old.Ino != 0 && old.Mode&0o170000 == now.Mode&0o170000 &&
+		old.Ino == st.Ino && old.Size == now.Size && old.Mtime == now.Mtime && old.Ctime == now.Ctime
 	switch {
 	case same:
-		now.oid, now.hollow = old.oid, old.hollow
-	case now.mode == modeLink:
+		now.Oid, now.Hollow = old.Oid, old.Hollow
+	case now.Mode == git.ModeLink:
 		now, err = w.symlink(f, name, path, st)
 	default:
 		now, err = w.regular(ctx, w.upper, path, d, w.postpone(path))
@@ -282,8 +284,8 @@ func (w *walker) file(ctx context.Context, f *os.File, d *directory, name, path 
 }
 
 // settle notes what a file turned out to be, or why it stays as it was.
-func (w *walker) settle(path string, kind layerKind, now file, err error) error {
-	var stays errStays
+func (w *walker) settle(path string, kind layer.Kind, now layer.File, err error) error {
+	var stays layer.Stays
 	if errors.As(err, &stays) {
 		w.result.stays(path, stays)
 		w.keep(path)
@@ -292,7 +294,7 @@ func (w *walker) settle(path string, kind layerKind, now file, err error) error 
 	if err != nil {
 		return err
 	}
-	if kind == layerDir || kind == layerGitlink {
+	if kind == layer.KindDir || kind == layer.KindGitlink {
 		w.result.gone[path] = struct{}{}
 	}
 	w.result.files[path] = now
@@ -300,20 +302,20 @@ func (w *walker) settle(path string, kind layerKind, now file, err error) error 
 }
 
 // stays notes that a path could not be committed as it is.
-func (p *present) stays(path string, why errStays) {
-	if !why.passing {
+func (p *present) stays(path string, why layer.Stays) {
+	if !why.Passing {
 		p.left.Add(path)
 	}
-	p.notes.add("%q stays as last committed: %s", path, why.why)
+	p.notes.Add("%q stays as last committed: %s", path, why.Why)
 }
 
 func (w *walker) directory(ctx context.Context, d *directory, path string) error {
-	kind, tracked, err := w.layers.lookup(d.tracked, path)
+	kind, tracked, err := w.layers.Lookup(d.tracked, path)
 	if err != nil {
 		return err
 	}
 	link, linked := w.gitlinks[path]
-	if old, ok := w.old.files[path]; !linked && ok && old.mode == modeGitlink {
+	if old, ok := w.old.files[path]; !linked && ok && old.Mode == git.ModeGitlink {
 		link, linked = old, true
 	}
 	module, given := w.modules[path]
@@ -324,33 +326,33 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 		if !given {
 			w.result.left.Add(path)
 		}
-		if !given && link.oid != w.old.files[path].oid {
-			w.result.notes.add("of %q only the commit's name comes out: it is a git repository of its own, whose commits stay inside unless they are pushed from there", path)
+		if !given && link.Oid != w.old.files[path].Oid {
+			w.result.notes.Add("of %q only the commit's name comes out: it is a git repository of its own, whose commits stay inside unless they are pushed from there", path)
 		}
 		w.result.files[path] = link
 		return nil
 	}
-	if kind == layerGitlink {
+	if kind == layer.KindGitlink {
 		return nil // the base's submodule stays as it is
 	}
-	if kind == layerFile {
+	if kind == layer.KindFile {
 		w.result.gone[path] = struct{}{}
 	}
-	known := kind == layerDir || w.trackedBelow(path)
+	known := kind == layer.KindDir || w.trackedBelow(path)
 	ignored := w.ignored(d, path, true)
-	if ignored && !known && kind == layerNone {
+	if ignored && !known && kind == layer.KindNone {
 		return nil
 	}
-	f, err := w.upper.open(path, unix.O_RDONLY|unix.O_DIRECTORY)
+	f, err := w.upper.Open(path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		var stays errStays
+		var stays layer.Stays
 		if err = unreadable(err); !errors.As(err, &stays) {
 			return err
 		}
 		w.result.stays(path, stays)
 		w.keepBelow(path)
 		if w.copied != nil {
-			w.copied.meetBelow(path)
+			w.copied.MeetBelow(path)
 		}
 		return nil
 	}
@@ -363,10 +365,10 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 		path: path, tracked: tracked, ignored: ignored,
 		ignore: d.ignore, attributes: d.attributes, hasAttributes: d.hasAttributes,
 	}
-	if kind == layerDir && opaque {
+	if kind == layer.KindDir && opaque {
 		w.result.gone[path] = struct{}{}
 	}
-	if !opaque && kind == layerDir {
+	if !opaque && kind == layer.KindDir {
 		if sub.visible, err = w.visible(d, path); err != nil {
 			return err
 		}
@@ -376,7 +378,7 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 			return nil
 		}
 		if isRepository(f) {
-			w.result.notes.add("%q stays out: it is a git repository of its own; without its .git it would come out", path)
+			w.result.notes.Add("%q stays out: it is a git repository of its own; without its .git it would come out", path)
 			w.result.left.Add(path)
 			return nil
 		}
@@ -384,5 +386,26 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 	if err := w.rules(sub); err != nil {
 		return err
 	}
-	return w.read(ctx, f, sub)
+	return w.Read(ctx, f, sub)
+}
+
+// Expand lists the tracked paths of the layers at or below path.
+func (s *scan) Expand(path string) ([]string, error) {
+	stack, err := s.openBeneath()
+	if err != nil {
+		return nil, err
+	}
+	defer stack.Close()
+	if s.copied != nil {
+		return stack.Expand(nil, path, nil)
+	}
+	set := stack.All()
+	for i, part := 0, strings.Split(path, "/"); i < len(part)-1; i++ {
+		kind, dirs, err := stack.Lookup(set, strings.Join(part[:i+1], "/"))
+		if err != nil || kind != layer.KindDir {
+			return nil, err
+		}
+		set = dirs
+	}
+	return stack.Expand(set, path, nil)
 }

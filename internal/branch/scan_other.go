@@ -14,8 +14,8 @@ func (s *scan) walk(context.Context) error {
 		WithHint("litterbox create --driver lima")
 }
 
-// expand needs openat2(2).
-func (s *scan) expand(string) ([]string, error) {
+// Expand needs openat2(2).
+func (s *scan) Expand(string) ([]string, error) {
 	return nil, fault.New(fault.Unsupported, "cannot read a layer on this system")
 }
 
@@ -23,6 +23,3 @@ func (s *scan) expand(string) ([]string, error) {
 func innerRefs(string) (map[string]string, error) {
 	return nil, fault.New(fault.Unsupported, "cannot read an overlay directory on this system")
 }
-
-// startWriteback is a hint to Linux; other systems do without.
-func startWriteback(string) {}

@@ -3,13 +3,14 @@ package branch
 import (
 	"os"
 
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"golang.org/x/sys/unix"
 )
 
 // isRepository tells whether a directory is the work tree of a repository of
 // its own, by what git looks for (setup.c, is_git_directory).
 func isRepository(d *os.File) bool {
-	st, err := statAt(d, ".git")
+	st, err := layer.StatAt(d, ".git")
 	if err != nil {
 		return false
 	}
@@ -19,14 +20,14 @@ func isRepository(d *os.File) bool {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return false
 	}
-	r := root{d}
-	g, err := r.open(".git", unix.O_PATH|unix.O_DIRECTORY)
+	r := layer.Root{Dir: d}
+	g, err := r.Open(".git", unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return false
 	}
 	defer g.Close()
 	for _, name := range []string{"HEAD", "objects", "refs"} {
-		if _, err := statAt(g, name); err != nil {
+		if _, err := layer.StatAt(g, name); err != nil {
 			return false
 		}
 	}
@@ -45,7 +46,7 @@ func (w *walker) release(top *directory) error {
 			continue
 		}
 		delete(w.result.files, path)
-		if kind == layerFile {
+		if kind == layer.KindFile {
 			w.result.gone[path] = struct{}{}
 		}
 	}
@@ -54,7 +55,7 @@ func (w *walker) release(top *directory) error {
 
 // look walks down to a path, to tell what the layers have there and whether it
 // is ignored.
-func (w *walker) look(d *directory, path string) (layerKind, bool, error) {
+func (w *walker) look(d *directory, path string) (layer.Kind, bool, error) {
 	for i := range len(path) {
 		if path[i] != '/' {
 			continue
@@ -62,35 +63,35 @@ func (w *walker) look(d *directory, path string) (layerKind, bool, error) {
 		dir := path[:i]
 		sub := &directory{path: dir, ignored: w.ignored(d, dir, true), ignore: d.ignore, attributes: d.attributes}
 		var err error
-		if _, sub.tracked, err = w.layers.lookup(d.tracked, dir); err != nil {
-			return layerNone, false, err
+		if _, sub.tracked, err = w.layers.Lookup(d.tracked, dir); err != nil {
+			return layer.KindNone, false, err
 		}
 		if sub.visible, err = w.visible(d, dir); err != nil {
-			return layerNone, false, err
+			return layer.KindNone, false, err
 		}
-		if f, err := w.upper.open(dir, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
+		if f, err := w.upper.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
 			opaque, err := w.overlayAttributes(f)
 			_ = f.Close()
 			if err != nil {
-				return layerNone, false, err
+				return layer.KindNone, false, err
 			}
 			if opaque {
 				sub.visible = nil
 			}
 		}
 		if err := w.rules(sub); err != nil {
-			return layerNone, false, err
+			return layer.KindNone, false, err
 		}
 		d = sub
 	}
-	kind, _, err := w.layers.lookup(d.tracked, path)
+	kind, _, err := w.layers.Lookup(d.tracked, path)
 	return kind, w.ignored(d, path, false), err
 }
 
 // visible is the subset of the layers that a merged directory shows.
 func (w *walker) visible(d *directory, path string) ([]int, error) {
-	kind, dirs, err := w.layers.lookup(d.visible, path)
-	if err != nil || kind != layerDir {
+	kind, dirs, err := w.layers.Lookup(d.visible, path)
+	if err != nil || kind != layer.KindDir {
 		return nil, err
 	}
 	return dirs, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // trashStamp is how the refs of deleted sandboxes end. Nanoseconds: two
@@ -14,7 +15,7 @@ const trashStamp = "20060102-150405.000000000"
 
 // TrashRef is where the tip of a sandbox that was deleted at that time stays.
 func TrashRef(name string, at time.Time) string {
-	return trashRefs + name + "-" + at.UTC().Format(trashStamp)
+	return git.TrashRefs + name + "-" + at.UTC().Format(trashStamp)
 }
 
 // Trashed is the last commit of a deleted sandbox.
@@ -24,19 +25,19 @@ type Trashed struct {
 }
 
 // Entry is the last part of the ref: the name with the time.
-func (t Trashed) Entry() string { return strings.TrimPrefix(t.Ref, trashRefs) }
+func (t Trashed) Entry() string { return strings.TrimPrefix(t.Ref, git.TrashRefs) }
 
 // TrashedTips lists what refs/litterbox/trash/ keeps, oldest first of each name.
 // Refs of another form are not ours and are left out.
-func (r *Repository) TrashedTips(ctx context.Context) ([]Trashed, error) {
-	out, err := r.git("for-each-ref", "--format=%(objectname) %(refname)", trashRefs).output(ctx)
+func TrashedTips(ctx context.Context, r *git.Repository) ([]Trashed, error) {
+	out, err := r.Command("for-each-ref", "--format=%(objectname) %(refname)", git.TrashRefs).Output(ctx)
 	if err != nil {
 		return nil, fault.Wrap("", err, "cannot list the trash of %q", r.CommonDir)
 	}
 	var all []Trashed
 	for line := range strings.Lines(string(out)) {
 		tip, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		entry := strings.TrimPrefix(ref, trashRefs)
+		entry := strings.TrimPrefix(ref, git.TrashRefs)
 		at := len(entry) - len(trashStamp)
 		if at < 2 || entry[at-1] != '-' {
 			continue
@@ -52,15 +53,15 @@ func (r *Repository) TrashedTips(ctx context.Context) ([]Trashed, error) {
 
 // Untrash makes the branch at the tip that a ref of the trash keeps, and drops
 // that ref, in one transaction. Nothing is ever replaced: AlreadyExists.
-func (r *Repository) Untrash(ctx context.Context, t Trashed, branch string) error {
-	if err := checkRef(branch); err != nil {
+func Untrash(ctx context.Context, r *git.Repository, t Trashed, branch string) error {
+	if err := git.CheckRef(branch); err != nil {
 		return err
 	}
-	return r.updateRefs(ctx, "cannot restore the branch", branch,
-		"create "+heads+branch+"\x00"+t.Tip+"\x00", "delete "+t.Ref+"\x00"+t.Tip+"\x00")
+	return r.UpdateRefs(ctx, "cannot restore the branch", branch,
+		"create "+git.Heads+branch+"\x00"+t.Tip+"\x00", "delete "+t.Ref+"\x00"+t.Tip+"\x00")
 }
 
 // DropTrash lets the last commit of a deleted sandbox go.
-func (r *Repository) DropTrash(ctx context.Context, t Trashed) error {
-	return r.updateRefs(ctx, "cannot empty the trash of", t.Name, "delete "+t.Ref+"\x00"+t.Tip+"\x00")
+func DropTrash(ctx context.Context, r *git.Repository, t Trashed) error {
+	return r.UpdateRefs(ctx, "cannot empty the trash of", t.Name, "delete "+t.Ref+"\x00"+t.Tip+"\x00")
 }

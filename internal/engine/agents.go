@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/litterbox-sandbox/litterbox/internal/agents"
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 )
 
@@ -71,10 +71,10 @@ func (e *Engine) Agents(ctx context.Context, dir string) ([]AgentStatus, error) 
 
 // checkout is the top directory of the checkout that dir is in.
 func checkout(ctx context.Context, dir string) (string, error) {
-	if location, ok := branch.Locate(dir); ok {
+	if location, ok := git.Locate(dir); ok {
 		return location.Top, nil
 	}
-	repo, err := branch.Open(ctx, dir)
+	repo, err := git.Open(ctx, dir)
 	if err != nil {
 		return "", err
 	}

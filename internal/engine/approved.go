@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/landing"
 )
 
 // A merge with conflicts is finished by a later command, which does not ask
@@ -22,7 +22,7 @@ func (p *place) approvedFile() string { return p.path("approved") }
 const resolved = "resolved "
 
 // remember writes down what was approved.
-func (e *Engine) remember(p *place, tip string, approved []branch.Risk, conflicts []string) error {
+func (e *Engine) remember(p *place, tip string, approved []landing.Risk, conflicts []string) error {
 	var lines strings.Builder
 	lines.WriteString(tip + "\n")
 	for _, risk := range approved {
@@ -39,7 +39,7 @@ func (e *Engine) remember(p *place, tip string, approved []branch.Risk, conflict
 
 // notRemembered leaves out what was approved before. Without a record, or with
 // one that cannot be read, that is nothing.
-func (e *Engine) notRemembered(p *place, tip string, risks []branch.Risk) []branch.Risk {
+func (e *Engine) notRemembered(p *place, tip string, risks []landing.Risk) []landing.Risk {
 	content, err := os.ReadFile(p.approvedFile())
 	if err != nil || !strings.HasPrefix(string(content), tip+"\n") {
 		return risks
@@ -48,7 +48,7 @@ func (e *Engine) notRemembered(p *place, tip string, risks []branch.Risk) []bran
 	for line := range strings.Lines(string(content)) {
 		known[strings.TrimSuffix(line, "\n")] = true
 	}
-	return slices.DeleteFunc(slices.Clone(risks), func(r branch.Risk) bool {
+	return slices.DeleteFunc(slices.Clone(risks), func(r landing.Risk) bool {
 		return known[r.Key()] || known[resolved+strconv.Quote(r.Path)]
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/audit"
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -151,7 +151,7 @@ func (c *Call) locate(e *Engine, action Action) {
 	if action.Dir == "" {
 		return
 	}
-	location, ok := branch.Locate(action.Dir)
+	location, ok := git.Locate(action.Dir)
 	if !ok {
 		c.entry.Repository = action.Dir
 		c.entry.Sandbox = action.Sandbox
@@ -256,7 +256,7 @@ func (e *Engine) Audit(ctx context.Context, query AuditQuery) (iter.Seq2[AuditEn
 		if name, err = sandbox.Slug(query.Name); err != nil {
 			return nil, err
 		}
-		repo, err := branch.Open(ctx, query.Dir)
+		repo, err := git.Open(ctx, query.Dir)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/litterbox-sandbox/litterbox/internal/audit"
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // Verification is what verifying the audit log came to.
@@ -104,7 +104,7 @@ func (c *commitCheck) iterations(e *Engine) error {
 
 func (c *commitCheck) compare(ctx context.Context) error {
 	for repository, commits := range c.expected {
-		location, ok := branch.Locate(repository)
+		location, ok := git.Locate(repository)
 		if !ok {
 			c.missing = append(c.missing, repository)
 			continue
@@ -113,7 +113,7 @@ func (c *commitCheck) compare(ctx context.Context) error {
 		for oid := range commits {
 			oids = append(oids, oid)
 		}
-		values, err := branch.At(location.CommonDir, location.Top, oids[0]).TrailerOf(ctx, auditTrailer, oids)
+		values, err := git.At(location.CommonDir, location.Top, oids[0]).TrailerOf(ctx, auditTrailer, oids)
 		if err != nil {
 			return err
 		}

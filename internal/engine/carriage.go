@@ -9,6 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -36,11 +37,11 @@ func (e *Engine) carry(ctx context.Context, d driver.Driver, record *sandbox.San
 // fill copies the layers into the upper directory of a new sandbox. At a later
 // start they are there; what may be lost is the memory of what was copied.
 func (e *Engine) fill(ctx context.Context, p *place) error {
-	c := branch.Copy{
+	c := layer.Copy{
 		Layers: p.record.Layers, Upper: p.path("upper"), Base: p.copiedFile(), Format: p.repo.ObjectFormat,
 	}
 	if p.record.State == sandbox.Creating {
-		return c.Make(ctx, e.upperOwner(p), branch.Progress(e.Progress))
+		return c.Make(ctx, e.upperOwner(p), layer.Progress(e.Progress))
 	}
 	_, err := os.Stat(p.copiedFile())
 	if errors.Is(err, fs.ErrNotExist) {

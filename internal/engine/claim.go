@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
@@ -48,7 +49,7 @@ func (e *Engine) discard(ctx context.Context, p *place) error {
 				err = errors.Join(err, p.repo.DeleteBranch(ctx, p.record.Branch, tip))
 			} else {
 				// Set-up had committed something: it goes where deletions go.
-				_, _, trashErr := p.repo.Trash(ctx, p.record.Branch, p.record.Name, time.Now())
+				_, _, trashErr := branch.Trash(ctx, p.repo, p.record.Branch, p.record.Name, time.Now())
 				err = errors.Join(err, trashErr)
 			}
 		}

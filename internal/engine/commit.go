@@ -12,6 +12,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -26,7 +27,7 @@ type commitOptions struct {
 // reports whether there was a commit.
 func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iteration, options commitOptions) (bool, []string, error) {
 	committed, packing, notes, err := e.commitLocked(ctx, p, iteration, options)
-	if err != nil || packing == branch.PackingNone {
+	if err != nil || packing == git.PackingNone {
 		return committed, notes, err
 	}
 	// Housekeeping of the object store; a failure costs space, not work.
@@ -39,9 +40,9 @@ func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iterat
 // lookAfterPacks lets the keeper join the small packs that commits leave,
 // while nobody waits. Where it does not keep up, or does not run, it is done
 // here: more packs than git likes would cost everybody.
-func (e *Engine) lookAfterPacks(ctx context.Context, p *place, packing branch.Packing) error {
-	if packing == branch.PackingOverdue {
-		return p.repo.Consolidate(ctx, branch.Consolidation{State: p.deltaFile(), Lock: e.Store.LocksOf(p.record.ID)})
+func (e *Engine) lookAfterPacks(ctx context.Context, p *place, packing git.Packing) error {
+	if packing == git.PackingOverdue {
+		return p.repo.Consolidate(ctx, git.Consolidation{State: p.deltaFile(), Lock: e.Store.LocksOf(p.record.ID)})
 	}
 	stream, err := p.dial(ctx)
 	if err != nil {
@@ -51,8 +52,8 @@ func (e *Engine) lookAfterPacks(ctx context.Context, p *place, packing branch.Pa
 	return wire.WriteJSON(stream, wire.KindRequest, wire.Request{Version: wire.Version, Op: keeper.OpPack})
 }
 
-func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.Iteration, options commitOptions) (bool, branch.Packing, []string, error) {
-	const none = branch.PackingNone
+func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.Iteration, options commitOptions) (bool, git.Packing, []string, error) {
+	const none = git.PackingNone
 	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
 	if err != nil {
 		return false, none, nil, err
@@ -85,7 +86,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	request.Subject = firstLine(iteration.Message, iteration.Kind+": "+iteration.Command)
 	request.Body = body(iteration)
 	request.Trailers = e.trailers(ctx, p.record.Name, iteration)
-	result, err := p.repo.Import(ctx, request)
+	result, err := branch.Import(ctx, p.repo, request)
 	if err != nil {
 		return false, none, notes, fault.Wrap("", err, "cannot commit what sandbox %q holds", p.record.Name)
 	}
@@ -122,7 +123,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 func (e *Engine) importRequest(p *place) branch.ImportRequest {
 	request := branch.ImportRequest{
 		Branch: p.record.Branch, State: p.deltaFile(), Base: p.record.Base, Last: p.record.Last,
-		Author: branch.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
+		Author: git.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 		Source: p.source(),
 		Strict: e.Store.Strict(),
 	}
@@ -142,7 +143,7 @@ func (e *Engine) agentCommits(ctx context.Context, p *place) (*branch.Received, 
 	if err != nil || head.Commit == "" {
 		return nil, nil
 	}
-	have, err := p.repo.InnerHead(ctx, p.deltaFile(), p.record.Branch)
+	have, err := branch.InnerHead(ctx, p.repo, p.deltaFile(), p.record.Branch)
 	if err != nil {
 		return nil, []string{"the agent's own commits were not taken over: " + err.Error()}
 	}
@@ -199,7 +200,7 @@ func (e *Engine) receiveSince(ctx context.Context, p *place, want, have, since s
 		said <- err
 		writer.CloseWithError(err)
 	}()
-	received, err = p.repo.Receive(ctx, p.quarantine(), pack, want, have)
+	received, err = branch.Receive(ctx, p.repo, p.quarantine(), pack, want, have)
 	pack.Close() // ends the export when the quarantine has seen enough
 	select {
 	case exported = <-said:

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"golang.org/x/sync/errgroup"
 )
 
 // Creation is what Create made, and what the user should know about it.
@@ -226,13 +226,13 @@ const (
 	smallIndex   = 256 << 10
 )
 
-func (e *Engine) upperOwner(p *place) branch.Owner {
+func (e *Engine) upperOwner(p *place) git.Owner {
 	own := p.driver.Ownership(p.record.ID)
-	return branch.Owner{UID: own.UpperUID, GID: own.UpperGID, Chown: own.UpperUID >= 0}
+	return git.Owner{UID: own.UpperUID, GID: own.UpperGID, Chown: own.UpperUID >= 0}
 }
 
 func (e *Engine) prepareUpper(p *place) error {
-	return branch.PrepareUpper(p.path("upper"), p.record.Branch, p.record.Base, e.upperOwner(p))
+	return layer.PrepareUpper(p.path("upper"), p.record.Branch, p.record.Base, e.upperOwner(p))
 }
 
 // prepareHome writes the git identity into the sandbox's home, where the

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -116,8 +116,8 @@ func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage
 // sharedLayer is an entry of some repository's cache.
 type sharedLayer struct {
 	repository, gitDir string
-	cache              branch.Cache
-	entry              branch.CacheEntry
+	cache              layer.Cache
+	entry              layer.Entry
 	used               bool // some sandbox has it among its layers
 }
 

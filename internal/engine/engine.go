@@ -1,6 +1,6 @@
 // Package engine is every use case, once: create, exec, write, milestone,
 // diff, apply, merge, delete and the rest. Frontends call it; it calls git
-// through package branch, places through the driver boundary and the guest
+// through packages git, layer, branch and landing, places through the driver boundary and the guest
 // through the wire. It prints nothing and parses no flags.
 //
 // Start reading at [Engine.Create] and [Engine.Exec].
@@ -19,7 +19,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
@@ -64,7 +66,7 @@ func New(options Options) *Engine { return &Engine{options} }
 // place is one sandbox that a use case works on, with what it needs around it.
 type place struct {
 	record *sandbox.Sandbox
-	repo   *branch.Repository
+	repo   *git.Repository
 	driver driver.Driver
 	config config.Config
 	dir    string      // the sandbox's state directory
@@ -113,10 +115,10 @@ func (e *Engine) find(ctx context.Context, dir, name string) (*place, error) {
 // gitDirOf finds the common git directory for dir, without starting git where
 // the repository is an ordinary one.
 func gitDirOf(ctx context.Context, dir string) (string, error) {
-	if location, ok := branch.Locate(dir); ok {
+	if location, ok := git.Locate(dir); ok {
 		return location.CommonDir, nil
 	}
-	repo, err := branch.Open(ctx, dir)
+	repo, err := git.Open(ctx, dir)
 	if err != nil {
 		return "", err
 	}
@@ -209,10 +211,10 @@ type settings struct {
 	image    string   // that it asks for
 }
 
-func (e *Engine) memory() branch.Memory { return branch.Memory{Dir: e.Store.RepositoryDir} }
+func (e *Engine) memory() git.Memory { return git.Memory{Dir: e.Store.RepositoryDir} }
 
-func (e *Engine) cache(gitDir string) branch.Cache {
-	return branch.Cache{Dir: filepath.Join(e.Store.RepositoryDir(gitDir), "cache")}
+func (e *Engine) cache(gitDir string) layer.Cache {
+	return layer.Cache{Dir: filepath.Join(e.Store.RepositoryDir(gitDir), "cache")}
 }
 
 // layers checks the base's files and history out into the shared cache, unless
@@ -221,12 +223,12 @@ func (e *Engine) layers(ctx context.Context, p *place) ([]string, error) {
 	cache := e.cache(p.record.GitDir)
 	cache.Had, cache.HadModules = p.record.Layers, p.record.Modules
 	if !p.copied() {
-		cache.Monitor = branch.Monitor{
+		cache.Monitor = layer.Monitor{
 			Program: func() string { return p.driver.Capabilities().FSMonitor }, // it looks at the machine
 			Files:   monitoredFiles,
 		}
 	}
-	made, err := cache.Layers(ctx, p.repo, p.record.Base, p.record.BaseTree, e.layerOwner(p), branch.Progress(e.Progress))
+	made, err := cache.Layers(ctx, p.repo, p.record.Base, p.record.BaseTree, e.layerOwner(p), layer.Progress(e.Progress))
 	if err != nil {
 		return nil, err
 	}
@@ -240,9 +242,9 @@ func (e *Engine) layers(ctx context.Context, p *place) ([]string, error) {
 // millisecond, and a program that answers takes some.
 const monitoredFiles = 2500
 
-func (e *Engine) layerOwner(p *place) branch.Owner {
+func (e *Engine) layerOwner(p *place) git.Owner {
 	own := p.driver.Ownership(p.record.ID)
-	return branch.Owner{UID: own.UID, GID: own.GID, Chown: own.ChownLayers}
+	return git.Owner{UID: own.UID, GID: own.GID, Chown: own.ChownLayers}
 }
 
 // shutdownGrace is what the processes of a sandbox get between TERM and KILL.

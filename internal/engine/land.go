@@ -7,16 +7,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/landing"
 )
 
 // mergeTip merges tip into the checkout as it is now. What was approved is what
 // lands: the commit is merged by its id, and when the checkout has moved on
 // meanwhile, the merge is judged anew.
-func (e *Engine) mergeTip(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest, streams branch.MergeOptions) (result MergeResult, err error) {
-	if branch.ReadMergeFlags(request.Args).Resumes { // nothing is under way: git says so
-		result.ExitCode, err = repo.RunMerge(ctx, request.Args, branch.MergeTarget{Branch: p.record.Branch}, streams)
+func (e *Engine) mergeTip(ctx context.Context, p *place, repo *git.Repository, tip string, request MergeRequest, streams landing.MergeOptions) (result MergeResult, err error) {
+	if landing.ReadMergeFlags(request.Args).Resumes { // nothing is under way: git says so
+		result.ExitCode, err = landing.RunMerge(ctx, repo, request.Args, landing.MergeTarget{Branch: p.record.Branch}, streams)
 		return result, err
 	}
 	preview, approved, err := e.approvedPreview(ctx, p, repo, tip, request)
@@ -34,15 +35,15 @@ func (e *Engine) mergeTip(ctx context.Context, p *place, repo *branch.Repository
 	if err := e.keepHooksOff(ctx, repo, preview.Changes, request, &streams, &result); err != nil {
 		return result, err
 	}
-	target := branch.MergeTarget{Branch: p.record.Branch, Commit: tip, NeedsCommit: !preview.FastForward && !preview.UpToDate}
-	aside, err := repo.SetAside(ctx, preview.Changes, target, request.Args)
+	target := landing.MergeTarget{Branch: p.record.Branch, Commit: tip, NeedsCommit: !preview.FastForward && !preview.UpToDate}
+	aside, err := landing.SetAside(ctx, repo, preview.Changes, target, request.Args)
 	if err != nil {
 		return result, err
 	}
-	staged, _, err := repo.Made(ctx, preview.Head)
+	staged, _, err := landing.Made(ctx, repo, preview.Head)
 	waits := false
 	if err == nil {
-		result.ExitCode, err = repo.RunMerge(ctx, request.Args, target, streams)
+		result.ExitCode, err = landing.RunMerge(ctx, repo, request.Args, target, streams)
 	}
 	if err == nil {
 		waits, err = e.checkMade(ctx, p, repo, judged{preview, approved, staged}, request, &result)
@@ -53,10 +54,10 @@ func (e *Engine) mergeTip(ctx context.Context, p *place, repo *branch.Repository
 // approvedPreview judges what the merge would make, until the checkout stands
 // still from the judgement to the answer. It returns what was approved, or what
 // was not beside an error.
-func (e *Engine) approvedPreview(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest) (branch.Preview, []branch.Risk, error) {
-	var approved []branch.Risk
+func (e *Engine) approvedPreview(ctx context.Context, p *place, repo *git.Repository, tip string, request MergeRequest) (landing.Preview, []landing.Risk, error) {
+	var approved []landing.Risk
 	for range 5 {
-		preview, err := repo.Preview(ctx, p.path("preview"), tip, request.Args)
+		preview, err := landing.Rehearse(ctx, repo, p.path("preview"), tip, request.Args)
 		if err != nil {
 			return preview, nil, err
 		}
@@ -66,28 +67,28 @@ func (e *Engine) approvedPreview(ctx context.Context, p *place, repo *branch.Rep
 			}
 			approved = preview.Risks
 		}
-		still, err := repo.HeadIs(ctx, preview.Head)
+		still, err := landing.HeadIs(ctx, repo, preview.Head)
 		if err != nil || still {
 			return preview, approved, err
 		}
 	}
-	return branch.Preview{}, nil, fault.New(fault.Conflict, "cannot merge %q: HEAD of your checkout keeps moving", p.record.Name).
+	return landing.Preview{}, nil, fault.New(fault.Conflict, "cannot merge %q: HEAD of your checkout keeps moving", p.record.Name).
 		WithHint("litterbox merge %s, when nothing else commits there", p.record.Name)
 }
 
 // judged is what was known and approved before git merged.
 type judged struct {
-	branch.Preview
-	approved []branch.Risk
-	staged   []branch.Change // by the human, and none of the merge's
+	landing.Preview
+	approved []landing.Risk
+	staged   []landing.Change // by the human, and none of the merge's
 }
 
 // checkMade compares what git has made with what was approved; waits reports
 // whether the merge is left for the human to finish. A difference comes from a
 // commit or a hook in between. If it brings a risk that was not approved, the
 // merge is taken back.
-func (e *Engine) checkMade(ctx context.Context, p *place, repo *branch.Repository, before judged, request MergeRequest, result *MergeResult) (waits bool, err error) {
-	state, err := repo.AfterMerge(ctx)
+func (e *Engine) checkMade(ctx context.Context, p *place, repo *git.Repository, before judged, request MergeRequest, result *MergeResult) (waits bool, err error) {
+	state, err := landing.AfterMerge(ctx, repo)
 	if err != nil {
 		return false, err
 	}
@@ -108,12 +109,12 @@ func (e *Engine) checkMade(ctx context.Context, p *place, repo *branch.Repositor
 	case moved:
 		base = state.Head
 	}
-	changes, _, err := repo.Made(ctx, base)
+	changes, _, err := landing.Made(ctx, repo, base)
 	if err != nil {
 		return waits, err
 	}
-	changes = slices.DeleteFunc(changes, func(c branch.Change) bool { return slices.Contains(before.staged, c) })
-	risks, err := repo.JudgeMade(ctx, changes)
+	changes = slices.DeleteFunc(changes, func(c landing.Change) bool { return slices.Contains(before.staged, c) })
+	risks, err := landing.JudgeMade(ctx, repo, changes)
 	if err != nil {
 		return waits, err
 	}
@@ -130,7 +131,7 @@ func (e *Engine) checkMade(ctx context.Context, p *place, repo *branch.Repositor
 		return waits, fault.New(fault.Conflict, "the merge of %q brought %s, which was not approved: your checkout changed meanwhile", p.record.Name, listed(unknown)).
 			WithHint("git diff %s", base)
 	}
-	if err := repo.TakeBack(ctx, base); err != nil {
+	if err := landing.TakeBack(ctx, repo, base); err != nil {
 		return waits, err
 	}
 	return false, fault.New(fault.Conflict, "cannot merge %q: your checkout changed meanwhile, and the result held %s, which was not approved; the merge was taken back",
@@ -138,7 +139,7 @@ func (e *Engine) checkMade(ctx context.Context, p *place, repo *branch.Repositor
 }
 
 // endAside brings back untracked files that git has not replaced.
-func (e *Engine) endAside(aside *branch.Aside, waits bool, result *MergeResult) error {
+func (e *Engine) endAside(aside *landing.Aside, waits bool, result *MergeResult) error {
 	if waits {
 		kept, err := aside.Keep()
 		for _, path := range kept {
@@ -156,16 +157,16 @@ func (e *Engine) endAside(aside *branch.Aside, waits bool, result *MergeResult) 
 // finishMerge goes on with a merge of tip whose conflicts are resolved. What is
 // in the index lands, so that is what is judged: all that was not approved when
 // the merge began.
-func (e *Engine) finishMerge(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest, streams branch.MergeOptions) (result MergeResult, err error) {
-	state, err := repo.AfterMerge(ctx)
+func (e *Engine) finishMerge(ctx context.Context, p *place, repo *git.Repository, tip string, request MergeRequest, streams landing.MergeOptions) (result MergeResult, err error) {
+	state, err := landing.AfterMerge(ctx, repo)
 	if err != nil {
 		return result, err
 	}
-	changes, _, err := repo.Made(ctx, state.Head)
+	changes, _, err := landing.Made(ctx, repo, state.Head)
 	if err != nil {
 		return result, err
 	}
-	risks, err := repo.JudgeMade(ctx, changes)
+	risks, err := landing.JudgeMade(ctx, repo, changes)
 	if err != nil {
 		return result, err
 	}
@@ -179,20 +180,20 @@ func (e *Engine) finishMerge(ctx context.Context, p *place, repo *branch.Reposit
 		return result, err
 	}
 	streams.NoEdit = true
-	result.ExitCode, err = repo.RunMerge(ctx, []string{"--continue"}, branch.MergeTarget{Branch: p.record.Branch, Commit: tip}, streams)
+	result.ExitCode, err = landing.RunMerge(ctx, repo, []string{"--continue"}, landing.MergeTarget{Branch: p.record.Branch, Commit: tip}, streams)
 	if err == nil && result.ExitCode == 0 {
-		err = errors.Join(repo.PutBack(ctx), e.forget(p))
+		err = errors.Join(landing.PutBack(ctx, repo), e.forget(p))
 	}
 	return result, err
 }
 
 // keepHooksOff has git run without hooks when the changes bring any, unless
 // the user asked for them by name.
-func (e *Engine) keepHooksOff(ctx context.Context, repo *branch.Repository, changes []branch.Change, request MergeRequest, streams *branch.MergeOptions, result *MergeResult) error {
+func (e *Engine) keepHooksOff(ctx context.Context, repo *git.Repository, changes []landing.Change, request MergeRequest, streams *landing.MergeOptions, result *MergeResult) error {
 	if request.RunHooks {
 		return nil
 	}
-	atRisk, why, err := repo.HooksAtRisk(ctx, changes)
+	atRisk, why, err := landing.HooksAtRisk(ctx, repo, changes)
 	if err == nil && atRisk {
 		streams.HooksOff = true
 		result.Notes = append(result.Notes, "git runs with hooks off: "+why+" (--run-hooks lifts that)")
@@ -201,8 +202,8 @@ func (e *Engine) keepHooksOff(ctx context.Context, repo *branch.Repository, chan
 }
 
 // without gives the risks that are not among others, by path and content.
-func without(risks, others []branch.Risk) []branch.Risk {
-	var left []branch.Risk
+func without(risks, others []landing.Risk) []landing.Risk {
+	var left []landing.Risk
 	for _, risk := range risks {
 		known := false
 		for _, other := range others {
@@ -215,7 +216,7 @@ func without(risks, others []branch.Risk) []branch.Risk {
 	return left
 }
 
-func shown(risks []branch.Risk) []Risk {
+func shown(risks []landing.Risk) []Risk {
 	list := make([]Risk, len(risks))
 	for i, risk := range risks {
 		list[i] = Risk{Path: risk.Path, Class: string(risk.Class), Reason: risk.Reason, Rank: risk.Class.Rank()}
@@ -228,7 +229,7 @@ func shown(risks []branch.Risk) []Risk {
 const warnings = 10
 
 // warn names changed files that could run code on the host.
-func (e *Engine) warn(risks []branch.Risk) {
+func (e *Engine) warn(risks []landing.Risk) {
 	if e.Note == nil {
 		return
 	}
@@ -242,7 +243,7 @@ func (e *Engine) warn(risks []branch.Risk) {
 }
 
 // listed names the most urgent risks in one line.
-func listed(risks []branch.Risk) string {
+func listed(risks []landing.Risk) string {
 	var names []string
 	for i, risk := range risks {
 		if i == warnings {
@@ -255,7 +256,7 @@ func listed(risks []branch.Risk) string {
 }
 
 // approve names the files that could run code on the host, and asks.
-func (e *Engine) approve(risks []branch.Risk, request MergeRequest, name string) error {
+func (e *Engine) approve(risks []landing.Risk, request MergeRequest, name string) error {
 	if len(risks) == 0 {
 		return nil
 	}

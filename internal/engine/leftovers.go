@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -178,7 +178,7 @@ func (e *Engine) repositoryLeftovers(ctx context.Context, gitDir string, known m
 	if !fileExists(gitDir) {
 		return found, nil
 	}
-	repo := branch.At(gitDir, "", "")
+	repo := git.At(gitDir, "", "")
 	found = append(found, e.deadPacks(repo)...)
 	pins, err := repo.Pins(ctx)
 	if err != nil {

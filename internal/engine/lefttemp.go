@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // tempAge is how old a file with a temporary name must be to count as left
@@ -93,7 +93,7 @@ func removeAbandoned(path string) error {
 }
 
 // deadPacks are packs in a repository that a killed git fast-import left.
-func (e *Engine) deadPacks(repo *branch.Repository) []Leftover {
+func (e *Engine) deadPacks(repo *git.Repository) []Leftover {
 	var found []Leftover
 	for _, path := range repo.DeadPacks(tempAge) {
 		found = append(found, Leftover{What: "a pack that a killed git never finished", Where: path,

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -60,7 +60,7 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 		}
 		if _, known := tips[record.GitDir]; !known {
 			// A repository that is gone has no tips, and its sandboxes say so.
-			found, err := branch.At(record.GitDir, "", record.Base).Tips(ctx)
+			found, err := git.At(record.GitDir, "", record.Base).Tips(ctx)
 			if err != nil && !orphaned(record) {
 				return nil, err
 			}

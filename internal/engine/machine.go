@@ -6,9 +6,9 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -35,14 +35,14 @@ type Report struct {
 // changes nothing; see Fix.
 func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 	report := Report{Isolation: sandbox.IsolationFull}
-	git := Check{Name: "git", Needed: true, Mend: "install git 2.31 or newer"}
+	version := Check{Name: "git", Needed: true, Mend: "install git 2.31 or newer"}
 	if out, err := exec.CommandContext(ctx, "git", "version").Output(); err != nil {
-		git.Found = "not found"
+		version.Found = "not found"
 	} else {
-		git.Found = strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
-		git.OK = !branch.TooOld(git.Found)
+		version.Found = strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
+		version.OK = !git.TooOld(version.Found)
 	}
-	report.Checks = append(report.Checks, git, homeCheck())
+	report.Checks = append(report.Checks, version, homeCheck())
 	report.Checks = append(report.Checks, e.Probe(e.Store.Root)...)
 	for _, check := range report.Checks {
 		if check.Needed && !check.OK {
@@ -50,7 +50,7 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 		}
 	}
 	var err error
-	if git.OK {
+	if version.OK {
 		report.Leftovers, err = e.leftovers(ctx)
 	}
 	return report, err
@@ -97,7 +97,7 @@ func (e *Engine) Trust(ctx context.Context, dir string) (result TrustResult, err
 
 // trust is Trust for the content with that hash only; "" stands for any.
 func (e *Engine) trust(ctx context.Context, dir, shown string) (result TrustResult, err error) {
-	repo, err := branch.Open(ctx, dir)
+	repo, err := git.Open(ctx, dir)
 	if err != nil {
 		return TrustResult{}, err
 	}

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
@@ -75,7 +75,7 @@ func (e *Engine) remake(ctx context.Context, id string) (*sandbox.Sandbox, error
 			record.Milestone = one.Commit
 		}
 	}
-	repo := branch.At(record.GitDir, record.Repository, record.Base)
+	repo := git.At(record.GitDir, record.Repository, record.Base)
 	tip, err := repo.Tip(ctx, record.Branch)
 	if err != nil {
 		return record, nil // orphaned, as list and reattach will say
@@ -175,7 +175,7 @@ func (p *place) ownRules() (keeper.Rules, error) {
 // deleteUnreadable deletes a sandbox whose record is lost. Its branch stays
 // where it is.
 func (e *Engine) deleteUnreadable(ctx context.Context, request DeleteRequest, name, id string) (DeleteResult, error) {
-	repo, err := branch.Open(ctx, request.Dir)
+	repo, err := git.Open(ctx, request.Dir)
 	if err != nil {
 		return DeleteResult{}, err
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/landing"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
@@ -32,11 +34,11 @@ func (e *Engine) Diff(ctx context.Context, request DiffRequest) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	exit, err := p.repo.Diff(ctx, request.Dir, from, present, request.Args, branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr})
+	exit, err := landing.Diff(ctx, p.repo, request.Dir, from, present, request.Args, landing.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr})
 	if err != nil {
 		return exit, err
 	}
-	_, risks, err := p.repo.ChangedAgainst(ctx, p.record.Base, present)
+	_, risks, err := landing.ChangedAgainst(ctx, p.repo, p.record.Base, present)
 	if request.Risky != nil {
 		request.Risky(shown(risks))
 	} else {
@@ -61,7 +63,7 @@ func (e *Engine) present(ctx context.Context, p *place) (string, error) {
 	request := e.importRequest(p)
 	request.Preview = true
 	request.Subject = "present state of " + p.record.Name
-	result, err := p.repo.Import(ctx, request)
+	result, err := branch.Import(ctx, p.repo, request)
 	if err != nil {
 		return "", fault.Wrap("", err, "cannot read what sandbox %q holds", p.record.Name)
 	}
@@ -75,7 +77,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 	if err != nil {
 		return MergeResult{}, err
 	}
-	repo, err := branch.Open(ctx, request.Dir)
+	repo, err := git.Open(ctx, request.Dir)
 	if err != nil {
 		return MergeResult{}, err
 	}
@@ -89,10 +91,10 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 	}
 	landed := ""
 	defer func() { err = call.close(Outcome{ExitCode: &result.ExitCode, Tip: landed, Err: err}) }()
-	streams := branch.MergeOptions{Streams: branch.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr}}
-	if branch.ReadMergeFlags(request.Args).Leaves {
-		exit, err := repo.RunMerge(ctx, request.Args, branch.MergeTarget{Branch: p.record.Branch}, streams)
-		return MergeResult{ExitCode: exit, Notes: p.notes}, errors.Join(err, repo.PutBack(ctx))
+	streams := landing.MergeOptions{Streams: landing.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr}}
+	if landing.ReadMergeFlags(request.Args).Leaves {
+		exit, err := landing.RunMerge(ctx, repo, request.Args, landing.MergeTarget{Branch: p.record.Branch}, streams)
+		return MergeResult{ExitCode: exit, Notes: p.notes}, errors.Join(err, landing.PutBack(ctx, repo))
 	}
 	if repo.HeadRef == "refs/heads/"+p.record.Branch {
 		return MergeResult{}, fault.New(fault.Conflict, "cannot merge %q: your checkout is on that very branch", p.record.Branch).
@@ -129,7 +131,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 	}
 	landed = tip
 	e.emit(p, event(sandbox.EventMerged, 0, "tip", tip))
-	result.Landed, err = repo.Landed(ctx, tip)
+	result.Landed, err = landing.Landed(ctx, repo, tip)
 	if err == nil && request.Delete {
 		unlock()
 		err = e.deleteLanded(ctx, p, tip, &result)
@@ -140,8 +142,8 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 
 // resume finishes a merge of this tip that stopped at conflicts which the
 // user has resolved since.
-func (e *Engine) resume(ctx context.Context, p *place, repo *branch.Repository, tip string, request MergeRequest, streams branch.MergeOptions) (MergeResult, bool, error) {
-	under, err := repo.MergeInProgress(ctx)
+func (e *Engine) resume(ctx context.Context, p *place, repo *git.Repository, tip string, request MergeRequest, streams landing.MergeOptions) (MergeResult, bool, error) {
+	under, err := landing.MergeInProgress(ctx, repo)
 	if err != nil || under.Head == "" {
 		return MergeResult{}, false, err
 	}
@@ -201,10 +203,10 @@ func (e *Engine) onlyInside(ctx context.Context, p *place) string {
 	default:
 		return fmt.Sprintf("%d paths, %q among them, are not in its commits as they are now", p.left.Count, p.left.First)
 	}
-	inner, err := p.repo.InnerHead(ctx, p.deltaFile(), p.record.Branch)
+	inner, err := branch.InnerHead(ctx, p.repo, p.deltaFile(), p.record.Branch)
 	ref := ""
 	if err == nil {
-		ref, err = p.repo.InnerWork(ctx, p.quarantine(), p.path("upper"), inner)
+		ref, err = branch.InnerWork(ctx, p.repo, p.quarantine(), p.path("upper"), inner)
 	}
 	switch {
 	case err != nil:
@@ -271,10 +273,10 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 		}
 	}
 	head := p.record.Base
-	if repo, err := branch.Open(ctx, request.Dir); err == nil {
+	if repo, err := git.Open(ctx, request.Dir); err == nil {
 		head = repo.Head
 	}
-	unmerged, err := p.repo.Unmerged(ctx, p.record.Branch, head)
+	unmerged, err := landing.Unmerged(ctx, p.repo, p.record.Branch, head)
 	loses = loses || unmerged > 0 || err != nil
 	if request.Force && !loses {
 		// Only for what is kept: what the git inside holds keeps no forced
@@ -310,7 +312,7 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 	}
 	result, err = e.destroy(ctx, p, tip, nil)
 	if err == nil && request.Purge && result.Trash != "" {
-		dropped := p.repo.DropTrash(context.WithoutCancel(ctx), branch.Trashed{Ref: result.Trash, Name: p.record.Name, Tip: result.Tip})
+		dropped := branch.DropTrash(context.WithoutCancel(ctx), p.repo, branch.Trashed{Ref: result.Trash, Name: p.record.Name, Tip: result.Tip})
 		if dropped == nil {
 			result.Trash = ""
 		} else {
@@ -390,7 +392,7 @@ func (e *Engine) destroy(ctx context.Context, p *place, tip string, keep *store.
 	if err != nil {
 		return result, errors.Join(err, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = was }))
 	}
-	if result.Trash, result.Tip, err = p.repo.Trash(ctx, p.record.Branch, p.record.Name, at); err != nil && fault.KindOf(err) != fault.NotFound {
+	if result.Trash, result.Tip, err = branch.Trash(ctx, p.repo, p.record.Branch, p.record.Name, at); err != nil && fault.KindOf(err) != fault.NotFound {
 		return result, errors.Join(err, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = was }))
 	}
 	if err := e.stop(ctx, p); err != nil {

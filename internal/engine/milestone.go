@@ -7,6 +7,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -46,10 +47,10 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 	iteration := &sandbox.Iteration{Number: p.record.Iterations + 1, Kind: "milestone", StartedAt: time.Now()}
 	subject, rest, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	iteration.Message = subject
-	squashed, err := p.repo.Milestone(ctx, branch.MilestoneRequest{
+	squashed, err := branch.Milestone(ctx, p.repo, branch.MilestoneRequest{
 		ID: p.record.ID, Branch: p.record.Branch, Onto: p.record.Milestone, Subject: subject, Body: strings.TrimSpace(rest),
 		Trailers: e.trailers(ctx, p.record.Name, iteration), State: p.deltaFile(), Strict: e.Store.Strict(),
-		Author: branch.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
+		Author: git.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 	})
 	if err != nil {
 		return Milestoned{}, err

@@ -11,13 +11,14 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
 // keepModules takes over which submodules the layers hold, and remembers what
 // was taken from them before.
-func (p *place) keepModules(made branch.Layers) {
+func (p *place) keepModules(made layer.Layers) {
 	for n := range made.Modules.List {
 		for _, had := range p.record.Modules.List {
 			if had.Path == made.Modules.List[n].Path {
@@ -144,6 +145,6 @@ func (e *Engine) moduleCommit(ctx context.Context, p *place, m sandbox.Module) (
 	pack, writer := io.Pipe()
 	go func() { writer.CloseWithError(wire.TakeModule(ctx, export, m.Path, have, found.Commit, writer)) }()
 	defer pack.Close()
-	err = p.repo.ReceiveModule(ctx, quarantine, m, pack, found.Commit, m.Head)
+	err = branch.ReceiveModule(ctx, p.repo, quarantine, m, pack, found.Commit, m.Head)
 	return found.Commit, found, err
 }

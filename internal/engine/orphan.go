@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -41,7 +41,7 @@ func (e *Engine) elsewhere(ctx context.Context, dir, slug string, err error) err
 	}
 	record := orphan.record
 	moved := fault.New(fault.KindOf(err), "sandbox %q has lost its repository, which was at %s", record.Name, record.Repository)
-	if repo, err := branch.Open(ctx, dir); err == nil {
+	if repo, err := git.Open(ctx, dir); err == nil {
 		if has, err := repo.Has(ctx, record.Base); err == nil && has {
 			return moved.WithHint("litterbox reattach")
 		}
@@ -56,14 +56,14 @@ func (e *Engine) Strays(ctx context.Context, dir string) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	var repo *branch.Repository
+	var repo *git.Repository
 	var strays []Info
 	for _, record := range records {
 		if !orphaned(record) || record.State == sandbox.Deleting {
 			continue
 		}
 		if repo == nil {
-			if repo, err = branch.Open(ctx, dir); err != nil {
+			if repo, err = git.Open(ctx, dir); err != nil {
 				return nil, err
 			}
 		}
@@ -80,7 +80,7 @@ func (e *Engine) Strays(ctx context.Context, dir string) ([]Info, error) {
 
 // orphan prepares the work on a sandbox without a repository.
 func (e *Engine) orphan(record *sandbox.Sandbox) *place {
-	return &place{record: record, repo: branch.At(record.GitDir, "", record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(record.ID)}
+	return &place{record: record, repo: git.At(record.GitDir, "", record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(record.ID)}
 }
 
 // deleteOrphan deletes a sandbox that has no repository: no branch, no trash.

@@ -11,11 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/image"
+	"github.com/litterbox-sandbox/litterbox/internal/landing"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -310,14 +311,14 @@ func (e *Engine) inUse(ctx context.Context, id string) (why string, err error) {
 // unmerged counts the commits of a sandbox that HEAD of its repository does
 // not have.
 func (e *Engine) unmerged(ctx context.Context, info Info) (int, error) {
-	repo, err := branch.Open(ctx, info.Repository)
+	repo, err := git.Open(ctx, info.Repository)
 	if err != nil {
 		return 0, err
 	}
 	if info.Head == "" {
 		return 0, nil
 	}
-	return repo.Unmerged(ctx, info.Branch, repo.Head)
+	return landing.Unmerged(ctx, repo, info.Branch, repo.Head)
 }
 
 // notMerged says that so many commits would be lost.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -32,7 +32,7 @@ const (
 // readyToLand says what is at work in a sandbox whose state is about to be
 // taken. Before a merge, which deletes it, nothing may be, or it is ended when
 // that was asked for.
-func (e *Engine) readyToLand(ctx context.Context, p *place, repo *branch.Repository, request MergeRequest) (before MergeResult, err error) {
+func (e *Engine) readyToLand(ctx context.Context, p *place, repo *git.Repository, request MergeRequest) (before MergeResult, err error) {
 	if !request.Delete {
 		before.Running = e.stillAtWork(ctx, p)
 		return before, nil
@@ -186,7 +186,7 @@ func (e *Engine) undisturbed(ctx context.Context, p *place, tip string) error {
 }
 
 // landsOn names the branch of the user's checkout.
-func landsOn(repo *branch.Repository) string {
+func landsOn(repo *git.Repository) string {
 	if repo.HeadRef != "" {
 		return strings.TrimPrefix(repo.HeadRef, "refs/heads/")
 	}

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -26,7 +26,7 @@ type Reattached struct {
 // sandbox without a repository whose base this one has. A branch that is gone
 // is made again, and what the sandbox holds is committed on it.
 func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reattached, err error) {
-	repo, err := branch.Open(ctx, dir)
+	repo, err := git.Open(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 		if !wanted {
 			continue
 		}
-		p := &place{record: record, repo: branch.At(repo.CommonDir, repo.Top, record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(record.ID)}
+		p := &place{record: record, repo: git.At(repo.CommonDir, repo.Top, record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(record.ID)}
 		result := Reattached{Name: record.Name, Branch: record.Branch}
 		if err := e.reattach(ctx, p, repo); err != nil {
 			result.Problem, result.Files = err.Error(), p.path("upper")
@@ -74,7 +74,7 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 }
 
 // lost tells whether the sandbox has no repository and should get this one.
-func (e *Engine) lost(ctx context.Context, repo *branch.Repository, record *sandbox.Sandbox, old string) (bool, error) {
+func (e *Engine) lost(ctx context.Context, repo *git.Repository, record *sandbox.Sandbox, old string) (bool, error) {
 	if record.State == sandbox.Creating || record.State == sandbox.Deleting || e.Drivers[record.Driver] == nil {
 		return false, nil
 	}
@@ -93,7 +93,7 @@ func (e *Engine) lost(ctx context.Context, repo *branch.Repository, record *sand
 			return true, nil
 		}
 		// Another repository took the old one's place: it has no such branch.
-		_, err := branch.At(record.GitDir, "", record.Base).Tip(ctx, record.Branch)
+		_, err := git.At(record.GitDir, "", record.Base).Tip(ctx, record.Branch)
 		if fault.KindOf(err) == fault.NotFound {
 			return true, nil
 		}
@@ -105,7 +105,7 @@ func (e *Engine) lost(ctx context.Context, repo *branch.Repository, record *sand
 	return repo.Has(ctx, record.Base)
 }
 
-func (e *Engine) reattach(ctx context.Context, p *place, repo *branch.Repository) error {
+func (e *Engine) reattach(ctx context.Context, p *place, repo *git.Repository) error {
 	record := p.record
 	has, err := repo.Has(ctx, record.Base)
 	if err != nil {
@@ -139,7 +139,7 @@ func (e *Engine) reattach(ctx context.Context, p *place, repo *branch.Repository
 
 // remakeBranch makes the branch again where it was last, or at the base when
 // those commits are gone: then the files of the sandbox become one commit.
-func (e *Engine) remakeBranch(ctx context.Context, p *place, repo *branch.Repository) error {
+func (e *Engine) remakeBranch(ctx context.Context, p *place, repo *git.Repository) error {
 	record := p.record
 	_, err := repo.Tip(ctx, record.Branch)
 	if fault.KindOf(err) != fault.NotFound {

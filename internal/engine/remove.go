@@ -9,6 +9,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
+	"github.com/litterbox-sandbox/litterbox/internal/landing"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -77,7 +78,7 @@ func removeUnmounted(dir string) error {
 func (e *Engine) removeWorktree(p *place) error {
 	ctx, cancel := context.WithTimeout(context.Background(), worktreePatience)
 	defer cancel()
-	note, err := p.repo.RemoveWorktree(ctx, p.worktree())
+	note, err := landing.RemoveWorktree(ctx, p.repo, p.worktree())
 	if note != "" {
 		p.note(note)
 	}

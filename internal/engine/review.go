@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
 // needsTrust ends the note about each thing that a repository's configuration
@@ -18,7 +18,7 @@ const needsTrust = "does not count before you run: litterbox trust"
 // review has the user decide, before anything is made, about what the
 // repository's configuration asks for and does not get without trust. Without
 // the image that it asks for, no sandbox would be what was meant.
-func (e *Engine) review(ctx context.Context, repo *branch.Repository, found settings, request CreateRequest) (settings, error) {
+func (e *Engine) review(ctx context.Context, repo *git.Repository, found settings, request CreateRequest) (settings, error) {
 	withheld := func(note string) bool { return strings.HasSuffix(note, needsTrust) }
 	untrusted := Untrusted{Path: filepath.Join(repo.Top, config.RepositoryFile)}
 	for _, note := range found.notes {

@@ -9,15 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
+	"golang.org/x/sys/unix"
 )
 
 // Trashed is a deleted sandbox of which something is left.
@@ -33,8 +33,8 @@ type Trashed struct {
 	Until      *time.Time `json:"until"`   // when prune clears the files away
 
 	id   string
-	tip  branch.Trashed     // zero when the repository has no ref of it
-	repo *branch.Repository // nil when it is gone
+	tip  branch.Trashed  // zero when the repository has no ref of it
+	repo *git.Repository // nil when it is gone
 }
 
 // trashAge is how long the files of a deleted sandbox stay unless retention.trash
@@ -113,7 +113,7 @@ func (e *Engine) intoTrash(p *place, d store.Deletion) error {
 
 // finishDeletion goes on with a deletion that keeps files and was cut off.
 func (e *Engine) finishDeletion(ctx context.Context, p *place, d store.Deletion) error {
-	tips, err := p.repo.TrashedTips(ctx)
+	tips, err := branch.TrashedTips(ctx, p.repo)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (e *Engine) finishDeletion(ctx context.Context, p *place, d store.Deletion)
 				return err
 			}
 		}
-	} else if _, d.Tip, err = p.repo.Trash(ctx, p.record.Branch, p.record.Name, d.At); err != nil && fault.KindOf(err) != fault.NotFound {
+	} else if _, d.Tip, err = branch.Trash(ctx, p.repo, p.record.Branch, p.record.Name, d.At); err != nil && fault.KindOf(err) != fault.NotFound {
 		return err
 	}
 	if err := e.stop(ctx, p); err != nil {
@@ -169,12 +169,12 @@ func (e *Engine) Trash(ctx context.Context, dir string, all bool) ([]Trashed, er
 // trashOf joins the refs of one repository with the directories that are kept.
 func (e *Engine) trashOf(ctx context.Context, gitDir string, records []*sandbox.Sandbox) ([]Trashed, error) {
 	top := strings.TrimSuffix(gitDir, "/.git")
-	var repo *branch.Repository
+	var repo *git.Repository
 	var tips []branch.Trashed
 	if fileExists(gitDir) { // with the repository its commits went
 		var err error
 		repo = e.memory().At(gitDir, top, "")
-		if tips, err = repo.TrashedTips(ctx); err != nil {
+		if tips, err = branch.TrashedTips(ctx, repo); err != nil {
 			return nil, err
 		}
 	}
@@ -289,11 +289,11 @@ func (e *Engine) restoreFiles(ctx context.Context, one Trashed) error {
 // remakeTrashed makes the branch of an entry again, unless a call that was cut off has.
 func (e *Engine) remakeTrashed(ctx context.Context, one Trashed, record *sandbox.Sandbox) error {
 	if one.tip.Ref != "" {
-		err := one.repo.Untrash(ctx, one.tip, record.Branch)
+		err := branch.Untrash(ctx, one.repo, one.tip, record.Branch)
 		if fault.KindOf(err) == fault.AlreadyExists {
 			// git may have died between the two refs.
 			if tip, tipErr := one.repo.Tip(ctx, record.Branch); tipErr == nil && tip == one.Tip {
-				return errors.Join(one.repo.DropTrash(ctx, one.tip), one.repo.Pin(ctx, record.ID, record.Base))
+				return errors.Join(branch.DropTrash(ctx, one.repo, one.tip), one.repo.Pin(ctx, record.ID, record.Base))
 			}
 			return branchInTheWay(err, record.Branch, "litterbox trash restore "+one.Name)
 		}
@@ -327,7 +327,7 @@ func (e *Engine) restoreCommits(ctx context.Context, dir string, one Trashed) ([
 	if _, err := e.Stop(ctx, StopRequest{Dir: dir, Name: one.Name}); err != nil {
 		return notes, err
 	}
-	return notes, one.repo.DropTrash(context.WithoutCancel(ctx), one.tip)
+	return notes, branch.DropTrash(context.WithoutCancel(ctx), one.repo, one.tip)
 }
 
 // EmptyRequest asks to delete what the trash holds.
@@ -420,7 +420,7 @@ func (e *Engine) emptyOne(ctx context.Context, one Trashed, tips bool) error {
 		}
 	}
 	if tips && one.tip.Ref != "" {
-		if err := one.repo.DropTrash(ctx, one.tip); err != nil {
+		if err := branch.DropTrash(ctx, one.repo, one.tip); err != nil {
 			return err
 		}
 	}
@@ -440,7 +440,7 @@ func (e *Engine) clearGone() error {
 }
 
 // moveTrash makes the trash of a repository that has moved that of repo.
-func (e *Engine) moveTrash(ctx context.Context, repo *branch.Repository, old string) error {
+func (e *Engine) moveTrash(ctx context.Context, repo *git.Repository, old string) error {
 	trash := e.Store.Trash()
 	records, _, err := trash.Sandboxes()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/audit"
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -207,7 +207,7 @@ func (w *watching) commonDir(top string) string {
 		return known
 	}
 	dir := top + "/.git" // where it was, when it is gone
-	if location, ok := branch.Locate(top); ok {
+	if location, ok := git.Locate(top); ok {
 		dir = location.CommonDir
 	}
 	w.common[top] = dir

@@ -4,9 +4,10 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/landing"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -22,20 +23,20 @@ func (e *Engine) Path(ctx context.Context, dir, name string) (string, error) {
 	if err != nil {
 		return "", fault.Wrap("", err, "cannot show the files of sandbox %q", p.record.Name)
 	}
-	return p.repo.UpdateWorktree(ctx, p.worktree(), tip, false, branch.Progress(e.Progress))
+	return landing.UpdateWorktree(ctx, p.repo, p.worktree(), tip, false, layer.Progress(e.Progress))
 }
 
-func (p *place) worktree() branch.Worktree {
-	return branch.Worktree{Name: p.record.Name, State: p.path(keeper.WorktreeDir), Old: p.path(keeper.OldWorktreeDir)}
+func (p *place) worktree() landing.Worktree {
+	return landing.Worktree{Name: p.record.Name, State: p.path(keeper.WorktreeDir), Old: p.path(keeper.OldWorktreeDir)}
 }
 
 // moveWorktree takes away what an earlier version has put into the checkout. It
 // keeps no command from what it was called for.
 func (e *Engine) moveWorktree(ctx context.Context, p *place) {
-	if !p.repo.HasOldWorktree(p.worktree()) {
+	if !landing.HasOldWorktree(p.repo, p.worktree()) {
 		return
 	}
-	note, err := p.repo.MoveWorktree(ctx, p.worktree())
+	note, err := landing.MoveWorktree(ctx, p.repo, p.worktree())
 	if err != nil {
 		note = err.Error()
 	}

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // pack sends a file or a directory as a tar stream.
@@ -91,7 +91,7 @@ func packOne(archive *tar.Writer, at, name string, info fs.FileInfo) error {
 		}
 	case info.Mode().IsRegular():
 		var err error
-		if content, info, err = openRegular(at); err != nil {
+		if content, info, err = proc.OpenRegular(at); err != nil {
 			return err
 		}
 		defer content.Close()

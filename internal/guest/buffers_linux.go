@@ -3,10 +3,10 @@ package guest
 import (
 	"encoding/binary"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // buffers adds up what the sandbox's sockets hold in the kernel, which belongs
@@ -15,7 +15,7 @@ func (g *guest) buffers() (wire.Buffers, error) {
 	if g.egress == nil {
 		return wire.Buffers{}, fault.New(fault.Unsupported, "cannot ask about sockets: the place shares its network")
 	}
-	return wire.Buffers{Bytes: g.egress.owners.sockets.held()}, nil
+	return wire.Buffers{Bytes: held(g.egress.Owners.Sockets)}, nil
 }
 
 // Numbers and sizes of linux/unix_diag.h, linux/inet_diag.h and
@@ -34,18 +34,18 @@ const (
 
 // held is the memory of all sockets of this network namespace; 0 when the
 // kernel does not say.
-func (d *diag) held() int64 {
-	if d == nil || d.fd <= 0 {
+func held(d *egress.Diag) int64 {
+	if d == nil || d.Fd <= 0 {
 		return 0
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.Mu.Lock()
+	defer d.Mu.Unlock()
 	var sent, readable, total int64
 	local := make([]byte, unixDiagRequest)
 	local[16] = unix.AF_UNIX
-	binary.NativeEndian.PutUint32(local[20:], diagAllStates)
+	binary.NativeEndian.PutUint32(local[20:], egress.DiagAllStates)
 	binary.NativeEndian.PutUint32(local[28:], 1<<unixQueues|1<<unixMemory) // UDIAG_SHOW_RQLEN, UDIAG_SHOW_MEMINFO
-	d.dump(local, unixDiagMessage, func(kind uint16, value []byte) {
+	dump(d, local, unixDiagMessage, func(kind uint16, value []byte) {
 		switch {
 		case kind == unixQueues && len(value) >= 8:
 			readable += int64(binary.NativeEndian.Uint32(value))
@@ -58,10 +58,10 @@ func (d *diag) held() int64 {
 	total = max(sent, readable)
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
 		for _, protocol := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
-			request := make([]byte, diagRequest)
+			request := make([]byte, egress.DiagRequest)
 			request[16], request[17], request[18] = family, protocol, 1<<(inetMemory-1)
-			binary.NativeEndian.PutUint32(request[20:], diagAllStates)
-			d.dump(request, inetDiagMessage, func(kind uint16, value []byte) {
+			binary.NativeEndian.PutUint32(request[20:], egress.DiagAllStates)
+			dump(d, request, inetDiagMessage, func(kind uint16, value []byte) {
 				if kind == inetMemory {
 					total += memoryOf(value, receiving) + max(memoryOf(value, sending), memoryOf(value, queued)) + memoryOf(value, backlog)
 				}
@@ -80,18 +80,18 @@ func memoryOf(values []byte, at int) int64 {
 
 // dump sends a request and hands on the attributes of each answer, which begin
 // behind a header of that size.
-func (d *diag) dump(request []byte, header int, attribute func(kind uint16, value []byte)) {
-	d.sequence++
+func dump(d *egress.Diag, request []byte, header int, attribute func(kind uint16, value []byte)) {
+	d.Sequence++
 	binary.NativeEndian.PutUint32(request, uint32(len(request)))
-	binary.NativeEndian.PutUint16(request[4:], diagByFamily)
+	binary.NativeEndian.PutUint16(request[4:], egress.DiagByFamily)
 	binary.NativeEndian.PutUint16(request[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	binary.NativeEndian.PutUint32(request[8:], d.sequence)
-	if unix.Sendto(d.fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) != nil {
+	binary.NativeEndian.PutUint32(request[8:], d.Sequence)
+	if unix.Sendto(d.Fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) != nil {
 		return
 	}
 	buffer := make([]byte, 64<<10)
 	for {
-		n, _, err := unix.Recvfrom(d.fd, buffer, 0)
+		n, _, err := unix.Recvfrom(d.Fd, buffer, 0)
 		if err != nil || n < 16 {
 			return
 		}
@@ -101,7 +101,7 @@ func (d *diag) dump(request []byte, header int, attribute func(kind uint16, valu
 			if size < 16 || size > len(rest) {
 				return
 			}
-			if sequence == d.sequence {
+			if sequence == d.Sequence {
 				if kind == unix.NLMSG_DONE || kind == unix.NLMSG_ERROR {
 					return
 				}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"golang.org/x/sys/unix"
 )
 
@@ -113,7 +114,7 @@ func (c *child) over() bool {
 
 // signalAll sends a signal to everybody but the guest.
 func (c *children) signalAll(sig unix.Signal) {
-	if isInit() {
+	if proc.IsInit() {
 		_ = unix.Kill(-1, sig)
 		return
 	}
@@ -125,7 +126,7 @@ func (c *children) signalAll(sig unix.Signal) {
 	}
 	// And whoever has left those groups. Nobody is reaped meanwhile, so each
 	// number is still that of a descendant of ours.
-	for _, pid := range descendants(os.Getpid()) {
+	for _, pid := range proc.Descendants(os.Getpid()) {
 		_ = unix.Kill(pid, sig)
 	}
 }

@@ -12,25 +12,9 @@ package guest
 import (
 	"net"
 	"os"
-)
 
-// The guest's ports inside, where the sandbox's own packet filter leads every
-// outgoing connection, every DNS query and every other datagram.
-const (
-	ConnectionPort = 64999
-	ResolverPort   = 64953
-	DatagramPort   = 64998
+	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
 )
-
-// DatagramSockets are descriptors that only somebody with rights over the
-// sandbox's network can open. Those for packets from inside take datagrams for
-// any address (IP_TRANSPARENT, IP_RECVORIGDSTADDR) on DatagramPort; the others
-// send whole packets in the name of any (IPPROTO_RAW), which come back in
-// through the loopback interface.
-type DatagramSockets struct {
-	In4, In6   int
-	Out4, Out6 int
-}
 
 // Shared describes a place on the host's own file system and process table.
 // There Notify watches changes of modes and times instead of renames.
@@ -55,7 +39,7 @@ type Config struct {
 
 	// Datagrams, when not nil, are what UDP is carried with; without them it is
 	// the kernel that refuses it.
-	Datagrams *DatagramSockets
+	Datagrams *egress.DatagramSockets
 
 	// SocketDiag is an open socket of NETLINK_SOCK_DIAG in the sandbox's network
 	// namespace, with which the guest finds out fast who connects; 0 is none.

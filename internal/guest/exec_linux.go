@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // defaultGrace is the time between TERM and KILL where a request names none.
@@ -329,7 +329,7 @@ func (e *execution) living() map[int]bool {
 	if _, ok := readProcess(e.child.pid); ok {
 		return nil
 	}
-	pids, err := insiders()
+	pids, err := proc.Insiders()
 	if err != nil {
 		return nil
 	}

@@ -8,45 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // piece is how much of a file goes into one frame.
 const piece = 32<<10 - 64
-
-// openRegular opens a file to read and refuses everything else: a FIFO would
-// wait for a writer, a device may do anything.
-func openRegular(path string) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-	case info.IsDir():
-		err = unix.EISDIR
-	case !info.Mode().IsRegular():
-		err = fault.New(fault.Invalid, "not a regular file")
-	default:
-		return f, info, nil
-	}
-	f.Close()
-	return nil, nil, err
-}
-
-// readSmall reads at most limit bytes of a regular file.
-func readSmall(path string, limit int64) ([]byte, error) {
-	f, _, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit))
-}
 
 // read sends a file, or a part of it.
 func (g *guest) read(x *exchange) (wire.FileInfo, error) {
@@ -57,7 +26,7 @@ func (g *guest) read(x *exchange) (wire.FileInfo, error) {
 	if x.request.Offset < 0 || x.request.Limit < 0 {
 		return wire.FileInfo{}, fault.New(fault.Invalid, "cannot read %q from a negative offset or length", path)
 	}
-	f, info, err := openRegular(path)
+	f, info, err := proc.OpenRegular(path)
 	if err != nil {
 		return wire.FileInfo{}, wrap(err, "cannot read %q", path)
 	}
@@ -181,7 +150,7 @@ const partialPrefix = "litterbox-write-"
 // dropPartialWrites removes what a crash left of writes that were never answered.
 func dropPartialWrites(workspace string) {
 	git := filepath.Join(workspace, ".git")
-	names, err := readNames(git)
+	names, err := proc.ReadNames(git)
 	if err != nil {
 		return // no repository, no leftovers
 	}

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // dialTime is how long a connection inside may take. Loopback answers at once,
@@ -20,7 +20,7 @@ const dialTime = 10 * time.Second
 
 // dial connects the host to a server inside. The guest's own ports are none.
 func (g *guest) dial(port uint16) (*net.TCPConn, error) {
-	if port == ConnectionPort || port == ResolverPort || port == 0 {
+	if port == egress.ConnectionPort || port == egress.ResolverPort || port == 0 {
 		return nil, fault.New(fault.Invalid, "cannot connect to port %d inside: it is the sandbox's own", port)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), dialTime)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
-	"github.com/litterbox-sandbox/litterbox/internal/guest"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -65,7 +65,7 @@ func TestForwardOverTheWire(t *testing.T) {
 		}
 		roundTrip(t, s)
 	}
-	for port, kind := range map[uint16]fault.Kind{4102: fault.Unavailable, 0: fault.Invalid, guest.ConnectionPort: fault.Invalid, guest.ResolverPort: fault.Invalid} {
+	for port, kind := range map[uint16]fault.Kind{4102: fault.Unavailable, 0: fault.Invalid, egress.ConnectionPort: fault.Invalid, egress.ResolverPort: fault.Invalid} {
 		if err := wire.Forward(limit(t), b.open(), port); fault.KindOf(err) != kind {
 			t.Errorf("port %d: %v", port, err)
 		}

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // head tells where the agent's own history stands. It is asked after every
@@ -40,7 +40,7 @@ func (g *guest) head() (wire.Head, error) {
 // readHead reads HEAD of a plain repository; ok is false where git must be asked.
 func readHead(dir string) (head wire.Head, ok bool) {
 	const maxConfig = 1 << 20
-	config, err := readSmall(filepath.Join(dir, "config"), maxConfig)
+	config, err := proc.ReadSmall(filepath.Join(dir, "config"), maxConfig)
 	// Coarse on purpose: a comment that mentions it costs a process, no more.
 	if err != nil || bytes.Contains(bytes.ToLower(config), []byte("refstorage")) || len(config) == maxConfig {
 		return wire.Head{}, false
@@ -72,14 +72,14 @@ func readHead(dir string) (head wire.Head, ok bool) {
 func unusual(r rune) bool { return r <= ' ' || strings.ContainsRune("\x7f~^:?*[\\", r) }
 
 func readLine(path string) (string, error) {
-	text, err := readSmall(path, 4<<10)
+	text, err := proc.ReadSmall(path, 4<<10)
 	return strings.TrimRight(string(text), "\n"), err
 }
 
 // findPacked looks a ref up in packed-refs; "" when it is not there. What is no
 // record there is an error: git makes something of many such lines.
 func findPacked(path, ref string) (string, error) {
-	f, _, err := openRegular(path)
+	f, _, err := proc.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

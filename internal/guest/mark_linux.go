@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,7 +34,7 @@ func marked(mark uint64, fork func() (int, error)) (int, error) {
 
 // limitOf reads the mark of a process; 0 when it has none.
 func limitOf(pid int) uint64 {
-	limits, err := readSmall(filepath.Join("/proc", strconv.Itoa(pid), "limits"), maxLimits)
+	limits, err := proc.ReadSmall(filepath.Join("/proc", strconv.Itoa(pid), "limits"), maxLimits)
 	if err != nil {
 		return 0
 	}

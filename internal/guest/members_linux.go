@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
@@ -97,7 +98,7 @@ func (g *guest) family(all []process, first map[*child]string) map[int]string {
 // variableOf reads the service's name that its processes inherit, unless they
 // clear their environment.
 func variableOf(pid int) string {
-	environ, err := readSmall(filepath.Join("/proc", strconv.Itoa(pid), "environ"), maxEnviron)
+	environ, err := proc.ReadSmall(filepath.Join("/proc", strconv.Itoa(pid), "environ"), maxEnviron)
 	if err != nil {
 		return ""
 	}
@@ -111,7 +112,7 @@ func variableOf(pid int) string {
 
 // everybody lists the living processes but the guest.
 func everybody() []process {
-	pids, err := insiders()
+	pids, err := proc.Insiders()
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
 )
 
 // FuzzProc lets anything stand in the files of /proc that the guest reads, and
@@ -32,7 +34,7 @@ func FuzzProc(f *testing.F) {
 		if mark := markIn([]byte(content)); mark != 0 && !strings.Contains(content, strconv.FormatUint(mark, 10)) {
 			t.Errorf("%q has the mark %d", content, mark)
 		}
-		if inode := inodeOf(strings.NewReader(content), ":54B4"); inode != "" && !strings.Contains(content, ":54B4") {
+		if inode := egress.InodeOf(strings.NewReader(content), ":54B4"); inode != "" && !strings.Contains(content, ":54B4") {
 			t.Errorf("%q has the socket %q", content, inode)
 		}
 	})
@@ -61,12 +63,12 @@ func FuzzKernelMessages(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {
-		if inode := diagAnswer(message); inode != "" {
+		if inode := egress.DiagAnswer(message); inode != "" {
 			if n, err := strconv.ParseUint(inode, 10, 32); err != nil || n == 0 {
 				t.Errorf("%x is about the socket %q", message, inode)
 			}
 		}
-		if address, ok := sentTo(message); ok != address.IsValid() {
+		if address, ok := egress.SentTo(message); ok != address.IsValid() {
 			t.Errorf("%x was sent to %v, %v", message, address, ok)
 		}
 	})

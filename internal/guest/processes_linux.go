@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -67,7 +67,7 @@ func (g *guest) outside(wanted func(p process, sessions map[int]bool) bool) ([]w
 
 // list reads /proc, without the guest itself and what has already ended.
 func list(wanted func(process) bool) ([]wire.Process, error) {
-	pids, err := insiders()
+	pids, err := proc.Insiders()
 	if err != nil {
 		return nil, wrap(err, "cannot list the processes")
 	}
@@ -79,16 +79,6 @@ func list(wanted func(process) bool) ([]wire.Process, error) {
 		}
 	}
 	return fit(found), nil
-}
-
-func readNames(dir string) ([]string, error) {
-	// O_DIRECTORY: what lies there may be a pipe, whose opening never returns.
-	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	return d.Readdirnames(-1)
 }
 
 // readProcess reads what lives. ok is false for a process that is gone, a
@@ -134,7 +124,7 @@ func parseStat(text string) (p process, ok bool) {
 
 // commandOf is the command line of a process, or instead when it has none.
 func commandOf(pid int, instead string) string {
-	line, err := readSmall(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"), maxCommand)
+	line, err := proc.ReadSmall(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"), maxCommand)
 	text := strings.TrimRight(strings.ReplaceAll(string(line), "\x00", " "), " ")
 	if err != nil || text == "" {
 		return instead

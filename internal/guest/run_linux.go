@@ -4,14 +4,14 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/overlay"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // maxConnections bounds what unknown processes can make the guest remember:
@@ -20,7 +20,7 @@ const maxConnections = 64
 
 // guest is the state of the one guest in this process.
 type guest struct {
-	egress *egress // nil without a network
+	egress *egress.Intake // nil without a network
 	Config
 	started  time.Time
 	children *children
@@ -45,7 +45,7 @@ func Run(config Config) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot hide the guest from its children")
 	}
-	if err := standApart(); err != nil {
+	if err := overlay.StandApart(); err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot keep the guest out of its children's reach")
 	}
 	// Where the guest is not PID 1, orphans still come to it.
@@ -83,23 +83,23 @@ func (g *guest) setUp(scores victims) error {
 	}
 	g.spawner = spawner
 	// Before the first command can see what a crash left half done.
-	recoverRenames(config.Workspace)
+	overlay.RecoverRenames(config.Workspace)
 	dropPartialWrites(config.Workspace)
 	if config.Notify != nil && config.Shared != nil {
-		go (&attributes{watched{listener}, config.Shared.Writable}).serve()
+		go (&overlay.Attributes{Watched: overlay.Watched{Listener: listener}, Writable: config.Shared.Writable}).Serve()
 	} else if config.Notify != nil {
-		r, err := newRenamer(listener, config.Workspace, config.Home)
+		r, err := overlay.NewRenamer(listener, config.Workspace, config.Home)
 		if err != nil {
 			return err
 		}
-		go r.serve()
+		go r.Serve()
 	}
 	if config.Network {
-		if g.egress, err = startEgress(newDiag(config.SocketDiag)); err != nil {
+		if g.egress, err = egress.Start(egress.NewDiag(config.SocketDiag)); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "cannot serve the sandbox's connections")
 		}
 		if config.Datagrams != nil {
-			if err := g.egress.carryDatagrams(*config.Datagrams); err != nil {
+			if err := g.egress.CarryDatagrams(*config.Datagrams); err != nil {
 				return fault.Wrap(fault.Unavailable, err, "cannot serve the sandbox's datagrams")
 			}
 		}
@@ -171,7 +171,7 @@ func (g *guest) passesDescriptors(conn net.Conn) bool {
 	}
 	<-g.prepared
 	if first == wire.EgressHello {
-		g.egress.attach(unixConn)
+		g.egress.Attach(unixConn)
 	} else {
 		g.serveDials(unixConn)
 	}
@@ -204,7 +204,3 @@ func (g *guest) stopping() bool {
 		return false
 	}
 }
-
-// isInit tells whether this process is PID 1 of its namespace, and so may
-// signal "everybody" without reaching beyond the sandbox.
-func isInit() bool { return os.Getpid() == 1 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"golang.org/x/sys/unix"
 )
 
@@ -46,7 +47,7 @@ func outlive() {
 			if n != 33 || hasDefault(n) {
 				_ = setAction(n, doNothing()) // fails for no number that exists
 			}
-		case slices.Contains(faults, n) && isInit() && setAction(n, action{}) == nil:
+		case slices.Contains(faults, n) && proc.IsInit() && setAction(n, action{}) == nil:
 		default:
 			caught = append(caught, n)
 		}

@@ -5,6 +5,8 @@ import (
 	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/overlay"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 )
 
 // spawner makes every child of the guest on one thread, so that a seccomp
@@ -47,7 +49,7 @@ func newSpawner(c *children, scores victims, notify func() (int, error)) (*spawn
 		// (it keeps a clean template thread), so the filter stays here.
 		runtime.LockOSThread()
 		// On this thread whatever the program was linked with.
-		first := start{listener: -1, err: standApart()}
+		first := start{listener: -1, err: overlay.StandApart()}
 		if notify != nil && first.err == nil {
 			first.listener, first.err = notify()
 		}
@@ -96,7 +98,7 @@ func fork(c command) (int, error) {
 }
 
 func deathSignal() syscall.Signal {
-	if isInit() {
+	if proc.IsInit() {
 		return 0
 	}
 	return syscall.SIGKILL

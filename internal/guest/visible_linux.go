@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // realPath is where an open file stands, whatever links led to it.
@@ -196,7 +196,7 @@ func unchanged(path, expect string) error {
 	if expect == "" {
 		return nil
 	}
-	f, _, err := openRegular(path)
+	f, _, err := proc.OpenRegular(path)
 	if err != nil {
 		return err
 	}

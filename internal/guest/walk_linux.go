@@ -14,12 +14,12 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/litterbox-sandbox/litterbox/internal/branch/ignore"
-	"github.com/litterbox-sandbox/litterbox/internal/branch/wildmatch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git/ignore"
+	"github.com/litterbox-sandbox/litterbox/internal/git/wildmatch"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // The bounds of a walk: the tree is a sandbox's, so it may be of any size.
@@ -182,11 +182,11 @@ func (g *guest) stack(dir string) *ignore.Stack {
 	if !ok {
 		return nil
 	}
-	exclude, _ := readSmall(filepath.Join(g.Workspace, ".git/info/exclude"), ignoreSize)
+	exclude, _ := proc.ReadSmall(filepath.Join(g.Workspace, ".git/info/exclude"), ignoreSize)
 	s := ignore.NewStack(false, exclude)
 	at := ""
 	enter := func() {
-		content, _ := readSmall(filepath.Join(g.Workspace, at, ".gitignore"), ignoreSize)
+		content, _ := proc.ReadSmall(filepath.Join(g.Workspace, at, ".gitignore"), ignoreSize)
 		s = s.Enter(at, content)
 	}
 	enter()

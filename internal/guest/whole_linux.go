@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"golang.org/x/sys/unix"
 )
 
@@ -85,7 +86,7 @@ func openWhole(name string) *os.File {
 }
 
 func dropWholes() {
-	names, err := readNames(wholeDir)
+	names, err := proc.ReadNames(wholeDir)
 	if err != nil {
 		return
 	}

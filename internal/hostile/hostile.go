@@ -15,7 +15,3 @@ import "errors"
 
 // errNotRegular is what File answers for anything but a regular file.
 var errNotRegular = errors.New("it is not a regular file")
-
-// errNotDirectory is what a directory that has become something else answers,
-// where the kernel does not say so itself.
-var errNotDirectory = errors.New("it is not a directory")

@@ -9,6 +9,10 @@ import (
 	"syscall"
 )
 
+// errNotDirectory is what a directory that has become something else answers,
+// where the kernel does not say so itself.
+var errNotDirectory = errors.New("it is not a directory")
+
 // Root opens a directory below the directory top as an [os.Root].
 func Root(top, path string) (*os.Root, error) {
 	info, err := os.Lstat(filepath.Join(top, path))

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -66,7 +66,7 @@ func (k *keeper) consolidate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return branch.At(record.GitDir, "", record.Base).Consolidate(ctx, branch.Consolidation{
+	return git.At(record.GitDir, "", record.Base).Consolidate(ctx, git.Consolidation{
 		State: filepath.Join(k.order.Spec.StateDir, DeltaFile), Lock: k.store.LocksOf(record.ID), Idle: true,
 	})
 }

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/landing"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -94,7 +95,7 @@ func (k *keeper) fillWorktree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	repo := branch.At(record.GitDir, record.Repository, record.Base)
+	repo := git.At(record.GitDir, record.Repository, record.Base)
 	tip, err := repo.Tip(ctx, record.Branch)
 	if fault.KindOf(err) == fault.NotFound {
 		return nil
@@ -102,13 +103,13 @@ func (k *keeper) fillWorktree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w := branch.Worktree{
+	w := landing.Worktree{
 		Name: record.Name, State: filepath.Join(k.order.Spec.StateDir, WorktreeDir), Old: filepath.Join(k.order.Spec.StateDir, OldWorktreeDir),
 	}
 	// A sandbox that was started by an earlier version may have files in the
 	// checkout. What stays of them the next command says.
-	if !repo.HasOldWorktree(w) {
-		return repo.FollowWorktree(ctx, w, tip)
+	if !landing.HasOldWorktree(repo, w) {
+		return landing.FollowWorktree(ctx, repo, w, tip)
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func expected(t *testing.T, h *program.Host, outside report) posture {
 		Descriptors: []string{"0 pipe", "1 pipe", "2 pipe"},
 		PID1: map[string]string{
 			"fd": "denied", "root": "denied", "cwd": "denied", "exe": "denied", "environ": "denied", "maps": "denied",
-			// CAP_BLOCK_SUSPEND, which its children lack (internal/guest/others_linux.go).
+			// CAP_BLOCK_SUSPEND, which its children lack (internal/guest/overlay/others_linux.go).
 			"CapInh": none, "CapPrm": "0000001000000000", "CapEff": none, "CapBnd": none, "CapAmb": none,
 			"NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": "1",
 		},

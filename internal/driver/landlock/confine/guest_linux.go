@@ -6,10 +6,9 @@ import (
 	"net"
 	"os"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/seccomp"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/seccomp"
 	"github.com/litterbox-sandbox/litterbox/internal/guest"
+	"golang.org/x/sys/unix"
 )
 
 // giveUp leaves the calling thread without capabilities and the way to any, in

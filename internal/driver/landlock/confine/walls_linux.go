@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/seccomp"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/seccomp"
 )
 
 // systemDirs are readable, with the toolchains and libraries of the host's

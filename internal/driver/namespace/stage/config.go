@@ -22,8 +22,6 @@ const (
 	socketFD = 4 // listening Unix socket of the guest
 	statusFD = 5 // pipe back to the keeper
 
-	datagramFD = 60 // and three more: the guest's sockets for datagrams, where there are any
-	diagFD     = 59 // the guest's socket of NETLINK_SOCK_DIAG, where the kernel has that
 )
 
 // The first bytes of the status pipe's messages.

@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/litterbox-sandbox/litterbox/internal/guest"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/netns"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"golang.org/x/sys/unix"
 )
 
 // enter makes the assembled root the only one and becomes the guest. It runs
 // as PID 1 of the sandbox's pid namespace, with all capabilities of its user
 // namespace, which it gives up here for good. The sockets are handed on.
-func enter(config Config, data []byte, sockets *guest.DatagramSockets) error {
+func enter(config Config, data []byte, sockets *egress.DatagramSockets) error {
 	steps := []action{
 		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
 		// Not at clone(2), where the root of the namespace would be the group
@@ -64,11 +64,11 @@ func enter(config Config, data []byte, sockets *guest.DatagramSockets) error {
 		return fmt.Errorf("cannot close inherited descriptors: %w", err)
 	}
 	if sockets != nil {
-		if err := handOver(*sockets); err != nil {
+		if err := netns.HandOver(*sockets); err != nil {
 			return fmt.Errorf("cannot hand on the sockets for datagrams: %w", err)
 		}
 	}
-	if err := openDiag(); err != nil {
+	if err := netns.OpenDiag(); err != nil {
 		return fmt.Errorf("cannot hand on a socket for questions about sockets: %w", err)
 	}
 	if err := errors.Join(config.Limits.set(), shareLimits()); err != nil {

@@ -7,10 +7,11 @@ import (
 	"os"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/seccomp"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/netns"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/seccomp"
 	"github.com/litterbox-sandbox/litterbox/internal/guest"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
+	"golang.org/x/sys/unix"
 )
 
 // becomeGuest is the last verb: the program inside, with nothing left to give up.
@@ -28,8 +29,8 @@ func becomeGuest(config Config, status *os.File) error {
 	if err != nil {
 		return err
 	}
-	var datagrams *guest.DatagramSockets
-	if sockets, ok := inherited(); ok {
+	var datagrams *egress.DatagramSockets
+	if sockets, ok := netns.InheritedDatagrams(); ok {
 		datagrams = &sockets
 	}
 	return guest.Run(guest.Config{
@@ -43,7 +44,7 @@ func becomeGuest(config Config, status *os.File) error {
 		Env:        config.Env,
 		Network:    true,
 		Nested:     config.Nested,
-		SocketDiag: inheritedDiag(),
+		SocketDiag: netns.InheritedDiag(),
 		Notify: func() (int, error) {
 			return seccomp.InstallNotify(seccomp.Options{Nested: config.Nested})
 		},

@@ -10,9 +10,8 @@ import (
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	llsyscall "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/seccomp"
 	"golang.org/x/sys/unix"
-
-	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/seccomp"
 )
 
 // dropPrivileges leaves the calling thread with no capability but one that means
@@ -35,7 +34,7 @@ func dropPrivileges(config Config, self int) error {
 		return fmt.Errorf("cannot clear ambient capabilities: %w", err)
 	}
 	// PID 1 keeps one capability, which keeps the scheduling of PID 1 from its
-	// children and is good for nothing else (internal/guest/others_linux.go).
+	// children and is good for nothing else (internal/guest/overlay/others_linux.go).
 	// Only an ambient one survives exec, and the secure bits forbid to raise any.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var held [2]unix.CapUserData

@@ -8,9 +8,9 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver/netns"
+	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
 	"golang.org/x/sys/unix"
-
-	"github.com/litterbox-sandbox/litterbox/internal/guest"
 )
 
 // Main runs one verb of the child and does not return when it succeeds.
@@ -33,7 +33,7 @@ func run(verb string, status *os.File) error {
 	case VerbProc:
 		return tryProc()
 	case VerbNetwork:
-		return network()
+		return netns.SetUp()
 	case VerbUDP:
 		return tryDatagrams()
 	case VerbFilter:
@@ -44,12 +44,12 @@ func run(verb string, status *os.File) error {
 		_, err := io.Copy(io.Discard, os.Stdin)
 		return err
 	}
-	var sockets *guest.DatagramSockets
+	var sockets *egress.DatagramSockets
 	if verb != VerbGuest {
 		// Before the configuration comes, which does not matter for it: what
 		// the keeper still prepares takes its time too.
 		var err error
-		if sockets, err = isolate(); err != nil {
+		if sockets, err = netns.Isolate(); err != nil {
 			return fmt.Errorf("cannot set up the network: %w", err)
 		}
 	}

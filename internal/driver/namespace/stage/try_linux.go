@@ -1,15 +1,16 @@
 package stage
 
 import (
-	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/seccomp"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/netns"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/seccomp"
 )
 
 // tryDatagrams sets up the network of a sandbox with what carries UDP.
 func tryDatagrams() error {
-	if err := network(); err != nil {
+	if err := netns.SetUp(); err != nil {
 		return err
 	}
-	_, err := datagrams()
+	_, err := netns.Datagrams()
 	return err
 }
 

@@ -1,0 +1,259 @@
+package branchtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// childVariable makes the test binary serve as the inside of a sandbox.
+const childVariable = "LITTERBOX_BRANCH_TEST_CHILD"
+
+func Main(m *testing.M) {
+	if place := os.Getenv(MonitorVariable); place != "" {
+		changes, workspace, _ := strings.Cut(place, "\n")
+		monitor(changes, workspace)
+		os.Exit(0)
+	}
+	if spec := os.Getenv(childVariable); spec != "" {
+		if err := child(spec); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// MonitorVariable makes it serve as what git asks which files changed, about
+// an upper directory and, after a line break, the work tree above it.
+const MonitorVariable = "LITTERBOX_BRANCH_TEST_MONITOR"
+
+// Inside says what the child does: mount an overlay, act, print git's tree.
+type Inside struct {
+	Layers              []string
+	Upper, Work, Target string
+	Script              string // for sh -e, in the work tree
+	Seed                uint64 // random operations when not 0
+}
+
+func child(encoded string) error {
+	var s Inside
+	if err := json.Unmarshal([]byte(encoded), &s); err != nil {
+		return err
+	}
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr,redirect_dir=nofollow,metacopy=off",
+		strings.Join(s.Layers, ":"), s.Upper, s.Work)
+	if len(s.Layers) == 0 { // a copy
+		s.Target = s.Upper
+	} else if err := mountOverlay(s.Target, options); err != nil {
+		return fmt.Errorf("mount: %w", err)
+	}
+	if err := os.Chdir(s.Target); err != nil {
+		return err
+	}
+	if s.Seed != 0 {
+		operate(s.Seed)
+	}
+	cmd := exec.Command("sh", "-e", "-c", s.Script)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// outside runs the script of s on the host.
+func (s Inside) outside(t testing.TB, dir string) string {
+	t.Helper()
+	cmd := exec.Command("sh", "-e", "-c", s.Script)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("outside: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Run starts the child in a user namespace of its own, as a sandbox runs.
+func (s Inside) Run(t testing.TB) string {
+	t.Helper()
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
+	// Otherwise a child built with -race sleeps for a second before it ends.
+	cmd.Env = append(os.Environ(), childVariable+"="+string(encoded), "GORACE=atexit_sleep_ms=0")
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	isolate(cmd)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("inside: %v\n%s%s", err, stderr.String(), out.String())
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// Box is one sandbox as the engine would hold it.
+type Box struct {
+	T          testing.TB
+	Repository *git.Repository
+	Cache      layer.Cache
+	Layers     []string
+	own        []string // those that the repository's own files lie in
+	Tree       layer.Tree
+	Git        string // the layer with .git
+	copied     string // remembers what was copied to upper, in a box without layers
+	Upper      string
+	Work       string
+	Target     string
+	State      string
+	Base       string
+	Name       string
+}
+
+func New(t testing.TB, dir, name string) *Box {
+	t.Helper()
+	return NewOn(t, layer.Cache{Dir: filepath.Join(t.TempDir(), "cache")}, dir, name)
+}
+
+// NewOn makes a box of what is checked out in dir on a cache that may hold
+// something already.
+func NewOn(t testing.TB, cache layer.Cache, dir, name string) *Box {
+	t.Helper()
+	r := gittest.Open(t, dir)
+	state := t.TempDir()
+	b := &Box{
+		T: t, Repository: r, Cache: cache, Base: r.Head, Name: name,
+		Upper: filepath.Join(state, "upper"), Work: filepath.Join(state, "work"),
+		Target: filepath.Join(state, "merged"), State: filepath.Join(state, "delta"),
+	}
+	for _, d := range []string{b.Upper, b.Work, b.Target} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// overlayfs leaves a directory there that an ordinary user cannot enter.
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(b.Work, "work"), 0o700) })
+	ctx := t.Context()
+	made, err := b.Cache.Layers(ctx, r, r.Head, r.HeadTree, git.Owner{}, nil)
+	b.Layers, b.Tree = made.Dirs, made.Files
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.own = (&sandbox.Sandbox{Layers: made.Dirs, Modules: made.Modules}).OwnLayers()
+	b.Git = b.Layers[len(b.Layers)-1]
+	if err := layer.PrepareUpper(b.Upper, name, r.Head, git.Owner{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.CreateBranch(ctx, name, r.Head, "id-"+strings.ReplaceAll(name, "/", "-")); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *Box) Inside(script string) string {
+	b.T.Helper()
+	return Inside{Layers: b.Layers, Upper: b.Upper, Work: b.Work, Target: b.Target, Script: script}.Run(b.T)
+}
+
+var SomeTime = time.Unix(1_700_000_000, 0).UTC()
+
+func (b *Box) Request() branch.ImportRequest {
+	return branch.ImportRequest{
+		Branch: b.Name, Source: branch.Source{Upper: b.Upper, Layers: b.own, Copied: b.copied}, State: b.State, Base: b.Base,
+		Author:  git.Signature{Name: "Ada", Email: "ada@example.com", When: SomeTime},
+		Subject: "step", Body: "command", Trailers: []branch.Trailer{{Key: "Sandbox", Value: b.Name}},
+	}
+}
+
+func (b *Box) ImportNow() branch.ImportResult {
+	b.T.Helper()
+	return b.ImportAs(b.Request())
+}
+
+func (b *Box) ImportAs(q branch.ImportRequest) branch.ImportResult {
+	b.T.Helper()
+	result, err := branch.Import(context.Background(), b.Repository, q)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return result
+}
+
+// Consolidation is a request without anybody else around.
+func (b *Box) Consolidation() git.Consolidation {
+	return git.Consolidation{State: b.State, Lock: func(context.Context, string) (func(), error) { return func() {}, nil }}
+}
+
+// GitTree is what git itself makes of the work tree, in a repository whose
+// index a sandbox uses.
+const GitTree = "git add -A && git write-tree && git ls-tree -r $(git write-tree)"
+
+// ManyFiles is a repository that is large enough for deltas.
+func ManyFiles(t testing.TB) string {
+	t.Helper()
+	dir := gittest.Repository(t)
+	for i := range 400 {
+		gittest.Write(t, dir, fmt.Sprintf("d%d/e%d/f%d", i%8, i%3, i), fmt.Sprintln(i))
+	}
+	gittest.Write(t, dir, "d1/.gitattributes", "*.crlf text eol=crlf\n")
+	gittest.Write(t, dir, "d1/e1/x.crlf", "one\ntwo\n")
+	gittest.Shell(t, dir, "git add -A; git commit -qm many")
+	return dir
+}
+
+// Shows fails unless the layers of b, merged, are what git checks out,
+// which is what stands in its repository, with an index that git need not look twice at.
+func (b *Box) Shows() {
+	b.T.Helper()
+	gittest.Shell(b.T, b.Repository.Top, "git clean -ffdxq; git ls-files -z '*.crlf' | xargs -0 rm -f; git checkout -q -- .")
+	// Times and inodes of every file agree with the index: diff-files looks at
+	// no content.
+	out := b.Inside(`find . -path ./.git -prune -o -name '*' ! -type d -printf '%P %y %m\n' | sort
+		echo "-- dirs"; find . -path ./.git -prune -o -type d -printf '%P\n' | sort
+		echo "-- content"; find . -path ./.git -prune -o -type f -print0 | sort -z | xargs -0 sha1sum
+		find . -path ./.git -prune -o -type l -printf '%p %l\n' | sort
+		echo "-- stale"; git diff-files; git diff-index --cached HEAD; git status --short`)
+	listing := Inside{Script: `find . -name .git -prune -o ! -type d -printf '%P %y %m\n' | sort
+		echo "-- dirs"; find . -name .git -prune -o -type d -printf '%P\n' | sort
+		echo "-- content"; find . -name .git -prune -o -type f -print0 | sort -z | xargs -0 sha1sum
+		find . -name .git -prune -o -type l -printf '%p %l\n' | sort
+		echo "-- stale"`}
+	want := listing.outside(b.T, b.Repository.Top)
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(out, "\n")); diff != "" {
+		b.T.Fatalf("the layers %q show something else (-git +layers):\n%s", b.Layers, diff)
+	}
+}
+
+func (b *Box) Show(args ...string) string {
+	b.T.Helper()
+	return gittest.Git(b.T, b.Repository.Top, args...)
+}
+
+// NewCopy makes a box that has no layers but a copy of all files.
+func NewCopy(t testing.TB, cache layer.Cache, dir, name string) *Box {
+	t.Helper()
+	b := NewOn(t, cache, dir, name)
+	b.copied = filepath.Join(filepath.Dir(b.State), "copied")
+	if err := b.Copy().Make(t.Context(), git.Owner{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.Layers, b.own = nil, nil
+	return b
+}
+
+func (b *Box) Copy() layer.Copy {
+	return layer.Copy{Layers: append(b.Tree.Dirs(), b.Git), Upper: b.Upper, Base: b.copied, Format: b.Repository.ObjectFormat}
+}

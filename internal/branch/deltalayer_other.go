@@ -1,9 +1,0 @@
-//go:build !linux
-
-package branch
-
-import "github.com/litterbox-sandbox/litterbox/internal/fault"
-
-func makeWhiteout(string, string) error {
-	return fault.New(fault.Unsupported, "cannot lay one tree over another: overlayfs is Linux")
-}

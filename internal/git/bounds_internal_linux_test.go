@@ -1,0 +1,124 @@
+package git
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// standIn puts a script in the place of git.
+func standIn(t *testing.T, script string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return dir
+}
+
+func TestGitIsBounded(t *testing.T) {
+	// What it was started as can be older than its limits: they come after.
+	const wait = "until grep -q '^Max core file size *0 ' /proc/$$/limits; do :; done\n"
+	dir := standIn(t, wait+"awk '/^Max (cpu time|data size)/ { print $(NF-2) }' /proc/$$/limits\n")
+	got, err := Command{Dir: dir, Args: []string{"diff-tree"}}.Output(t.Context())
+	if want := strconv.Itoa(int(gitTime.Seconds())) + "\n" + strconv.Itoa(GitMemory) + "\n"; err != nil || string(got) != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
+func TestGitPastItsBounds(t *testing.T) {
+	for name, test := range map[string]struct {
+		script string
+		tight  Bounds
+		want   string
+	}{
+		"processor": {"while :; do :; done\n", Bounds{time: time.Second}, "needs more than 1s of a processor"},
+		"output":    {"while :; do echo 123456789; done\n", Bounds{output: 1 << 20}, "prints more than 1048576 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := standIn(t, test.script)
+			_, err := Command{Dir: dir, Tight: test.tight, Args: []string{"diff-tree"}}.Output(t.Context())
+			if err == nil || !strings.Contains(err.Error(), test.want) || fault.KindOf(err) != fault.Denied {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// treeBomb makes ten levels of ten entries, by files and by nothing at all, and
+// prints the tree of the files.
+const treeBomb = `set -e
+blob=$(git hash-object -w --stdin </dev/null)
+level() { for n in 0 1 2 3 4 5 6 7 8 9; do printf '%s %s\t%s\n' "$1" "$2" "$n"; done | git mktree; }
+tree=$(level '100644 blob' "$blob")
+for n in 1 2 3 4 5 6 7 8 9; do tree=$(level '040000 tree' "$tree"); done
+echo "$tree"
+`
+
+// The same tree that expansion counts is too much for git: without a limit it
+// takes all of the memory of the machine.
+func TestTreeBombMeetsTheLimitOfMemory(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", "git init -q . && cd .git && git mktree </dev/null && "+treeBomb)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trees := strings.Fields(string(out))
+	c := Command{GitDir: filepath.Join(dir, ".git"), Private: true, Tight: Bounds{Memory: 128 << 20, time: time.Minute}}
+	_, err = diffTrees(t.Context(), c, trees[0], trees[1])
+	if err == nil || !strings.Contains(err.Error(), "git diff-tree needs more than 134217728 bytes of memory") || fault.KindOf(err) != fault.Denied {
+		t.Errorf("%v", err)
+	}
+}
+
+// A git that is given up ends with all that it has started.
+func TestGitEndsAsAGroup(t *testing.T) {
+	dir := standIn(t, "sleep 1000 >/dev/null 2>&1 &\necho $!\nwait\n")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Command{Dir: dir, Stdout: write, Args: []string{"diff-tree"}}.Output(ctx)
+		ended <- err
+	}()
+	line := make([]byte, 32)
+	n, err := read.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := <-ended; fault.KindOf(err) != fault.Canceled {
+		t.Errorf("%v", err)
+	}
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Killed, it may be a zombie for as long as its new parent likes.
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat")
+	for end := time.Now().Add(time.Minute); err == nil && !strings.Contains(string(stat), ") Z "); {
+		if time.Now().After(end) {
+			_ = syscall.Kill(child, syscall.SIGKILL)
+			t.Fatalf("what git has started goes on: %s", stat)
+		}
+		stat, err = os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat")
+	}
+}

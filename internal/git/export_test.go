@@ -1,0 +1,45 @@
+package git
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// HasSettled tells whether the memory would trust the times of a file.
+func HasSettled(path string) (bool, error) {
+	_, changed, err := statIdentity(path)
+	return settled(changed, time.Now()), err
+}
+
+// Remembered tells whether the memory keeps a setting.
+func Remembered(key string) bool {
+	return slices.ContainsFunc(rememberedSections[:], func(s string) bool { return strings.HasPrefix(key, s) })
+}
+
+// Values are the settings of r that the memory keeps.
+func Values(t *testing.T, r *Repository) map[string]string {
+	t.Helper()
+	s, err := r.Settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := maps.Clone(s.Values)
+	maps.DeleteFunc(values, func(key, _ string) bool { return !Remembered(key) })
+	return values
+}
+
+// PlainlyClean tells whether the checkout of r is seen to be clean without git.
+func PlainlyClean(t *testing.T, r *Repository) bool {
+	t.Helper()
+	return r.plainlyClean(t.Context())
+}
+
+// ReleaseSpare ends the process that Prefetch started, as time does.
+func ReleaseSpare(r *Repository) {
+	if unused := r.TakeSpare(r.spare.edges, r.spare.strict); unused != nil {
+		unused.release()
+	}
+}

@@ -1,0 +1,28 @@
+package git
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Signature is who and when.
+type Signature struct {
+	Name  string
+	Email string
+	When  time.Time
+}
+
+// Line is a signature as it stands in a commit.
+func (s Signature) Line() string {
+	clean := func(text string) string {
+		text = strings.Map(func(r rune) rune {
+			if r == '<' || r == '>' || r == '\n' || r == 0 {
+				return -1
+			}
+			return r
+		}, text)
+		return strings.TrimSpace(text)
+	}
+	return fmt.Sprintf("%s <%s> %d %s", clean(s.Name), clean(s.Email), max(s.When.Unix(), 0), s.When.Format("-0700"))
+}

@@ -1,0 +1,68 @@
+package git
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// spare is a git fast-import that was started before anybody knew what to tell
+// it, so that a commit need not wait for the start of a process. It has read
+// nothing of the repository yet, and without a word it ends without a trace.
+type spare struct {
+	mu      sync.Mutex
+	process *FastImport
+	edges   string
+	strict  bool
+	timer   *time.Timer
+}
+
+// spareTime is how long one waits: commands that run longer need not be paid
+// for with an idle process, and a commit after them not hurry.
+const spareTime = 2 * time.Second
+
+// Prefetch begins, in the background, what an Import with the same State and
+// Strict needs before it can begin. Called while a command still runs inside,
+// it takes the start of git and the look at its configuration off the commit.
+func (r *Repository) Prefetch(state string, strict bool) {
+	go func() {
+		_, _ = r.Settings() // whoever needs them gets the error, too
+	}()
+	edges := state + PacksSuffix
+	r.spare.mu.Lock() // until it has started: who takes it waits
+	go func() {
+		defer r.spare.mu.Unlock()
+		if r.spare.process != nil {
+			return
+		}
+		started, err := r.StartFastImport(context.Background(), edges, strict)
+		if err != nil {
+			return // the Import that follows meets the same error
+		}
+		r.spare.process, r.spare.edges, r.spare.strict = started, edges, strict
+		r.spare.timer = time.AfterFunc(spareTime, func() {
+			if unused := r.TakeSpare(edges, strict); unused != nil {
+				unused.release()
+			}
+		})
+	}()
+}
+
+// TakeSpare gives the spare process to whoever needs one like it, or nil.
+func (r *Repository) TakeSpare(edges string, strict bool) *FastImport {
+	r.spare.mu.Lock()
+	defer r.spare.mu.Unlock()
+	taken := r.spare.process
+	if taken == nil || r.spare.edges != edges || r.spare.strict != strict {
+		return nil
+	}
+	r.spare.timer.Stop()
+	r.spare.process = nil
+	return taken
+}
+
+// release ends a process that was told nothing.
+func (f *FastImport) release() {
+	_ = f.pipe.Close() // it was never written to
+	_ = f.wait(nil)    // the end of its input is the end
+}

@@ -1,0 +1,82 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// The user's git may collect garbage at any time. With --prune=now, or when its
+// grace period is over, it removes what no ref names yet: files that a git of
+// ours is writing at this moment, and objects that are written and about to be
+// named. Nothing is lost by that, since all of it is made from files that
+// stay; it only has to be made again.
+
+// vanishPatience bounds how long we begin again: a collection ends, and between
+// two of them there is time enough for a commit.
+const vanishPatience = 30 * time.Second
+
+// vanishing matches what git says when objects or its own temporary files are
+// taken away (builtin/fast-import.c, index-pack.c, object-file.c, 2.31 to 2.50).
+var vanishing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`cannot store (pack|index) file|cannot create keep file|unable to create temporary file: No such file|could not open '[^']*tmp_|[Uu]nable to (open|rename|create)[^\n]*(tmp_|objects/)|` +
+		`bad (tree )?object [0-9a-f]{40}|[Bb]ad object|[Nn]ot a valid object|nonexistent object|missing object|could not (read|parse) [0-9a-f]{40}|` +
+		`unable to (read|find) [0-9a-f]{40}|[Nn]ot a (commit|tree): [0-9a-f]{40}|does not point to a valid object|failed to (read|stat)[^\n]*tmp_|` +
+		`object [0-9a-f]{40} not found|cannot (open|read) pack`)
+})
+
+// vanished tells whether an error may come from a collection under way.
+func vanished(err error) bool {
+	if err == nil || fault.KindOf(err) == fault.Canceled {
+		return false
+	}
+	var git *Failure
+	if errors.As(err, &git) && vanishing().MatchString(git.Stderr) {
+		return true
+	}
+	return vanishing().MatchString(err.Error())
+}
+
+// DespiteCollection does something again for as long as the user's git takes
+// away what it makes.
+func DespiteCollection(ctx context.Context, do func(again bool) error) error {
+	deadline := time.Now().Add(vanishPatience)
+	pause := 10 * time.Millisecond
+	for again := false; ; again = true {
+		err := do(again)
+		if !vanished(err) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, 500*time.Millisecond)
+	}
+}
+
+// keepAge is how old a .keep without its pack must be to be nobody's: git makes
+// the one right before the other.
+const keepAge = 200 * time.Millisecond
+
+// DropKeeps removes the .keep that a git fast-import leaves which failed to
+// store its pack: the same pack could not be stored ever after.
+func (r *Repository) DropKeeps() {
+	keeps, _ := filepath.Glob(filepath.Join(r.CommonDir, "objects", "pack", "pack-*.keep")) // only a bad pattern fails
+	for _, keep := range keeps {
+		if _, err := os.Stat(strings.TrimSuffix(keep, ".keep") + ".pack"); !errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if info, err := os.Stat(keep); err == nil && time.Since(info.ModTime()) > keepAge {
+			_ = os.Remove(keep)
+		}
+	}
+}
