@@ -35,12 +35,12 @@ func (e *Engine) Hold(ctx context.Context, dir, name string, who Actor) (Hold, [
 	if err != nil {
 		return Hold{}, nil, err
 	}
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "agent")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "agent")
 	if err != nil {
 		return Hold{}, nil, err
 	}
 	defer unlock()
-	held, err := e.Store.Agent(p.record.ID)
+	held, err := p.store.Agent(p.record.ID)
 	if err != nil {
 		return Hold{}, nil, err
 	}
@@ -57,7 +57,7 @@ func (e *Engine) Hold(ctx context.Context, dir, name string, who Actor) (Hold, [
 		return Hold{}, nil, fault.Wrap(fault.Unsupported, err, "cannot identify this process")
 	}
 	now := time.Now()
-	err = e.Store.SaveAgent(p.record.ID, &sandbox.Agent{
+	err = p.store.SaveAgent(p.record.ID, &sandbox.Agent{
 		Session: who.Session, Client: who.Client, ClientVersion: who.Version, Holder: self,
 		AcquiredAt: now, Heartbeat: now, ExpiresAt: now.Add(holdExpiry), Beat: process.Now(),
 	})

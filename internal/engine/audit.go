@@ -52,8 +52,8 @@ type Call struct {
 	begun   time.Time
 	secrets []string
 
-	mu     sync.Mutex
-	commit string // the last that was made on the way
+	mu     sync.Mutex // guards the durability of log, and
+	commit string     // the last that was made on the way
 }
 
 // callKey is where a context holds the open call.
@@ -137,13 +137,14 @@ func (c *Call) End(outcome Outcome) error {
 	e.Duration = time.Since(c.begun)
 	c.mu.Lock()
 	e.Commit = cmp.Or(outcome.Commit, c.commit)
+	log := *c.log
 	c.mu.Unlock()
 	e.Tip, e.ExitCode, e.Outcome = outcome.Tip, outcome.ExitCode, "ok"
 	if outcome.Err != nil {
 		e.Outcome = string(fault.KindOf(outcome.Err))
 		e.Problem = audit.Text(outcome.Err.Error(), c.secrets...)
 	}
-	return c.log.Append(&e)
+	return log.Append(&e)
 }
 
 // locate notes repository and sandbox, as far as they are known.
@@ -165,6 +166,20 @@ func (c *Call) locate(e *Engine, action Action) {
 	c.entry.Sandbox = slug
 	if id, err := e.Store.Claimed(location.CommonDir, slug); err == nil {
 		c.entry.SandboxID = id
+		// A record that cannot be read is a problem of the use case.
+		if record, err := e.Store.Sandbox(id); err == nil {
+			c.log.Strict = record.Strict
+		}
+	}
+}
+
+// durably makes the call open in ctx as durable as a sandbox that did not stand
+// in the store when it began. To flush its result flushes what is before it.
+func durably(ctx context.Context, strict bool) {
+	if c := openCall(ctx); c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.log.Strict = c.log.Strict || strict
 	}
 }
 
@@ -213,7 +228,7 @@ func (e *Engine) auditHash(ctx context.Context) string {
 }
 
 func (e *Engine) auditLog() *audit.Log {
-	return &audit.Log{Dir: filepath.Join(e.Store.Root, "audit"), Strict: e.Store.Strict()}
+	return &audit.Log{Dir: filepath.Join(e.Store.Root, "audit")}
 }
 
 // userName is asked for once: it cannot change while we run.

@@ -196,7 +196,7 @@ func runsCommand(kind string) bool { return kind == "exec" || kind == "shell" ||
 
 // liveCycles are the runs of other processes that still live.
 func (e *Engine) liveCycles(p *place) ([]sandbox.Cycle, error) {
-	cycles, err := e.Store.LiveCycles(p.record.ID)
+	cycles, err := p.store.LiveCycles(p.record.ID)
 	if err != nil {
 		return nil, err
 	}

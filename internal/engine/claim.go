@@ -16,14 +16,15 @@ import (
 // claim takes the name. A claim whose creator died is cleared away first:
 // it never became a sandbox.
 func (e *Engine) claim(ctx context.Context, record *sandbox.Sandbox) error {
-	id, err := e.Store.Claim(record.GitDir, record.Name)
+	records := e.Store.Durable(record.Strict)
+	id, err := records.Claim(record.GitDir, record.Name)
 	if fault.KindOf(err) == fault.AlreadyExists {
 		cleared, clearErr := e.clearDead(ctx, record.GitDir, record.Name)
 		if clearErr != nil {
 			return clearErr
 		}
 		if cleared {
-			id, err = e.Store.Claim(record.GitDir, record.Name)
+			id, err = records.Claim(record.GitDir, record.Name)
 		}
 	}
 	if err != nil {
@@ -34,7 +35,7 @@ func (e *Engine) claim(ctx context.Context, record *sandbox.Sandbox) error {
 		return fault.Wrap(fault.Unsupported, err, "cannot create a sandbox on this system").
 			WithHint("run litterbox on Linux")
 	}
-	return e.Store.Save(record)
+	return records.Save(record)
 }
 
 // discard takes back everything that an unfinished create has made.
@@ -77,7 +78,7 @@ func (e *Engine) clearDead(ctx context.Context, gitDir, name string) (bool, erro
 	if !dead {
 		return false, nil
 	}
-	p := &place{record: record, repo: e.memory().At(gitDir, record.Repository, record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(id)}
+	p := e.place(record, e.memory().At(gitDir, record.Repository, record.Base), e.Drivers[record.Driver])
 	if record.State == sandbox.Deleting {
 		d, err := e.Store.Deletion(id)
 		if err == nil {

@@ -42,7 +42,7 @@ func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iterat
 // here: more packs than git likes would cost everybody.
 func (e *Engine) lookAfterPacks(ctx context.Context, p *place, packing git.Packing) error {
 	if packing == git.PackingOverdue {
-		return p.repo.Consolidate(ctx, git.Consolidation{State: p.deltaFile(), Lock: e.Store.LocksOf(p.record.ID)})
+		return p.repo.Consolidate(ctx, git.Consolidation{State: p.deltaFile(), Lock: p.store.LocksOf(p.record.ID)})
 	}
 	stream, err := p.dial(ctx)
 	if err != nil {
@@ -54,12 +54,12 @@ func (e *Engine) lookAfterPacks(ctx context.Context, p *place, packing git.Packi
 
 func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.Iteration, options commitOptions) (bool, git.Packing, []string, error) {
 	const none = git.PackingNone
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "commit")
 	if err != nil {
 		return false, none, nil, err
 	}
 	defer unlock()
-	fresh, err := e.Store.Sandbox(p.record.ID)
+	fresh, err := p.store.Sandbox(p.record.ID)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, none, nil, cmp.Or(e.goneUnder(p, "its changes were to be committed"), err)
 	}
@@ -101,7 +101,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	iteration.Commit, iteration.Changed, iteration.Paths, iteration.Notes = result.Commit, result.Changed, result.Paths, notes
 	iteration.Message = request.Subject
 	made(ctx, result.Commit)
-	if err := e.Store.AppendIteration(p.record.ID, iteration); err != nil {
+	if err := p.store.AppendIteration(p.record.ID, iteration); err != nil {
 		return true, none, notes, err
 	}
 	e.emit(p, event(sandbox.EventIteration, iteration.Cycle, "number", itoa(iteration.Number), "commit", iteration.Commit,
@@ -125,7 +125,7 @@ func (e *Engine) importRequest(p *place) branch.ImportRequest {
 		Branch: p.record.Branch, State: p.deltaFile(), Base: p.record.Base, Last: p.record.Last,
 		Author: git.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 		Source: p.source(),
-		Strict: e.Store.Strict(),
+		Strict: p.store.Strict(),
 	}
 	return request
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -65,7 +66,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 		return Creation{}, fault.New(fault.Invalid, "cannot bring uncommitted changes to %s: they were made on HEAD", request.Base).
 			WithHint("litterbox create %s --dirty", name)
 	}
-	record.Strict = e.Store.Strict() // as its configuration has just set it
+	record.Strict = merged.Durability == config.Strict
 	record.Milestone = record.Base
 	policy, err := e.policyOf(merged)
 	if err != nil {
@@ -80,10 +81,12 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 		return Creation{}, err
 	}
 	defer func() { err = call.end("", nil, err) }()
+	durably(ctx, record.Strict)
 	if err := e.claim(ctx, record); err != nil {
 		return Creation{}, err
 	}
-	p := &place{record: record, repo: repo, driver: d, config: merged, from: found.from, dir: e.Store.SandboxDir(record.ID), notes: notes}
+	p := e.place(record, repo, d)
+	p.config, p.from, p.notes = merged, found.from, notes
 	if err := e.build(ctx, p, policy, request); err != nil {
 		if fault.KindOf(err) == fault.AlreadyExists { // the branch of a sandbox that lost its repository to this one
 			err = e.elsewhere(ctx, request.Dir, name, branchInTheWay(err, record.Branch, "litterbox create "+name))
@@ -159,7 +162,7 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 		p.note(note)
 	}
 	record.State = sandbox.Running
-	if err := errors.Join(e.Store.Save(record), e.Store.SaveOrigin(record)); err != nil {
+	if err := errors.Join(p.store.Save(record), p.store.SaveOrigin(record)); err != nil {
 		return err
 	}
 	e.emit(p, event(sandbox.EventCreated, 0, "branch", record.Branch, "base", record.Base),

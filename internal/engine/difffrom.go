@@ -31,7 +31,7 @@ func (e *Engine) diffFrom(ctx context.Context, p *place, request DiffRequest) (s
 	if err != nil || number < 1 {
 		return "", fault.New(fault.Invalid, "cannot compare since %q: it is neither \"milestone\" nor a step's number", request.Since)
 	}
-	steps, err := e.Store.Iterations(p.record.ID)
+	steps, err := p.store.Iterations(p.record.ID)
 	if err != nil {
 		return "", err
 	}

@@ -69,14 +69,21 @@ type place struct {
 	repo   *git.Repository
 	driver driver.Driver
 	config config.Config
-	dir    string      // the sandbox's state directory
-	notes  []string    // what the user should know
-	left   branch.Left // what the last commit could not take
+	store  *store.Store // flushes as this sandbox's durability demands
+	dir    string       // the sandbox's state directory
+	notes  []string     // what the user should know
+	left   branch.Left  // what the last commit could not take
 
 	flatten bool // its layers should be made one, once nobody waits
 
 	paused bool              // its keeper said so when it was dialled last
 	from   map[string]string // where the limits in config come from, by name
+}
+
+// place is the work on a recorded sandbox. Its durability is that of its last
+// start: commands of a running sandbox do not read the configuration.
+func (e *Engine) place(record *sandbox.Sandbox, repo *git.Repository, d driver.Driver) *place {
+	return &place{record: record, repo: repo, driver: d, store: e.Store.Durable(record.Strict), dir: e.Store.SandboxDir(record.ID)}
 }
 
 // find opens the sandbox called name in the repository that dir belongs to,
@@ -136,11 +143,7 @@ func (e *Engine) open(record *sandbox.Sandbox) (*place, error) {
 			WithHint("litterbox list --all")
 	}
 	repo := e.memory().At(record.GitDir, record.Repository, record.Base)
-	if record.Strict {
-		// Commands of a running sandbox do not read the configuration.
-		e.Store.SetStrict(true)
-	}
-	p := &place{record: record, repo: repo, driver: d, dir: e.Store.SandboxDir(record.ID)}
+	p := e.place(record, repo, d)
 	if record.State == sandbox.Creating || record.State == sandbox.Deleting {
 		return nil, e.unfinished(record)
 	}
@@ -190,7 +193,6 @@ func (e *Engine) settings(top, gitDir string) (settings, error) {
 		return settings{}, err
 	}
 	merged, withheld := config.Merge(user, repo, trusted)
-	e.Store.SetStrict(merged.Durability == config.Strict)
 	s := settings{config: merged}
 	s.config.Limits, s.from, s.notes = limitsOf(user.Limits, repo.Limits, trusted)
 	for _, key := range withheld {

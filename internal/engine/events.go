@@ -58,7 +58,7 @@ func (e *Engine) Cycles(ctx context.Context, dir, name string) ([]sandbox.Cycle,
 	if err != nil {
 		return nil, err
 	}
-	return e.Store.Cycles(p.record.ID, 0)
+	return p.store.Cycles(p.record.ID, 0)
 }
 
 // event makes one event; its data are keys and values in turn.
@@ -92,7 +92,7 @@ func (e *Engine) emit(p *place, events ...*sandbox.Event) {
 	for _, one := range events {
 		one.Sandbox, one.SandboxID, one.Repository = p.record.Name, p.record.ID, p.record.GitDir
 	}
-	if err := e.Store.Emit(events...); err != nil {
+	if err := p.store.Emit(events...); err != nil {
 		p.note("this is not in the event log: " + fault.Wrap("", err, "cannot record an event").Error())
 	}
 }
@@ -104,7 +104,7 @@ func (e *Engine) advance(p *place, cycle *sandbox.Cycle, states ...sandbox.Cycle
 		cycle.State = state
 		events = append(events, event(sandbox.CycleEvent(state), cycle.ID))
 	}
-	err := e.Store.SaveCycle(p.record.ID, cycle)
+	err := p.store.SaveCycle(p.record.ID, cycle)
 	if err == nil {
 		e.emit(p, events...)
 	}

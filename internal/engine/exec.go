@@ -126,7 +126,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	}
 	started := time.Now()
 	if !request.NoCommit {
-		p.repo.Prefetch(p.deltaFile(), e.Store.Strict()) // what the commit needs of git, while the command runs
+		p.repo.Prefetch(p.deltaFile(), p.store.Strict()) // what the commit needs of git, while the command runs
 	}
 	exit, err := wire.Run(ctx, stream, command, wire.Streams{
 		Stdin: request.Streams.Stdin, Stdout: request.Streams.Stdout, Stderr: request.Streams.Stderr,
@@ -197,7 +197,7 @@ func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, messag
 	}
 	if stream == nil && err == nil {
 		cycle.State = sandbox.Leasing
-		err = e.Store.SaveCycle(p.record.ID, cycle)
+		err = p.store.SaveCycle(p.record.ID, cycle)
 	}
 	if err != nil {
 		if stream != nil {
@@ -235,7 +235,7 @@ func (e *Engine) recordCycle(p *place, kind, command, message string) (*sandbox.
 	now := time.Now()
 	cycle := &sandbox.Cycle{LeaseID: p.record.ID, Policy: policy.Revision, Kind: kind, Command: command, Message: message,
 		State: sandbox.Executing, RequestedAt: now, StartedAt: now, Holder: holder}
-	if err := e.Store.BeginCycle(p.record.ID, cycle); err != nil {
+	if err := p.store.BeginCycle(p.record.ID, cycle); err != nil {
 		return nil, err
 	}
 	return cycle, nil
@@ -249,7 +249,7 @@ func (e *Engine) endCycle(p *place, cycle *sandbox.Cycle, exit wire.Exit, proble
 	if problem != nil {
 		cycle.State, cycle.Problem = sandbox.CycleFailed, problem.Error()
 	}
-	err := e.Store.SaveCycle(p.record.ID, cycle)
+	err := p.store.SaveCycle(p.record.ID, cycle)
 	if _, statErr := os.Stat(p.dir); errors.Is(statErr, os.ErrNotExist) {
 		return nil // deleted by another command while this one ran
 	}
@@ -272,7 +272,7 @@ func cycleOver(cycle *sandbox.Cycle) *sandbox.Event {
 // recover finishes the cycles whose client died: what they had changed is
 // committed, and the cycle is recorded as failed.
 func (e *Engine) recover(ctx context.Context, p *place) error {
-	cycles, err := e.Store.LiveCycles(p.record.ID)
+	cycles, err := p.store.LiveCycles(p.record.ID)
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func (e *Engine) recover(ctx context.Context, p *place) error {
 			p.note("a " + cycle.Kind + " was cut off by a crash: its changes are committed as iteration " + itoa(iteration.Number))
 		}
 		cycle.State, cycle.Problem, cycle.CompletedAt = sandbox.CycleFailed, "its client died", time.Now()
-		if err := e.Store.SaveCycle(p.record.ID, cycle); err != nil {
+		if err := p.store.SaveCycle(p.record.ID, cycle); err != nil {
 			return err
 		}
 		e.emit(p, cycleOver(cycle))

@@ -198,7 +198,7 @@ func (e *Engine) setLimits(ctx context.Context, p *place, changes []string) (err
 		return err
 	}
 	defer func() { err = call.end("", nil, err) }()
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "limits")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "limits")
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.St
 		return record.State, ""
 	}
 	d, ok := e.Drivers[record.Driver]
-	p := &place{record: record, driver: d, dir: e.Store.SandboxDir(record.ID)}
+	p := e.place(record, nil, d)
 	lease, err := e.lease(ctx, p)
 	if !ok || err != nil || lease == nil || lease.State == sandbox.LeaseReleased {
 		return sandbox.Stopped, ""
@@ -180,7 +180,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if policy, err := e.policy(p); err == nil {
 		status.Revision = policy.Revision
 	}
-	cycles, err := e.Store.Cycles(p.record.ID, 16)
+	cycles, err := p.store.Cycles(p.record.ID, 16)
 	if err != nil {
 		return status, err
 	}
@@ -245,7 +245,7 @@ func (e *Engine) Log(ctx context.Context, dir, name string) ([]sandbox.Iteration
 	if err != nil {
 		return nil, err
 	}
-	return e.Store.Iterations(p.record.ID)
+	return p.store.Iterations(p.record.ID)
 }
 
 // Stop ends a sandbox's processes; its files, branch and home stay. What it

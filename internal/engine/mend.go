@@ -43,7 +43,7 @@ func (e *Engine) sandbox(ctx context.Context, id string) (*sandbox.Sandbox, erro
 		return nil, fault.Wrap(fault.Internal, seal.ErrDamaged, "cannot use sandbox %q: %v", name, err).
 			WithHint("take what you need from %s, then litterbox delete --force %s", e.Store.SandboxDir(id), name)
 	}
-	if err := e.Store.Save(record); err != nil {
+	if err := e.Store.Durable(record.Strict).Save(record); err != nil {
 		return nil, err
 	}
 	if e.Note != nil {
@@ -125,14 +125,14 @@ func (e *Engine) sandboxes(ctx context.Context) ([]*sandbox.Sandbox, []store.Unr
 // lease reads a sandbox's lease. A damaged one is written again by the keeper;
 // without a keeper it is none, and the next start finds out what still runs.
 func (e *Engine) lease(ctx context.Context, p *place) (*sandbox.Lease, error) {
-	lease, err := e.Store.Lease(p.record.ID)
+	lease, err := p.store.Lease(p.record.ID)
 	if !errors.Is(err, seal.ErrDamaged) {
 		return lease, err
 	}
 	if err := p.tellKeeper(ctx, keeper.OpRenew); err != nil {
 		return nil, err
 	}
-	lease, err = e.Store.Lease(p.record.ID)
+	lease, err = p.store.Lease(p.record.ID)
 	if errors.Is(err, seal.ErrDamaged) {
 		return nil, nil
 	}
@@ -142,7 +142,7 @@ func (e *Engine) lease(ctx context.Context, p *place) (*sandbox.Lease, error) {
 // side reads a further record of a sandbox. A damaged one is none: it is
 // written anew from the configuration at the next start.
 func (e *Engine) side(p *place, file string, into any) (found bool, err error) {
-	found, err = e.Store.Record(p.record.ID, file, into)
+	found, err = p.store.Record(p.record.ID, file, into)
 	if errors.Is(err, seal.ErrDamaged) {
 		p.note(file + " of sandbox " + p.record.Name + " was damaged: it begins anew from the configuration")
 		return false, nil
@@ -154,7 +154,7 @@ func (e *Engine) side(p *place, file string, into any) (found bool, err error) {
 // and a rule that was denied must not come back allowed.
 func (p *place) denyAll(e *Engine) (*egress.Policy, error) {
 	policy := &egress.Policy{Revision: 1}
-	if cycles, err := e.Store.Cycles(p.record.ID, 1); err == nil && len(cycles) > 0 {
+	if cycles, err := p.store.Cycles(p.record.ID, 1); err == nil && len(cycles) > 0 {
 		policy.Revision = cycles[len(cycles)-1].Policy + 1
 	}
 	p.note("the network policy of sandbox " + p.record.Name + " was damaged: now nothing is allowed; litterbox allow " + p.record.Name + " HOST allows again")
@@ -181,7 +181,7 @@ func (e *Engine) deleteUnreadable(ctx context.Context, request DeleteRequest, na
 	}
 	record := &sandbox.Sandbox{ID: id, Name: name, Repository: repo.Top, GitDir: repo.CommonDir}
 	for _, d := range e.Drivers {
-		p := &place{record: record, repo: repo, driver: d, dir: e.Store.SandboxDir(id)}
+		p := e.place(record, repo, d)
 		if lease, err := e.lease(ctx, p); err == nil && lease != nil && lease.Driver != d.Name() {
 			continue
 		}
@@ -192,7 +192,7 @@ func (e *Engine) deleteUnreadable(ctx context.Context, request DeleteRequest, na
 	if err := repo.Unpin(ctx, id); err != nil {
 		return DeleteResult{}, err
 	}
-	return DeleteResult{Name: name}, e.remove(&place{record: record, repo: repo, dir: e.Store.SandboxDir(id)})
+	return DeleteResult{Name: name}, e.remove(e.place(record, repo, nil))
 }
 
 // forgetKeys makes way for new keys where the old ones are damaged, and tells

@@ -53,7 +53,7 @@ func (e *Engine) present(ctx context.Context, p *place) (string, error) {
 	if _, err := os.Stat(p.path("upper")); err != nil {
 		return p.repo.Tip(ctx, p.record.Branch)
 	}
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "commit")
 	switch {
 	case err == nil:
 		defer unlock()
@@ -110,7 +110,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 	if err := e.settle(ctx, p); err != nil {
 		return MergeResult{}, err
 	}
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "commit")
 	if err != nil {
 		return MergeResult{}, err
 	}
@@ -376,10 +376,10 @@ func (e *Engine) destroy(ctx context.Context, p *place, tip string, keep *store.
 	// Before the record says that it is being deleted: cut off after that, its
 	// files are kept all the same.
 	if keep != nil {
-		if err := e.Store.SaveDeletion(p.record.ID, *keep); err != nil {
+		if err := p.store.SaveDeletion(p.record.ID, *keep); err != nil {
 			return result, err
 		}
-	} else if err := e.Store.DropDeletion(p.record.ID); err != nil {
+	} else if err := p.store.DropDeletion(p.record.ID); err != nil {
 		return result, err
 	}
 	// Marked before the branch goes: cut off in between, the next command knows

@@ -34,12 +34,12 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 	if err := e.settle(ctx, p); err != nil {
 		return Milestoned{}, err
 	}
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "commit")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "commit")
 	if err != nil {
 		return Milestoned{}, err
 	}
 	defer unlock()
-	fresh, err := e.Store.Sandbox(p.record.ID)
+	fresh, err := p.store.Sandbox(p.record.ID)
 	if err != nil {
 		return Milestoned{}, err
 	}
@@ -49,7 +49,7 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 	iteration.Message = subject
 	squashed, err := branch.Milestone(ctx, p.repo, branch.MilestoneRequest{
 		ID: p.record.ID, Branch: p.record.Branch, Onto: p.record.Milestone, Subject: subject, Body: strings.TrimSpace(rest),
-		Trailers: e.trailers(ctx, p.record.Name, iteration), State: p.deltaFile(), Strict: e.Store.Strict(),
+		Trailers: e.trailers(ctx, p.record.Name, iteration), State: p.deltaFile(), Strict: p.store.Strict(),
 		Author: git.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 	}
 	iteration.Commit, iteration.Duration = squashed.Commit, time.Since(iteration.StartedAt)
 	p.note("the squashed history stays at " + squashed.History)
-	if err := e.Store.AppendIteration(p.record.ID, iteration); err != nil {
+	if err := p.store.AppendIteration(p.record.ID, iteration); err != nil {
 		return Milestoned{}, err
 	}
 	err = e.update(ctx, p, func(r *sandbox.Sandbox) {

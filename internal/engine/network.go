@@ -226,7 +226,7 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 		return Network{}, err
 	}
 	defer func() { err = call.end("", nil, err) }()
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "policy")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "policy")
 	if err != nil {
 		return Network{}, err
 	}

@@ -80,7 +80,7 @@ func (e *Engine) Strays(ctx context.Context, dir string) ([]Info, error) {
 
 // orphan prepares the work on a sandbox without a repository.
 func (e *Engine) orphan(record *sandbox.Sandbox) *place {
-	return &place{record: record, repo: git.At(record.GitDir, "", record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(record.ID)}
+	return e.place(record, git.At(record.GitDir, "", record.Base), e.Drivers[record.Driver])
 }
 
 // deleteOrphan deletes a sandbox that has no repository: no branch, no trash.

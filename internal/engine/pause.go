@@ -103,7 +103,7 @@ func (e *Engine) onRecord(ctx context.Context, id string, do func(*place) error)
 }
 
 func (e *Engine) pauseOne(ctx context.Context, p *place) (changed bool, err error) {
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "lease")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "lease")
 	if err != nil {
 		return false, err
 	}
@@ -162,7 +162,7 @@ func (e *Engine) withoutKeeper(ctx context.Context, p *place, lease *sandbox.Lea
 	if err != nil {
 		return nil, nil, err
 	}
-	lease, err = e.Store.Lease(p.record.ID)
+	lease, err = p.store.Lease(p.record.ID)
 	if err == nil && (lease == nil || lease.State == sandbox.LeaseReleased || lease.State == sandbox.LeaseLost) {
 		err = driver.ErrMachineLost
 	}
@@ -182,11 +182,11 @@ func (e *Engine) pauseAlone(ctx context.Context, p *place, lease *sandbox.Lease)
 	defer unlock()
 	before := *lease
 	lease.State, lease.PausedFor = sandbox.LeasePaused, sandbox.PausedByUser
-	if err := e.Store.SaveLease(lease); err != nil {
+	if err := p.store.SaveLease(lease); err != nil {
 		return err
 	}
 	if err := p.driver.Pause(ctx, p.driverLease(lease), string(lease.PausedFor)); err != nil {
-		return errors.Join(err, e.Store.SaveLease(&before))
+		return errors.Join(err, p.store.SaveLease(&before))
 	}
 	e.emit(p, event(sandbox.EventPaused, 0, "reason", string(lease.PausedFor)))
 	return nil
@@ -207,7 +207,7 @@ func (e *Engine) resumeOne(ctx context.Context, p *place) (changed bool, err err
 
 // resumeOnce resumes, and tells whether there was no keeper to do it.
 func (e *Engine) resumeOnce(ctx context.Context, p *place) (alone, changed bool, err error) {
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "lease")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "lease")
 	if err != nil {
 		return false, false, err
 	}
@@ -247,5 +247,5 @@ func (e *Engine) resumeAlone(ctx context.Context, p *place, lease *sandbox.Lease
 	}
 	lease.State, lease.PausedFor = sandbox.LeaseActive, ""
 	e.emit(p, event(sandbox.EventResumed, 0))
-	return e.Store.SaveLease(lease)
+	return p.store.SaveLease(lease)
 }

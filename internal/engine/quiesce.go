@@ -203,7 +203,7 @@ func (e *Engine) end(ctx context.Context, p *place, verb, into string) error {
 	if call := openCall(ctx); call != nil && call.entry.Who.Client != "" {
 		ending.By = call.entry.Who.Client
 	}
-	return e.Store.SaveEnding(p.record.GitDir, p.record.ID, ending)
+	return p.store.SaveEnding(p.record.GitDir, p.record.ID, ending)
 }
 
 // quiesce ends everything inside a sandbox in order and waits until the clients
@@ -269,7 +269,7 @@ func (e *Engine) askToEnd(ctx context.Context, p *place, stream *net.UnixConn) e
 // ended for that.
 func (e *Engine) stays(ctx context.Context, p *place, ended []Work) error {
 	ctx = context.WithoutCancel(ctx)
-	err := e.Store.RemoveEnding(p.record.GitDir, p.record.ID)
+	err := p.store.RemoveEnding(p.record.GitDir, p.record.ID)
 	if len(ended) == 0 {
 		return err
 	}
@@ -283,13 +283,13 @@ func (e *Engine) stays(ctx context.Context, p *place, ended []Work) error {
 // goneUnder is the error of a client whose sandbox was merged, deleted or is
 // just being ended; nil when it is still there.
 func (e *Engine) goneUnder(p *place, what string) error {
-	record, err := e.Store.Sandbox(p.record.ID)
+	record, err := p.store.Sandbox(p.record.ID)
 	gone := errors.Is(err, fs.ErrNotExist)
 	if err == nil && record.State == sandbox.Deleting {
 		me, err := self()
 		gone = err == nil && record.Holder != me && process.Alive(record.Holder)
 	}
-	ending, err := e.Store.Ending(p.record.GitDir, p.record.ID)
+	ending, err := p.store.Ending(p.record.GitDir, p.record.ID)
 	if err != nil || ending == nil || ending.Verb == "stop" {
 		if gone {
 			return fault.New(fault.NotFound, "sandbox %q was deleted while %s", p.record.Name, what)
@@ -336,7 +336,7 @@ func (e *Engine) cutOff(p *place, cycle *sandbox.Cycle, committed *sandbox.Itera
 	if gone := e.goneUnder(p, what); gone != nil {
 		return gone
 	}
-	ending, _ := e.Store.Ending(p.record.GitDir, p.record.ID)
+	ending, _ := p.store.Ending(p.record.GitDir, p.record.ID)
 	if ending == nil || ending.Verb != "stop" || ending.At.Before(cycle.StartedAt) {
 		return err
 	}
@@ -350,7 +350,7 @@ func (e *Engine) cutOff(p *place, cycle *sandbox.Cycle, committed *sandbox.Itera
 
 // stillThere fails when the sandbox is gone or being deleted by now.
 func (e *Engine) stillThere(p *place) error {
-	record, err := e.Store.Sandbox(p.record.ID)
+	record, err := p.store.Sandbox(p.record.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fault.New(fault.NotFound, "sandbox %q has just been deleted", p.record.Name).WithHint("litterbox list")

@@ -56,7 +56,7 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 		if !wanted {
 			continue
 		}
-		p := &place{record: record, repo: git.At(repo.CommonDir, repo.Top, record.Base), driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(record.ID)}
+		p := e.place(record, git.At(repo.CommonDir, repo.Top, record.Base), e.Drivers[record.Driver])
 		result := Reattached{Name: record.Name, Branch: record.Branch}
 		if err := e.reattach(ctx, p, repo); err != nil {
 			result.Problem, result.Files = err.Error(), p.path("upper")
@@ -123,7 +123,7 @@ func (e *Engine) reattach(ctx context.Context, p *place, repo *git.Repository) e
 		return err
 	}
 	if record.GitDir != repo.CommonDir {
-		if err := e.Store.Move(record, repo.CommonDir); err != nil {
+		if err := p.store.Move(record, repo.CommonDir); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 	if conn, err := p.dial(ctx); err == nil {
 		return p.unlessPaused(conn)
 	}
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "lease")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "lease")
 	if err != nil {
 		return nil, err
 	}
@@ -130,12 +130,12 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 	if err := e.update(ctx, p, func(r *sandbox.Sandbox) {
 		r.State, r.Problem, r.Layers, r.Modules = sandbox.Running, "", layers, modules
 		if lease == nil { // its configuration was read for this start
-			r.Strict = e.Store.Strict()
+			r.Strict = p.store.Strict()
 		}
 	}); err != nil {
 		return nil, err
 	}
-	if err := e.Store.SaveOrigin(p.record); err != nil {
+	if err := p.store.SaveOrigin(p.record); err != nil {
 		return nil, err
 	}
 	conn, err := p.dial(ctx)
@@ -195,7 +195,7 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 		if err := e.resumeAlone(ctx, p, lease); err != nil {
 			return nil, err
 		}
-		if lease, err = e.Store.Lease(p.record.ID); err != nil {
+		if lease, err = p.store.Lease(p.record.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -209,7 +209,7 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 		return nil, err
 	}
 	defer unlock()
-	if lease, err = e.Store.Lease(p.record.ID); err != nil {
+	if lease, err = p.store.Lease(p.record.ID); err != nil {
 		return nil, err
 	}
 	done, err := p.driver.Recover(ctx, was)
@@ -271,13 +271,13 @@ func (e *Engine) startKeeper(ctx context.Context, p *place, lease *sandbox.Lease
 // order is what a keeper is told, in full.
 func (e *Engine) order(p *place, spec driver.Spec, lease *sandbox.Lease) keeper.Order {
 	return keeper.Order{
-		StoreRoot: e.Store.Root, Repository: p.record.GitDir, Driver: p.record.Driver, Spec: spec, Lease: lease, Strict: e.Store.Strict(),
+		StoreRoot: e.Store.Root, Repository: p.record.GitDir, Driver: p.record.Driver, Spec: spec, Lease: lease, Strict: p.store.Strict(),
 	}
 }
 
 // stop ends the sandbox's processes in order. It is no error when nothing runs.
 func (e *Engine) stop(ctx context.Context, p *place) error {
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "lease")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "lease")
 	if err != nil {
 		return err
 	}
@@ -339,23 +339,23 @@ func (e *Engine) release(ctx context.Context, p *place, lease *sandbox.Lease) er
 		return err
 	}
 	lease.State, lease.PausedFor = sandbox.LeaseReleased, ""
-	return e.Store.SaveLease(lease)
+	return p.store.SaveLease(lease)
 }
 
 // update changes the sandbox's record under its lock, on top of what other
 // commands have written since.
 func (e *Engine) update(ctx context.Context, p *place, change func(*sandbox.Sandbox)) error {
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "record")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "record")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	fresh, err := e.Store.Sandbox(p.record.ID)
+	fresh, err := p.store.Sandbox(p.record.ID)
 	if err != nil {
 		return err
 	}
 	change(fresh)
-	if err := e.Store.Save(fresh); err != nil {
+	if err := p.store.Save(fresh); err != nil {
 		return err
 	}
 	*p.record = *fresh

@@ -131,7 +131,7 @@ func orderServices(ctx context.Context, p *place, order wire.ServiceOrder) error
 // wantServices brings the record up to date: definitions from the
 // configuration, and what is wanted from the request.
 func (e *Engine) wantServices(ctx context.Context, p *place, request ServiceRequest) (record service.Record, changed bool, err error) {
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "services")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "services")
 	if err != nil {
 		return record, false, err
 	}
@@ -173,7 +173,7 @@ func (e *Engine) wantServices(ctx context.Context, p *place, request ServiceRequ
 		return record, false, nil // looking changes nothing
 	}
 	record.Version = sandbox.RecordVersion
-	return record, changed, e.Store.SaveRecord(p.record.ID, store.ServicesFile, record)
+	return record, changed, p.store.SaveRecord(p.record.ID, store.ServicesFile, record)
 }
 
 // defineServices puts the definitions of the configuration into a record. A
@@ -218,7 +218,7 @@ func (e *Engine) arrange(ctx context.Context, p *place) error {
 		}
 		ports.Update(p.config.Container.PortsListen, configured)
 		ports.Version = sandbox.RecordVersion
-		if err := e.Store.SaveRecord(id, store.PortsFile, ports); err != nil {
+		if err := p.store.SaveRecord(id, store.PortsFile, ports); err != nil {
 			return err
 		}
 	}
@@ -227,7 +227,7 @@ func (e *Engine) arrange(ctx context.Context, p *place) error {
 			return nil // there were none before either
 		}
 	}
-	unlock, err := e.Store.Lock(ctx, id, "services")
+	unlock, err := p.store.Lock(ctx, id, "services")
 	if err != nil {
 		return err
 	}
@@ -243,14 +243,14 @@ func (e *Engine) arrange(ctx context.Context, p *place) error {
 		services.Wanted = nil
 	}
 	services.Version = sandbox.RecordVersion
-	return e.Store.SaveRecord(id, store.ServicesFile, services)
+	return p.store.SaveRecord(id, store.ServicesFile, services)
 }
 
 // startServices starts what a sandbox that has just been set up shall run, and
 // does not wait for it.
 func (e *Engine) startServices(ctx context.Context, p *place) error {
 	var record service.Record
-	unlock, err := e.Store.Lock(ctx, p.record.ID, "services")
+	unlock, err := p.store.Lock(ctx, p.record.ID, "services")
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (e *Engine) startServices(ctx context.Context, p *place) error {
 		}
 	}
 	slices.Sort(record.Wanted)
-	if err := e.Store.SaveRecord(p.record.ID, store.ServicesFile, record); err != nil {
+	if err := p.store.SaveRecord(p.record.ID, store.ServicesFile, record); err != nil {
 		return err
 	}
 	return p.tellKeeper(ctx, keeper.OpServices)

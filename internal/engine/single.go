@@ -24,7 +24,7 @@ func (e *Engine) alone(ctx context.Context, p *place, lease *sandbox.Lease) (unl
 	try := func(patience time.Duration) error {
 		brief, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		unlock, err = e.Store.Lock(brief, p.record.ID, keeper.Lock)
+		unlock, err = p.store.Lock(brief, p.record.ID, keeper.Lock)
 		return err
 	}
 	if try(patience) == nil || ctx.Err() != nil || fault.KindOf(err) != fault.Canceled {
@@ -57,7 +57,7 @@ func (e *Engine) awaitKeeper(ctx context.Context, p *place) *net.UnixConn {
 	once, cancel := context.WithCancel(ctx)
 	cancel() // one attempt is always made
 	for deadline := time.Now().Add(keeper.SinglePatience); ctx.Err() == nil && time.Now().Before(deadline); time.Sleep(lockPause) {
-		unlock, err := e.Store.Lock(once, p.record.ID, keeper.Lock)
+		unlock, err := p.store.Lock(once, p.record.ID, keeper.Lock)
 		if err == nil {
 			unlock()
 			return nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -22,6 +23,7 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	}
 	err := e.configure(p)
 	if err == nil {
+		p.store = e.Store.Durable(p.config.Durability == config.Strict)
 		err = p.limit()
 	}
 	if err != nil {

@@ -89,7 +89,7 @@ func (e *Engine) keepsFiles(p *place) (stay time.Duration, why string) {
 // intoTrash moves what a deleted sandbox leaves into the trash and gives its
 // name up. It may be called again after a kill at any step.
 func (e *Engine) intoTrash(p *place, d store.Deletion) error {
-	if err := e.Store.SaveDeletion(p.record.ID, d); err != nil {
+	if err := p.store.SaveDeletion(p.record.ID, d); err != nil {
 		return err
 	}
 	if err := unmounted(p.dir); err != nil {
@@ -105,10 +105,10 @@ func (e *Engine) intoTrash(p *place, d store.Deletion) error {
 			return fault.Wrap(fault.Unavailable, err, "cannot remove %q of sandbox %q", name, p.record.Name)
 		}
 	}
-	if err := e.Store.MoveTo(e.Store.Trash(), p.record.ID); err != nil {
+	if err := p.store.MoveTo(p.store.Trash(), p.record.ID); err != nil {
 		return err
 	}
-	return e.Store.Release(p.record.GitDir, p.record.Name, p.record.ID)
+	return p.store.Release(p.record.GitDir, p.record.Name, p.record.ID)
 }
 
 // finishDeletion goes on with a deletion that keeps files and was cut off.
@@ -267,23 +267,24 @@ func (e *Engine) restoreFiles(ctx context.Context, one Trashed) error {
 	if _, err := e.clearDead(ctx, record.GitDir, record.Name); err != nil {
 		return err
 	}
-	if err := e.Store.Reclaim(record.GitDir, record.Name, record.ID); err != nil {
+	records := e.Store.Durable(record.Strict)
+	if err := records.Reclaim(record.GitDir, record.Name, record.ID); err != nil {
 		return err
 	}
 	err = e.remakeTrashed(ctx, one, record)
 	if err == nil {
 		record.State, record.Holder = sandbox.Stopped, sandbox.Process{}
-		err = trash.Save(record)
+		err = records.Trash().Save(record)
 	}
 	if err == nil {
-		err = trash.MoveTo(e.Store, record.ID)
+		err = trash.MoveTo(records, record.ID)
 	}
 	if err != nil {
-		return errors.Join(err, e.Store.Release(record.GitDir, record.Name, record.ID))
+		return errors.Join(err, records.Release(record.GitDir, record.Name, record.ID))
 	}
-	p := &place{record: record, repo: one.repo, driver: e.Drivers[record.Driver], dir: e.Store.SandboxDir(record.ID)}
+	p := e.place(record, one.repo, e.Drivers[record.Driver])
 	e.emit(p, event(sandbox.EventRestored, 0, "tip", one.Tip))
-	return e.Store.DropDeletion(record.ID)
+	return p.store.DropDeletion(record.ID)
 }
 
 // remakeTrashed makes the branch of an entry again, unless a call that was cut off has.

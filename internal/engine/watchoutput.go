@@ -145,7 +145,7 @@ var errCut = errors.New("the sandbox stopped")
 // stream hands pieces to take until the keeper or ctx ends, or take wants no
 // more. That nobody keeps the sandbox is no error; its end is errCut.
 func (o *watchedOutput) stream(ctx context.Context, take func(keeper.Echo) bool) error {
-	p := &place{record: o.record, dir: o.w.e.Store.SandboxDir(o.record.ID)}
+	p := o.w.e.place(o.record, nil, nil)
 	stream, err := p.dial(ctx)
 	if err != nil {
 		return nil

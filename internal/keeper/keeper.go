@@ -131,7 +131,7 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (_
 	if err != nil {
 		return nil, nil, err
 	}
-	records.SetStrict(order.Strict)
+	records = records.Durable(order.Strict)
 	k := &keeper{order: order, driver: d, store: records, ended: make(chan struct{})}
 	if err := k.single(ctx); err != nil {
 		return nil, nil, err

@@ -48,8 +48,7 @@ func TestIterationsRoundTrip(t *testing.T) {
 		t.Errorf("before the first: %+v", got)
 	}
 	appendStep(t, s, id, 1)
-	s.SetStrict(true)
-	appendStep(t, s, id, 2)
+	appendStep(t, s.Durable(true), id, 2)
 	if diff := cmp.Diff([]sandbox.Iteration{step(1), step(2)}, steps(t, s, id)); diff != "" {
 		t.Errorf("(- want, + got):\n%s", diff)
 	}

@@ -40,7 +40,6 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
-	"sync/atomic"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/ownership"
@@ -52,15 +51,17 @@ import (
 // Store is the state directory of one user.
 type Store struct {
 	Root   string
-	strict atomic.Bool
+	strict bool
 }
 
-// SetStrict lets every record be flushed to the disk before it counts
-// (durability = "strict"). The configuration is read while others write.
-func (s *Store) SetStrict(strict bool) { s.strict.Store(strict) }
+// Durable returns the same state directory for work of which every record is
+// flushed to the disk before it counts (durability = "strict"), or for other
+// work. One process serves sandboxes of both kinds, so this is never a setting
+// of the process.
+func (s *Store) Durable(strict bool) *Store { return &Store{Root: s.Root, strict: strict} }
 
-// Strict tells whether every record is flushed.
-func (s *Store) Strict() bool { return s.strict.Load() }
+// Strict reports whether every record is flushed.
+func (s *Store) Strict() bool { return s.strict }
 
 // DefaultRoot is $XDG_STATE_HOME/litterbox, or ~/.local/state/litterbox.
 func DefaultRoot() (string, error) {

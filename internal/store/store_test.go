@@ -56,8 +56,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		t.Run(fmt.Sprintf("strict %t", strict), func(t *testing.T) {
 			t.Parallel()
-			s := open(t)
-			s.SetStrict(strict)
+			s := open(t).Durable(strict)
 			id := claim(t, s, "fix")
 			want := record(id, "fix")
 			if err := s.Save(want); err != nil {

@@ -24,9 +24,7 @@ const deletionFile = "deletion.json"
 // the same layout, below this one. A directory comes there and leaves by one
 // rename.
 func (s *Store) Trash() *Store {
-	t := &Store{Root: filepath.Join(s.Root, "trash")}
-	t.SetStrict(s.Strict())
-	return t
+	return &Store{Root: filepath.Join(s.Root, "trash"), strict: s.strict}
 }
 
 // MoveTo moves the directory of a sandbox to another state directory of the
