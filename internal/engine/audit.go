@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"os"
-	"os/user"
 	"path/filepath"
 	"sync"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/audit"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
-	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -70,10 +68,11 @@ func (e *Engine) Begin(ctx context.Context, who Actor, action Action) (context.C
 		}
 		who = open.actor()
 	}
-	call := &Call{log: e.auditLog(), begun: time.Now(), secrets: environmentSecrets()}
+	caller := callerOf(ctx)
+	call := &Call{log: e.auditLog(), begun: time.Now(), secrets: caller.secrets()}
 	call.entry = audit.Entry{
 		Event: audit.EventCall, Action: action.Name, Time: call.begun.UTC(), Arguments: call.redact(action.Arguments),
-		Who: &audit.Who{Via: who.Via, Client: who.Client, Version: who.Version, Session: who.Session, User: userName(), PID: os.Getpid()},
+		Who: &audit.Who{Via: who.Via, Client: who.Client, Version: who.Version, Session: who.Session, User: caller.User, PID: os.Getpid()},
 	}
 	call.locate(e, action)
 	if action.Reads {
@@ -230,18 +229,6 @@ func (e *Engine) auditHash(ctx context.Context) string {
 func (e *Engine) auditLog() *audit.Log {
 	return &audit.Log{Dir: filepath.Join(e.Store.Root, "audit")}
 }
-
-// userName is asked for once: it cannot change while we run.
-var userName = sync.OnceValue(func() string {
-	if me, err := user.Current(); err == nil {
-		return me.Username
-	}
-	return ""
-})
-
-// environmentSecrets are the values of our own variables that are named like
-// secrets, should one turn up in an argument.
-func environmentSecrets() []string { return redact.NamedValues(os.Environ()) }
 
 // Digest stands for the content of a file in the arguments of an [Action].
 func Digest(content string) string { return audit.Digest(content) }

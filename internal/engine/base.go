@@ -38,7 +38,7 @@ func (e *Engine) chooseBase(ctx context.Context, c config.Config, top string, ow
 		found, err := e.images(own).Image(ctx, source, pull)
 		return &found, err
 	}
-	if err := e.checkBase(source.Path, top); err != nil {
+	if err := e.checkBase(ctx, source.Path, top); err != nil {
 		return nil, err
 	}
 	real, err := filepath.EvalSymlinks(source.Path)
@@ -54,9 +54,9 @@ func (e *Engine) images(own driver.Ownership) image.Store {
 }
 
 // checkBase refuses a directory in which a sandbox would see what it must not.
-func (e *Engine) checkBase(dir, top string) error {
+func (e *Engine) checkBase(ctx context.Context, dir, top string) error {
 	hidden := []string{e.Store.Root, top}
-	if home, err := os.UserHomeDir(); err == nil {
+	if home := callerOf(ctx).Home; home != "" {
 		hidden = append(hidden, home)
 	}
 	return image.CheckDirectory(dir, hidden...)
@@ -67,7 +67,7 @@ func (e *Engine) checkBase(dir, top string) error {
 func (e *Engine) addBase(ctx context.Context, p *place, own driver.Ownership, spec *driver.Spec) error {
 	made := p.record.Image
 	if made.Directory != "" {
-		if err := e.checkBase(made.Directory, p.record.Repository); err != nil {
+		if err := e.checkBase(ctx, made.Directory, p.record.Repository); err != nil {
 			return err
 		}
 		spec.Base = &driver.Base{Layers: []string{made.Directory}}

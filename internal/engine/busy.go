@@ -150,7 +150,7 @@ func (e *Engine) lookAtWork(ctx context.Context, p *place, ask func(context.Cont
 	agent := e.agentOf(p.record)
 	if agent != nil && !e.asks(ctx, agent) {
 		all = append(all, Work{Kind: WorkAgent, What: cmp.Or(strings.TrimSpace(agent.Client+" "+agent.ClientVersion), "an agent"),
-			By: userName(), PID: agent.Holder.PID, Since: agent.AcquiredAt, holder: agent.Holder, session: agent.Session})
+			By: callerOf(ctx).User, PID: agent.Holder.PID, Since: agent.AcquiredAt, holder: agent.Holder, session: agent.Session})
 	}
 	for _, cycle := range cycles {
 		runs := slices.ContainsFunc(inside.Commands, func(r wire.Running) bool { return r.Cycle == cycle.ID })
@@ -161,7 +161,7 @@ func (e *Engine) lookAtWork(ctx context.Context, p *place, ask func(context.Cont
 				continue
 			}
 		}
-		work := Work{Kind: WorkCommand, What: cycle.Command, By: userName(), PID: cycle.Holder.PID, Since: cycle.StartedAt, holder: cycle.Holder}
+		work := Work{Kind: WorkCommand, What: cycle.Command, By: callerOf(ctx).User, PID: cycle.Holder.PID, Since: cycle.StartedAt, holder: cycle.Holder}
 		if cycle.Kind == "shell" {
 			work.Kind = WorkShell
 		}

@@ -13,18 +13,19 @@ import (
 // packageCaches lists the host's package caches that this sandbox has below
 // its own: only what exists now, and nothing that would show more than a cache.
 // env is what commands inside get.
-func (e *Engine) packageCaches(p *place, homeInside string, env map[string]string, mounts []Mount) []driver.Cache {
-	home, err := os.UserHomeDir()
-	if err != nil {
+func (e *Engine) packageCaches(p *place, caller *Caller, homeInside string, env map[string]string, mounts []Mount) []driver.Cache {
+	home := caller.Home
+	if home == "" {
 		return nil
 	}
 	var found []driver.Cache
 	for _, cache := range packagecache.Chosen(p.config.Container.PackageCaches) {
-		source := cache.Locate(os.Getenv, home)
+		source := cache.Locate(caller.Get, home)
 		if source == "" {
 			continue
 		}
-		if source, err = filepath.EvalSymlinks(source); err != nil || source == "/" {
+		source, err := filepath.EvalSymlinks(source)
+		if err != nil || source == "/" {
 			continue
 		}
 		if info, err := os.Stat(source); err != nil || !info.IsDir() {

@@ -35,7 +35,7 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResu
 		return ExecResult{}, err
 	}
 	ctx, call, err := e.record(ctx, cmp.Or(request.Kind, "exec"), request.Dir, request.Name, map[string]any{
-		"command": request.command(), "message": request.message(), "env": names(request.Env), "workdir": request.WorkDir,
+		"command": request.command(callerOf(ctx)), "message": request.message(callerOf(ctx)), "env": names(request.Env), "workdir": request.WorkDir,
 	})
 	if err != nil {
 		return ExecResult{}, err
@@ -49,19 +49,21 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResu
 
 // command is what runs, as everything shows it that is written down about it:
 // without secrets.
-func (r *ExecRequest) command() string {
+func (r *ExecRequest) command(caller *Caller) string {
 	if r.Command != "" {
-		return redact.Text(r.Command, r.secrets()...)
+		return redact.Text(r.Command, r.secrets(caller)...)
 	}
-	return quoteCommand(redact.Argv(r.Argv, r.secrets()...))
+	return quoteCommand(redact.Argv(r.Argv, r.secrets(caller)...))
 }
 
 // message is what was said about it, without secrets.
-func (r *ExecRequest) message() string { return redact.Tokens(r.Message, r.secrets()...) }
+func (r *ExecRequest) message(caller *Caller) string {
+	return redact.Tokens(r.Message, r.secrets(caller)...)
+}
 
-// secrets are the values that it was given or that we have ourselves.
-func (r *ExecRequest) secrets() []string {
-	return append(redact.Values(r.Env), environmentSecrets()...)
+// secrets are the values that it was given or that its caller has.
+func (r *ExecRequest) secrets(caller *Caller) []string {
+	return append(redact.Values(r.Env), caller.secrets()...)
 }
 
 // names are the names of variables: their values may be secrets.
@@ -87,8 +89,8 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 	if request.Kind == "" {
 		request.Kind = "exec"
 	}
-	request.Message = request.message()
-	cycle, stream, err := e.beginCycle(ctx, p, request.Kind, request.command(), request.Message, request.AllowDegraded)
+	request.Message = request.message(callerOf(ctx))
+	cycle, stream, err := e.beginCycle(ctx, p, request.Kind, request.command(callerOf(ctx)), request.Message, request.AllowDegraded)
 	result := ExecResult{}
 	if err == nil {
 		result, err = e.perform(ctx, p, request, cycle, stream)
@@ -110,7 +112,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 		return ExecResult{}, err
 	}
 	command := wire.Exec{
-		Dir: []byte(request.WorkDir), Env: slices.Concat(clientEnv(os.Environ(), p.record.Image != nil), trust, request.Env),
+		Dir: []byte(request.WorkDir), Env: slices.Concat(clientEnv(callerOf(ctx).Env, p.record.Image != nil), trust, request.Env),
 		Terminal: request.Streams.Terminal, Timeout: request.Timeout, Iteration: cycle.ID, Keep: request.Keep,
 	}
 	for _, argument := range request.Argv {

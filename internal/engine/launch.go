@@ -70,7 +70,7 @@ func (l *launch) start(e *Engine) error {
 	}
 	defer output.Close()
 	child, err := os.StartProcess(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), []string{e.Child, "keeper"}, &os.ProcAttr{
-		Dir: "/", Env: os.Environ(), Files: []*os.File{input, output, log}, Sys: detached(),
+		Dir: "/", Env: ThisProcess().Env, Files: []*os.File{input, output, log}, Sys: detached(),
 	})
 	if err != nil {
 		return errors.Join(l.failure(err), order.Close(), report.Close())

@@ -192,7 +192,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if err := e.configure(p); err != nil {
 		return status, err
 	}
-	status.Mounts = append(status.Mounts, e.visible(p)...)
+	status.Mounts = append(status.Mounts, e.visible(p, callerOf(ctx))...)
 	repoConfig, err := config.Load(p.record.Repository)
 	if err == nil {
 		status.Trusted, err = config.Trust{File: e.Store.TrustFile()}.Trusted(p.record.GitDir, repoConfig.Hash)

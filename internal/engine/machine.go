@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"strings"
 
@@ -42,7 +41,7 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 		version.Found = strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
 		version.OK = !git.TooOld(version.Found)
 	}
-	report.Checks = append(report.Checks, version, homeCheck())
+	report.Checks = append(report.Checks, version, homeCheck(callerOf(ctx)))
 	report.Checks = append(report.Checks, e.Probe(e.Store.Root)...)
 	for _, check := range report.Checks {
 		if check.Needed && !check.OK {
@@ -59,10 +58,10 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 // homeCheck looks whose home this is. The state directory and the configuration
 // are refused where they are another user's; git and its helpers look into HOME
 // by themselves.
-func homeCheck() Check {
+func homeCheck(caller *Caller) Check {
 	check := Check{Name: "home", OK: true, Found: "no HOME"}
-	home, err := os.UserHomeDir()
-	if err != nil {
+	home := caller.Home
+	if home == "" {
 		return check
 	}
 	check.Found = home

@@ -199,7 +199,7 @@ func (e *Engine) end(ctx context.Context, p *place, verb, into string) error {
 	if err != nil {
 		return err
 	}
-	ending := &sandbox.Ending{Name: p.record.Name, Verb: verb, Into: into, By: userName(), At: time.Now(), Holder: me}
+	ending := &sandbox.Ending{Name: p.record.Name, Verb: verb, Into: into, By: callerOf(ctx).User, At: time.Now(), Holder: me}
 	if call := openCall(ctx); call != nil && call.entry.Who.Client != "" {
 		ending.By = call.entry.Who.Client
 	}

@@ -38,7 +38,7 @@ type roots struct {
 // hostRoots finds the host's bundles, each once, by their true paths: links in
 // the way of a mount are not followed. source is the one that the human's own
 // programs read.
-func hostRoots() (source string, found []string) {
+func hostRoots(caller *Caller) (source string, found []string) {
 	seen := map[string]bool{}
 	for _, path := range rootBundles {
 		path, err := filepath.EvalSymlinks(path)
@@ -50,7 +50,7 @@ func hostRoots() (source string, found []string) {
 			found = append(found, path)
 		}
 	}
-	if source = os.Getenv("SSL_CERT_FILE"); source == "" && len(found) > 0 {
+	if source = caller.Get("SSL_CERT_FILE"); source == "" && len(found) > 0 {
 		source = found[0]
 	}
 	return source, found

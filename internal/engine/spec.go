@@ -3,9 +3,6 @@ package engine
 import (
 	"context"
 	"maps"
-	"os"
-	"os/user"
-	"path/filepath"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
@@ -32,9 +29,9 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	if err := e.arrange(ctx, p); err != nil {
 		return spec, err
 	}
-	own := p.driver.Ownership(p.record.ID)
-	spec.Home = homeInside(p.record.Repository)
-	spec.User = innerUser(own)
+	own, caller := p.driver.Ownership(p.record.ID), callerOf(ctx)
+	spec.Home = homeInside(caller, p.record.Repository)
+	spec.User = innerUser(caller, own)
 	spec.Nested = p.config.Security.Nested
 	if p.record.Image != nil {
 		if err := e.addBase(ctx, p, own, &spec); err != nil {
@@ -51,25 +48,25 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		}
 		spec.Workspace.Layers = nil
 	}
-	roots, err := p.writeRoots(hostRoots())
+	roots, err := p.writeRoots(hostRoots(caller))
 	if err != nil {
 		return spec, err
 	}
 	if p.record.Isolation == sandbox.IsolationDegraded {
-		e.addSurroundings(p, &spec, nil)
+		e.addSurroundings(p, caller, &spec, nil)
 		p.mountless(&spec)
 		return spec, nil
 	}
-	e.addSurroundings(p, &spec, roots.env)
+	e.addSurroundings(p, caller, &spec, roots.env)
 	spec.Mounts = append(spec.Mounts, roots.mounts...)
 	return spec, nil
 }
 
 // addSurroundings adds what the host lends, and the environment that leads
 // there; roots is what makes programs find the certificates.
-func (e *Engine) addSurroundings(p *place, spec *driver.Spec, roots map[string]string) (mounts []Mount) {
-	search := os.Getenv("PATH")
-	mounts = e.mounts(p, spec.Home, search)
+func (e *Engine) addSurroundings(p *place, caller *Caller, spec *driver.Spec, roots map[string]string) (mounts []Mount) {
+	search := caller.Get("PATH")
+	mounts = e.mounts(p, caller, spec.Home, search)
 	for _, mount := range mounts {
 		spec.Mounts = append(spec.Mounts, driver.Mount{Source: mount.Path, Target: mount.Path})
 	}
@@ -82,14 +79,14 @@ func (e *Engine) addSurroundings(p *place, spec *driver.Spec, roots map[string]s
 		maps.Copy(spec.Env, baseEnv(p.record.Image, spec.Home))
 	}
 	maps.Copy(spec.Env, p.config.Container.Env)
-	spec.Caches = e.packageCaches(p, spec.Home, spec.Env, mounts)
+	spec.Caches = e.packageCaches(p, caller, spec.Home, spec.Env, mounts)
 	return mounts
 }
 
 // visible lists what of the host a sandbox would see were it started now.
-func (e *Engine) visible(p *place) []Mount {
-	spec := driver.Spec{Home: homeInside(p.record.Repository), Workspace: driver.Workspace{Path: p.record.Repository}}
-	mounts := e.addSurroundings(p, &spec, nil)
+func (e *Engine) visible(p *place, caller *Caller) []Mount {
+	spec := driver.Spec{Home: homeInside(caller, p.record.Repository), Workspace: driver.Workspace{Path: p.record.Repository}}
+	mounts := e.addSurroundings(p, caller, &spec, nil)
 	return append(mounts, p.cacheMounts(spec.Caches)...)
 }
 
@@ -128,24 +125,23 @@ func checkWorkspace(top string) error {
 // homeInside is where HOME stands inside: the user's own path, so that what
 // was installed with absolute paths works. A repository that is the home
 // directory, or holds it, would hide it; then HOME moves.
-func homeInside(top string) string {
-	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) || filepath.Clean(home) == "/" {
+func homeInside(caller *Caller, top string) string {
+	home := caller.Home
+	if home == "" || home == "/" {
 		return "/home/litterbox"
 	}
-	home = filepath.Clean(home)
 	if home == top || strings.HasPrefix(home+"/", top+"/") {
 		return "/var/home"
 	}
 	return home
 }
 
-func innerUser(own driver.Ownership) driver.User {
+func innerUser(caller *Caller, own driver.Ownership) driver.User {
 	inner := driver.User{Name: "litterbox", UID: own.UID, GID: own.GID, Shell: "/bin/sh"}
-	if me, err := user.Current(); err == nil && me.Uid != "0" && me.Username != "" && !strings.ContainsAny(me.Username, ":\n") {
-		inner.Name = me.Username
+	if caller.User != "" && !caller.Root && !strings.ContainsAny(caller.User, ":\n") {
+		inner.Name = caller.User
 	}
-	if shell := os.Getenv("SHELL"); strings.HasPrefix(shell, "/bin/") || strings.HasPrefix(shell, "/usr/bin/") {
+	if shell := caller.Get("SHELL"); strings.HasPrefix(shell, "/bin/") || strings.HasPrefix(shell, "/usr/bin/") {
 		inner.Shell = shell
 	}
 	return inner

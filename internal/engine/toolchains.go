@@ -46,7 +46,7 @@ var toolchains = []struct {
 
 // mounts lists the host directories that this sandbox sees: toolchains under
 // HOME, then what the configuration names. Only what exists now is listed.
-func (e *Engine) mounts(p *place, homeInside, search string) []Mount {
+func (e *Engine) mounts(p *place, caller *Caller, homeInside, search string) []Mount {
 	var found []Mount
 	add := func(path, why string) {
 		real, err := os.Stat(path)
@@ -59,7 +59,7 @@ func (e *Engine) mounts(p *place, homeInside, search string) []Mount {
 		found = append(found, Mount{Path: path, Why: why})
 	}
 	// An image's programs are its own, and the host's need not run on its libraries.
-	if home, err := os.UserHomeDir(); err == nil && homeInside == filepath.Clean(home) && p.record.Image == nil {
+	if home := caller.Home; home != "" && homeInside == home && p.record.Image == nil {
 		for _, chain := range toolchains {
 			if !searched(search, filepath.Join(home, chain.lead)) {
 				continue
@@ -76,11 +76,10 @@ func (e *Engine) mounts(p *place, homeInside, search string) []Mount {
 	}
 	for _, path := range p.config.Mounts.ReadOnly {
 		if below, ok := strings.CutPrefix(path, "~/"); ok {
-			home, err := os.UserHomeDir()
-			if err != nil {
+			if caller.Home == "" {
 				continue // "~" means nothing then
 			}
-			path = filepath.Join(home, below)
+			path = filepath.Join(caller.Home, below)
 		}
 		add(path, "mounts.read-only")
 	}
