@@ -53,6 +53,7 @@ git/writeback_linux.go: os.Open
 git/deadpacks.go: filepath.Glob os.Open
 git/index.go: os.ReadFile os.WriteFile
 git/indexmerge.go: os.ReadFile
+landing/hooks.go: os.Open os.ReadDir
 landing/merge.go: os.ReadFile
 branch/milestone.go: filepath.Glob os.ReadFile
 layer/module.go: os.ReadFile os.WriteFile

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/litterbox-sandbox/litterbox/internal/branch/branchtest"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 	"github.com/litterbox-sandbox/litterbox/internal/landing"
 )
@@ -123,6 +124,78 @@ func TestHooksAtRisk(t *testing.T) {
 	merge(b, landing.MergeOptions{}, "--no-ff", "--no-edit")
 	if _, err := os.Stat(canary); err != nil {
 		t.Fatal("the hook did not run when asked to: the test proves nothing")
+	}
+}
+
+// What a hook leads to may be anywhere: husky 9 has stubs in a directory of its
+// own, managers of hooks read files of the repository, hooks call scripts.
+func TestHooksAtRiskByWhatTheyRead(t *testing.T) {
+	for _, c := range []struct {
+		name, hooks, hook, text string // core.hooksPath, a hook in it, its text
+		link                    string // or where it leads to
+		changed                 string
+		want                    bool
+	}{
+		{name: "husky 9", hooks: ".husky/_", hook: "post-merge", text: `. "$(dirname "$0")/h"`, changed: ".husky/post-merge", want: true},
+		{name: "husky 9 before its install", hooks: ".husky/_", changed: ".HUSKY/post-merge", want: true},
+		{name: "husky 9, another file", hooks: ".husky/_", hook: "post-merge", text: `. "$(dirname "$0")/h"`, changed: "src/x"},
+		{name: "deep", hooks: "tools/git/hooks", changed: "tools/lib.sh", want: true},
+		{name: "lefthook", hook: "post-merge", text: "call_lefthook run post-merge", changed: ".config/lefthook.toml", want: true},
+		{name: "lefthook without hooks", changed: "lefthook.yml"},
+		{name: "a sample", hook: "post-merge.sample", text: "lefthook", changed: "lefthook.yml"},
+		{name: "a script", hook: "post-merge", text: "exec ./scripts/sync.sh", changed: "scripts/lib/more.sh", want: true},
+		{name: "a script at the root", hook: "post-merge", text: "sh sync.sh", changed: "sync.sh", want: true},
+		{name: "another script", hook: "post-merge", text: "sh sync.sh", changed: "nc.sh"},
+		{name: "a link", hook: "post-merge", link: "../../ci/hook", changed: "ci/hook", want: true},
+		{name: "a tool", hook: "post-merge", text: "npx lint-staged", changed: "package.json", want: true},
+		{name: "make", hook: "post-checkout", text: "make hooks", changed: "build/rules.mk", want: true},
+		{name: "another tool", hook: "post-merge", text: `git lfs post-merge "$@"`, changed: "package.json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := gittest.Repository(t)
+			hooks := ".git/hooks"
+			if c.hooks != "" {
+				hooks = c.hooks
+				gittest.Git(t, dir, "config", "core.hooksPath", hooks)
+			}
+			if c.hook != "" {
+				if err := os.MkdirAll(filepath.Join(dir, hooks), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join(dir, hooks, c.hook)
+				var err error
+				if c.link != "" {
+					err = os.Symlink(c.link, path)
+				} else {
+					err = os.WriteFile(path, []byte("#!/bin/sh\n"+c.text+"\n"), 0o755)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := git.Open(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, why, err := landing.HooksAtRisk(t.Context(), r, []landing.Change{{Path: c.changed, NewMode: 0o100644, Status: 'A'}})
+			if err != nil || got != c.want || got != strings.Contains(why, c.changed) {
+				t.Errorf("%v, %q, %v", got, why, err)
+			}
+		})
+	}
+}
+
+// A program that the configuration names is asked about like a hook.
+func TestConfigurationNamesPrograms(t *testing.T) {
+	dir := gittest.Repository(t)
+	b := branchtest.New(t, dir, "fix")
+	b.Inside("mkdir cmds; echo x > cmds/clean.sh; echo x > cmds/other.sh; echo x > main")
+	tip := b.ImportNow().Commit
+	gittest.Git(t, dir, "config", "filter.x.clean", `"$(git rev-parse --show-toplevel)/cmds/clean.sh" %f`)
+	gittest.Git(t, dir, "config", "init.defaultBranch", "main")
+	_, risks, err := landing.ChangedAgainst(t.Context(), b.Repository, b.Base, tip)
+	if err != nil || len(risks) != 1 || risks[0].Path != "cmds/clean.sh" || risks[0].Reason != "your git configuration names it: filter.x.clean" {
+		t.Fatalf("%+v, %v", risks, err)
 	}
 }
 

@@ -87,8 +87,9 @@ type riskRule struct {
 	tool   string // as people call it
 	paths  string // patterns, see risknames.go
 	reason string
-	look   look // "": the name is enough
-	hooks  bool // programs that hooks of git start read it
+	look   look   // "": the name is enough
+	hooks  bool   // managers of git's hooks read it, so it runs in any hook
+	calls  string // programs that read it, beside those of the tool's name
 }
 
 func riskRules() []riskRule {

@@ -11,7 +11,7 @@ func toolRules() []riskRule {
 // packageRules: what package managers run or obey.
 func packageRules() []riskRule {
 	return []riskRule{
-		{class: Package, tool: "npm", paths: "package.json", look: lookPackageJSON, reason: "scripts and settings of npm and of many tools", hooks: true},
+		{class: Package, tool: "npm", paths: "package.json", look: lookPackageJSON, reason: "scripts and settings of npm and of many tools", calls: "npx yarn pnpm bun bunx node husky lint-staged yorkie"},
 		{class: Package, tool: "npm", paths: ".npmrc", reason: "chooses registries, shells and programs of npm"},
 		{class: Package, tool: "npm", paths: "binding.gyp *.gypi", reason: "run by npm install, by node-gyp"},
 		{class: Package, tool: "pnpm", paths: ".pnpmfile.{cjs,mjs,js} pnpmfile.{cjs,mjs,js} pnpm-workspace.yaml .pnpmrc", reason: "run or obeyed by pnpm install"},
@@ -19,7 +19,7 @@ func packageRules() []riskRule {
 		{class: Package, tool: "Yarn", paths: ".pnp.cjs .pnp.js .pnp.loader.mjs", reason: "run at each start of node by yarn"},
 		{class: Package, tool: "Bun and Deno", paths: "bunfig.toml .bunfig.toml deno.json deno.jsonc", reason: "preloaded scripts and tasks"},
 		{class: Package, tool: "node", paths: "node_modules/ bower_components/ .bowerrc", reason: "run by node in the place of what npm installs"},
-		{class: Package, tool: "pip", paths: "setup.py", reason: "run by pip install"},
+		{class: Package, tool: "pip", paths: "setup.py", reason: "run by pip install", calls: "python python3"},
 		{class: Package, tool: "pip", paths: "setup.cfg", reason: "commands and plugins of setuptools and of test tools"},
 		{class: Package, tool: "Python tools", paths: "pyproject.toml", look: lookPyproject, reason: "chooses what pip runs to build, and configures tools"},
 		{class: Package, tool: "pip and conda", paths: "pip.conf pip.ini .condarc uv.toml poetry.toml .pypirc environment.yml environment.yaml", reason: "chooses where packages come from"},
