@@ -7,7 +7,7 @@ PAYLOAD  = internal/payload
 SHA256   = $(shell command -v sha256sum || echo shasum -a 256)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm
+.PHONY: build demo test test-agents test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -34,6 +34,19 @@ test: build ## every test, as root also as an ordinary user
 
 test-agents: ## the real clients of agents, more than a gigabyte from npm, against a stand-in for their models
 	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents $(GO) test -v -count=1 -timeout 30m -run RealClients ./test/agents
+
+# What a merge asks about, tried with the tools themselves.
+TOOLS = $(CURDIR)/bin/tools
+
+test-tools: ## whether real tools run the files that a merge asks about; installs them from npm, Go and apt-get download
+	mkdir -p $(TOOLS)/bin
+	test -e $(TOOLS)/package.json || echo '{"private":true}' > $(TOOLS)/package.json
+	npm install --prefix $(TOOLS) --no-audit --no-fund --silent jest@30 vitest@4 mocha@12 eslint@10 prettier@3 stylelint@17 \
+		webpack@5 webpack-cli@7 @babel/core@7 @babel/cli@7 rollup@4 gulp@5 gulp-cli@3 husky@9 lefthook
+	GOBIN=$(TOOLS)/bin $(GO) install github.com/go-task/task/v3/cmd/task@v3.39.2
+	GOBIN=$(TOOLS)/bin $(GO) install github.com/magefile/mage@v1.17.2
+	test -x $(TOOLS)/bin/direnv || { cd $(TOOLS) && apt-get download direnv && dpkg -x direnv_*.deb deb && cp deb/usr/bin/direnv bin/; }
+	LITTERBOX_TEST_TOOLS=$(TOOLS) $(GO) test -v -count=1 -timeout 20m -run RealTools ./internal/landing
 
 test-git: ## git's own test-suite inside a sandbox and outside; fetches its source by apt-get into bin/git-suite
 	./test/gitsuite/fetch bin/git-suite
