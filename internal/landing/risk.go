@@ -81,7 +81,7 @@ func (r Risk) Same(other Risk) bool {
 //
 // To add a rule: 1. one line in the table of its kind, with words of the tool's
 // own documentation, 2. one line in the table of the test, 3. the page:
-// go test ./internal/branch -run RiskyFilesPage -update.
+// go test ./internal/landing -run RiskyFilesPage -update.
 type riskRule struct {
 	class  Class
 	tool   string // as people call it

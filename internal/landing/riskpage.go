@@ -39,12 +39,12 @@ func RiskyFilesPage() string {
 	var b strings.Builder
 	b.WriteString(`# Files that a merge asks about
 
-<!-- Written by go test ./internal/branch -run RiskyFilesPage -update. -->
+<!-- Written by go test ./internal/landing -run RiskyFilesPage -update. -->
 
 ` + "`litterbox merge` and `litterbox apply`" + ` name changed files that could run code on your machine, and ask. ` + "`litterbox diff`" + ` names them too; ` + "`--json`" + ` gives each a ` + "`path`, `class`, `reason` and `rank`" + `.
 
-- **What is judged** is the tree that this very merge makes, compared with ` + "`HEAD`" + ` entry by entry: a file that you have renamed counts by its new name, and a file that a link leads to counts by the link's name, too. Where your branch is behind the sandbox's, that is the sandbox's tree. Anything else is rehearsed by your own git, with your flags and configuration, in an empty work tree with objects of its own: strategies and their options, ` + "`--squash`, `--no-commit`, `--no-ff`" + ` and older versions of git (from 2.31) all count as they are. Hooks and filters do not run in a rehearsal.
-- **What was approved lands.** The commit is merged by its id, whatever tags or branches have its name. If ` + "`HEAD`" + ` moves while you are asked, the merge is judged anew. After git has ended, the result is compared with what was approved: if a commit or a hook in between has brought another of these files, the merge is taken back.
+- **What is judged** is the tree that this very merge makes, compared with ` + "`HEAD`" + ` entry by entry: a file that you have renamed counts by its new name, and a file that a link leads to counts by the link's name, too. Where your branch is behind the sandbox's, that is the sandbox's tree. Anything else is rehearsed by your own git, with your flags and configuration, in an empty work tree with objects of its own: strategies and their options, ` + "`--squash`, `--no-commit`, `--no-ff`" + ` and older versions of git (from 2.31) all count as they are. Hooks and filters do not run in a rehearsal; merge drivers of your configuration do.
+- **What was approved lands.** The commit is merged by its id, whatever tags or branches have its name. If ` + "`HEAD`" + ` moves while you are asked, the merge is judged anew. After git has ended, the result is compared with what was approved: if something in between, such as a commit of yours or a merge driver that answers differently, has brought another of these files, the merge is taken back; for that moment its files were in your checkout.
 - **Conflicts** are judged with what the sandbox's side has. When you merge again after you have resolved them, only what you have not yet approved is asked about. Merges that plain ` + "`git merge`" + ` began are judged before they are finished.
 - **Deleted files** run nothing and are not named.
 - **Spelling** does not count: case, letters that Unicode folds to ASCII, and what macOS and Windows ignore in names.
