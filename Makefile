@@ -7,7 +7,7 @@ PAYLOAD  = internal/payload
 SHA256   = $(shell command -v sha256sum || echo shasum -a 256)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: build demo test test-agents test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm
+.PHONY: build demo test test-agents test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm redteam
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
@@ -28,6 +28,9 @@ full:
 
 demo: build ## two sandboxes side by side on a throwaway repository
 	./bin/litterbox demo
+
+redteam: build ## every attack that users can try, on a throwaway repository, with its control
+	./bin/litterbox redteam
 
 test: build ## every test, as root also as an ordinary user
 	./test/run

@@ -15,11 +15,15 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
 	"github.com/litterbox-sandbox/litterbox/internal/payload"
+	"github.com/litterbox-sandbox/litterbox/internal/redteam/probe"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
 // Main runs the command line and returns its exit code.
 func Main(args []string, version string) int {
+	if probe.Is(args) {
+		return probe.Main(args)
+	}
 	if isBackground(args) {
 		return background(args)
 	}

@@ -89,15 +89,20 @@ driver/drivertest: driver fault sandbox wire
 keeper: driver egress egress/intercept fault forward git landing process sandbox seal service store wire
 engine: agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process redact sandbox seal service service/journal store wire
 
+# Attacks on a sandbox as data. They run this program from outside, as a user
+# types it; the probe is what runs inside, and knows nothing of ours.
+redteam/probe:
+redteam: fault redteam/probe
+
 # Frontends import the engine and the vocabulary, never a driver and never
-# each other.
-frontend/cli: engine fault sandbox wire
+# each other. The attacks are no use case of the engine: they drive all of it.
+frontend/cli: engine fault redteam sandbox wire
 frontend/mcp: engine fault sandbox
 
 # The composition roots: the only ones that name concrete drivers. child is
 # the small program; it must stay free of engine, git and frontends.
 app/child: driver driver/landlock driver/landlock/confine driver/namespace driver/namespace/stage fault fsmonitor keeper sandbox
-app: app/child driver driver/landlock driver/namespace engine fault frontend/cli frontend/mcp payload process sandbox store
+app: app/child driver driver/landlock driver/namespace engine fault frontend/cli frontend/mcp payload process redteam/probe sandbox store
 
 # Programs.
 cmd/litterbox: app app/child
@@ -112,7 +117,7 @@ test/program: driver driver/namespace sandbox
 # What each test binary runs below: it must not depend on what it watches.
 test/bounds:
 test/attack: test/program
-test/attack/probe:
+test/attack/probe: redteam/probe
 test/tracer:
 test/crash: test/program test/tracer
 test/lifecycle: test/program

@@ -1,10 +1,13 @@
 package attack_test
 
 import (
+	"maps"
 	"runtime"
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/litterbox-sandbox/litterbox/internal/redteam/probe"
 )
 
 // kernelAttacks go for the kernel, by interfaces that sandboxes were left
@@ -63,25 +66,8 @@ func kernelAttacks() []attack {
 // deniedCalls says what each attempt of `probe calls` answers inside.
 func deniedCalls() map[string]string {
 	denied := map[string]string{}
-	for answer, calls := range map[string][]string{
-		"EPERM": {
-			"unshare bad flag", "clone newuser fs", "setns", "mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount",
-			"fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "sethostname",
-			"io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "perf_event_open", "userfaultfd", "kcmp", "pidfd_getfd",
-			"fanotify_init", "syslog", "personality", "socket raw", "socket raw 6",
-			"chmod setuid", "chmod setgid", "open setuid", "mknod device",
-			"tiocsti", "tiocsti high", "tioclinux", "tiocsetd",
-		},
-		"ENOSYS":          {"clone3", "keyctl", "add_key", "request_key", "openat2"},
-		"EAFNOSUPPORT":    {"socket packet", "socket unknown type", "socketpair packet"},
-		"EPROTONOSUPPORT": {"socket netlink"},
-		"EINVAL":          {"lease", "lease high", "delegation", "dnotify", "write hint", "rename whiteout"},
-		"ENOTTY":          {"flags", "flags high", "dedupe"},
-		"ENOTSUP":         {"file_setattr"},
-	} {
-		for _, call := range calls {
-			denied[call] = answer
-		}
+	for _, calls := range probe.Denied() {
+		maps.Copy(denied, calls)
 	}
 	return denied
 }

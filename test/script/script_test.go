@@ -82,6 +82,8 @@ func run(t *testing.T, p testscript.Params) {
 			return missing == "", nil
 		case "root":
 			return os.Geteuid() == 0, nil
+		case "landlock":
+			return keepsLandlock(), nil
 		case "disk-io":
 			return keepsDiskIO(), nil
 		case "long":
@@ -113,6 +115,14 @@ func whyNoSandbox(t *testing.T) string {
 func keepsDiskIO() bool {
 	output, err := exec.Command(filepath.Join(program, "litterbox"), "doctor").Output()
 	return err == nil && !strings.Contains(string(output), "disk-io: nobody")
+}
+
+// keepsLandlock reports whether the degraded tier can be had on this machine.
+func keepsLandlock() bool {
+	doctor := exec.Command(filepath.Join(program, "litterbox"), "doctor")
+	doctor.Env = append(os.Environ(), "LITTERBOX_TIER=degraded")
+	output, _ := doctor.Output() // it ends with 8 in this tier
+	return strings.Contains(string(output), "isolation: degraded")
 }
 
 // setup gives each script a home of its own and a git that knows its user.

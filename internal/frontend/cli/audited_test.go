@@ -36,6 +36,7 @@ var commandAudit = map[string]string{
 	"prune":           "prune, and delete for each sandbox",
 	"read":            "start, when it was stopped",
 	"reattach":        "reattach",
+	"redteam":         "(works in a state directory of its own, which it removes)",
 	"resume":          "resume, for each sandbox",
 	"run":             "create and exec",
 	"service":         "service start, service stop, service restart",

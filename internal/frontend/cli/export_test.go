@@ -11,6 +11,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/redteam"
 )
 
 // UseCases is what a fake engine implements.
@@ -173,4 +174,10 @@ func AllCommands() []string {
 	}
 	walk(newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, os.Getenv)}))
 	return paths
+}
+
+// Redteam is litterbox redteam with attacks of a test's own.
+func (s Session) Redteam(ctx context.Context, attack func(context.Context, redteam.Options) (redteam.Report, error), json bool) int {
+	c := newConsole(s.Stdin, s.Stdout, s.Stderr, func(key string) string { return s.Env[key] })
+	return report(c.stderr, runRedteam(ctx, &redteamOptions{console: c, attack: attack, json: json}), false)
 }

@@ -73,7 +73,7 @@ its results come back as commits that you review and merge.`,
 		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s)},
 		groupAgents:  {newMCP(s), newAgent(s)},
 		groupBring:   {newApply(s), newMerge(s), newDelete(s), newTrash(s)},
-		groupSystem:  {newTrust(s), newDoctor(s), newReattach(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},
+		groupSystem:  {newTrust(s), newDoctor(s), newRedteam(s), newReattach(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

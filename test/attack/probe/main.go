@@ -1,63 +1,16 @@
 //go:build linux
 
-// Command probe is what an attacker would compile: it tries what a shell
-// cannot, and prints as JSON what came of it. The attack tests copy it into a
-// sandbox, and run the same thing outside as a control.
+// Command probe is what an attacker would compile, for the attack tests: they
+// copy it into a sandbox, and run the same thing outside as a control. What it
+// can do is in package probe, which litterbox redteam uses too.
 //
 // It proves nothing by itself; see package attack.
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
+
+	"github.com/litterbox-sandbox/litterbox/internal/redteam/probe"
 )
 
-// outcomes say what each attempt answered: "ok", or the name of an errno.
-type outcomes map[string]string
-
-func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: probe VERB ARGUMENTS...")
-		os.Exit(2)
-	}
-	verbs := map[string]func([]string) (any, error){
-		"bare":        bare,        // the rest of the arguments, in namespaces of its own with all capabilities
-		"bareshell":   bareShell,   // SCRIPT: a shell in the same
-		"calls":       calls,       // system calls that a sandbox denies
-		"foreign":     foreign,     // a system call by another entry: int80, x32
-		"namespaces":  namespaces,  // processes in new namespaces
-		"connect":     connect,     // NETWORK ADDRESS...: connections, pairs
-		"addressed":   addressed,   // the same, after listening on each address on lo
-		"signals":     signals,     // PID: every signal but KILL and STOP, and those too
-		"process":     process,     // PID: trace and read a process
-		"descriptors": descriptors, // what is open here
-		"hold":        hold,        // FILE...: leases and flags
-		"others":      others,      // PID...: limits and scheduling of other processes
-		"everybody":   everybody,   // the same, of all of this user
-		"self":        self,        // the same, of oneself and a child
-		"quota":       quota,       // INSTANCES SIGNALS [FILE]: what the kernel counts by user
-		"attributes":  attributes,  // FILE NAME...: set extended attributes
-		"types":       types,       // TEXT: into the input of every terminal
-		"shared":      shared,      // JSON: what a place without namespaces may not touch
-		"setgroup":    setgroup,    // DIRECTORY: the set-group-ID bit for everything in it
-		"deep":        deep,        // DIRECTORY DEPTH: directories in directories, without permissions
-		"tree":        tree,        // MODE NAME OBJECT...: a raw git tree object
-	}
-	verb, ok := verbs[os.Args[1]]
-	if !ok {
-		fmt.Fprintf(os.Stderr, "probe: no verb %q\n", os.Args[1])
-		os.Exit(2)
-	}
-	result, err := verb(os.Args[2:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "probe:", err)
-		os.Exit(1)
-	}
-	if result == nil {
-		return
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(result); err != nil {
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(probe.Main(os.Args)) }

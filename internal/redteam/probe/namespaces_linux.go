@@ -1,4 +1,4 @@
-package main
+package probe
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ func holdsMachine() bool {
 // bare runs the probe again in namespaces of its own, as their root: what an
 // ordinary user of this kernel can reach without any sandbox.
 func bare(args []string) (any, error) {
-	return nil, inNamespaces(exec.Command("/proc/self/exe", args...))
+	return nil, inNamespaces(&exec.Cmd{Path: "/proc/self/exe", Args: append([]string{Name}, args...)})
 }
 
 func bareShell(args []string) (any, error) {
@@ -61,7 +61,7 @@ func started(attr *syscall.SysProcAttr) string {
 		return named(err)
 	}
 	defer null.Close()
-	process, err := os.StartProcess("/proc/self/exe", []string{"probe", "descriptors"},
+	process, err := os.StartProcess("/proc/self/exe", []string{Name, "descriptors"},
 		&os.ProcAttr{Files: []*os.File{null, null, null}, Sys: attr})
 	if err != nil {
 		return named(err)

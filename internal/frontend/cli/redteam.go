@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/redteam"
+)
+
+type redteamOptions struct {
+	console *console
+	attack  func(context.Context, redteam.Options) (redteam.Report, error)
+
+	driver string
+	only   string
+	json   bool
+}
+
+func newRedteam(s *session) *cobra.Command {
+	o := &redteamOptions{console: s.console, attack: redteam.Run}
+	var classes []string
+	for _, class := range redteam.Classes() {
+		classes = append(classes, string(class))
+	}
+	cmd := &cobra.Command{
+		Use:   "redteam",
+		Short: "Attack sandboxes of this machine, to see that they hold",
+		Long: `Attack throwaway sandboxes on this machine in the ways that sandboxes were left
+by, and show what came of it. Each attack has a control: the same where nothing
+is in the way, which must succeed. Nothing but temporary directories of its own
+is touched, and no network beyond this machine is used. It ends with 1 when
+anything is open. What each attack is about: docs/reference/redteam.md.
+
+Classes: ` + strings.Join(classes, ", ") + `.`,
+		Example: `  litterbox redteam
+  litterbox redteam --only network
+  litterbox redteam --json`,
+		Args:              wantArgs(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return runRedteam(ctx, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.driver, "driver", "", "attack sandboxes of `DRIVER`: "+strings.Join(redteam.Drivers(), ", "))
+	cmd.Flags().StringVar(&o.only, "only", "", "try the attacks of `CLASS` alone")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
+	for name, values := range map[string][]string{"driver": redteam.Drivers(), "only": classes} {
+		completion := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+		_ = cmd.RegisterFlagCompletionFunc(name, completion) // fails for a flag that is not there
+	}
+	return cmd
+}
+
+func runRedteam(ctx context.Context, o *redteamOptions) error {
+	c := o.console
+	var printed error
+	report, err := o.attack(ctx, redteam.Options{
+		Driver: o.driver, Only: redteam.Class(o.only), Env: c.env,
+		Began: func(a redteam.Attack, done, total int) { c.progress.update(string(a.Class)+": "+a.Name, done, total) },
+		Ended: func(r redteam.Result) {
+			if !o.json && printed == nil {
+				printed = printAttack(c, r)
+			}
+		},
+	})
+	c.progress.clear()
+	if err == nil {
+		err = printed
+	}
+	if err != nil {
+		return err
+	}
+	if o.json {
+		report.Attacks = list(report.Attacks)
+		err = c.document(report)
+	} else {
+		err = c.print("\ndriver %s, isolation %s: %d closed, %d open, %d skipped\n", clean(report.Driver), clean(report.Isolation), report.Closed, report.Open, report.Skipped)
+	}
+	if err == nil && report.Open > 0 {
+		return exitStatus(exitOpen)
+	}
+	return err
+}
+
+// exitOpen says that an attack succeeded.
+const exitOpen = 1
+
+func printAttack(c *console, r redteam.Result) error {
+	verdict := map[redteam.Verdict]string{redteam.Closed: "closed ", redteam.Open: c.style("31;1", "OPEN   "), redteam.Skipped: "skipped"}[r.Verdict]
+	if err := c.print("%s  %s: %s\n", verdict, clean(string(r.Class)), clean(r.Attack)); err != nil {
+		return err
+	}
+	for _, row := range [][2]string{
+		{"reason", r.Reason}, {"an escape shows", r.Escape}, {"seen inside", r.Seen}, {"the control", r.Control}, {"defence", r.Defence},
+	} {
+		if row[1] == "" {
+			continue
+		}
+		if err := c.print("         %-15s  %s\n", row[0], clean(row[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package redteam
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/redteam/probe"
+)
+
+func kernelAttacks() []Attack {
+	const policy = "internal/driver/seccomp/denied.go"
+	all := []Attack{{
+		Class: Kernel, Name: "enter new namespaces", Escape: "a user namespace hands out capabilities over kernel code that expects root",
+		Defence: policy, full: "the control needs a user namespace",
+		try: func(ctx context.Context, _ *world, p place) (outcome, error) {
+			answers, err := p.probe(ctx, "namespaces")
+			return answered(answers), err
+		},
+	}}
+	escapes := map[string]string{
+		probe.Namespaces: "mounts and namespaces of its own undo all other walls",
+		probe.Subsystems: "io_uring, bpf, perf, keyrings: most kernel exploits begin there",
+		probe.Sockets:    "packets past the rules, and talk to kernel modules",
+		probe.Rights:     "a file that runs with another's rights, or is a disk",
+		probe.Terminals:  "what is pushed into a terminal's input (TIOCSTI) the human's shell runs",
+		probe.Inodes:     "leases, flags (FS_IOC_SETFLAGS) and whiteouts (RENAME_WHITEOUT) act on files that cannot be written",
+	}
+	for _, about := range []string{probe.Namespaces, probe.Subsystems, probe.Sockets, probe.Rights, probe.Terminals, probe.Inodes} {
+		all = append(all, Attack{
+			Class: Kernel, Name: "system calls: " + about, Escape: escapes[about], Defence: policy,
+			control: bare, full: "the filter of the degraded tier answers otherwise",
+			try: func(ctx context.Context, _ *world, p place) (outcome, error) { return deniedCalls(ctx, p, about) },
+		})
+	}
+	for _, entry := range []string{"int80", "x32"} {
+		all = append(all, Attack{
+			Class: Kernel, Name: "enter the kernel by " + entry, Escape: "calls of a foreign architecture pass the filter",
+			Defence: "internal/driver/seccomp/denied.go",
+			skip: func(*world) string {
+				if runtime.GOARCH != "amd64" {
+					return "this architecture has one way into the kernel"
+				}
+				return ""
+			},
+			try: func(ctx context.Context, _ *world, p place) (outcome, error) {
+				got, err := p.probed(ctx, "foreign", entry)
+				const killed = 128 + 31 // SIGSYS
+				back := strings.Contains(got.stdout, `"`+entry+`"`)
+				if err == nil && !back && got.code != killed {
+					err = fmt.Errorf("the probe did not run: %s", got.said())
+				}
+				if back {
+					return outcome{escaped: true, seen: "the call comes back"}, err
+				}
+				return outcome{seen: "the process is killed by SIGSYS"}, err
+			},
+		})
+	}
+	return all
+}
+
+// deniedCalls compares what system calls answer with what they must answer. The
+// control, without a filter, has to answer differently.
+func deniedCalls(ctx context.Context, p place, about string) (outcome, error) {
+	answers, err := p.probe(ctx, "calls")
+	if err != nil {
+		return outcome{}, err
+	}
+	wanted := probe.Denied()[about]
+	var different []string
+	for name, answer := range wanted {
+		if answers[name] != answer {
+			different = append(different, name)
+		}
+	}
+	slices.Sort(different)
+	seen := fmt.Sprintf("%d of %d are refused as they must be", len(wanted)-len(different), len(wanted))
+	if p.inside() && len(different) > 0 {
+		seen += ", but not " + strings.Join(different, ", ")
+	}
+	return outcome{escaped: len(different) > 0, seen: seen}, nil
+}
