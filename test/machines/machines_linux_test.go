@@ -131,7 +131,7 @@ func machines() []machine {
 		{
 			// A release unpacks the guest's program below the state directory.
 			Name: "HOME is mounted `noexec`",
-			Mount: `cp "$LITTERBOX" "$HOME/guest" && export LITTERBOX_GUEST_PROGRAM="$HOME/guest" &&
+			Mount: `export LITTERBOX_GUEST_PROGRAM="$HOME/litterbox-guest-$(sha256sum <"$LITTERBOX" | cut -d" " -f1)" && cp "$LITTERBOX" "$LITTERBOX_GUEST_PROGRAM" &&
 				mount --bind "$HOME" "$HOME" && mount -o remount,bind,noexec "$HOME"`,
 			Tier: full, Lacks: "programs", Mend: "export XDG_STATE_HOME=/a/directory/where/programs/run", Note: "is mounted noexec",
 		},

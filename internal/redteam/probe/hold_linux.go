@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"errors"
 	"os"
 	"unsafe"
 
@@ -14,6 +15,9 @@ func hold(args []string) (any, error) {
 	result := outcomes{}
 	for _, path := range args {
 		at, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.ENOENT) {
+			continue // not every kind of workspace has it
+		}
 		if err != nil {
 			return nil, err
 		}
