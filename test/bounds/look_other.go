@@ -12,6 +12,8 @@ func family(pid int) []int { return []int{pid} }
 
 func memory([]int) int64 { return 0 }
 
+func shares([]int) int64 { return 0 }
+
 func end([]int) {}
 
 func size(string) int64 { return 0 }

@@ -84,7 +84,11 @@ func watch(t *taken, pid int, dir string, printed *atomic.Int64, stop chan struc
 		case <-time.After(memoryRest):
 		}
 		all := family(pid)
-		t.Memory = max(t.Memory, memory(all))
+		used := memory(all)
+		if used > limits().memory {
+			used = shares(all) // what was forked counts again and again in the quick sum
+		}
+		t.Memory = max(t.Memory, used)
 		t.Output = printed.Load()
 		if now := time.Now(); now.After(nextDisk) {
 			t.Disk = max(t.Disk, size(dir))
