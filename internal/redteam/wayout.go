@@ -33,7 +33,7 @@ func wayOutAttacks() []Attack {
 				}
 				for _, name := range []string{"1", "2"} {
 					// A copied link is a link: what it says is shown, not what it leads to.
-					if info, err := os.Lstat(filepath.Join(out, name)); err == nil && info.Mode().IsRegular() {
+					if info, statErr := os.Lstat(filepath.Join(out, name)); statErr == nil && info.Mode().IsRegular() {
 						content, readErr := os.ReadFile(filepath.Join(out, name))
 						got.stdout += string(content)
 						err = errors.Join(err, readErr)
