@@ -2,6 +2,7 @@ package landing
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
@@ -123,7 +125,8 @@ func readHooks(dir string, s *git.Settings) ([]hook, error) {
 		}
 	}
 	found, err := os.ReadDir(dir)
-	if err != nil && !os.IsNotExist(err) {
+	// core.hooksPath=/dev/null is a usual way to have no hooks.
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return nil, fault.Wrap(fault.Unavailable, err, "cannot read the hooks in %q", dir)
 	}
 	for _, entry := range found[:min(maxHooks, len(found))] {
