@@ -199,19 +199,19 @@ var merging sync.Mutex
 func (b *box) apply(*rand.Rand) { b.home("apply") }
 
 func (b *box) merge(*rand.Rand) {
-	if b.home("merge") {
+	if b.home("merge", "--stop") { // commands have left processes running
 		b.exists, b.paused, b.holds = false, false, nil
 	}
 }
 
 // home takes the work into the checkout.
-func (b *box) home(verb string) bool {
+func (b *box) home(verb string, flags ...string) bool {
 	if b.holds == nil {
 		return false
 	}
 	merging.Lock()
 	defer merging.Unlock()
-	if !b.ok(verb, b.name) {
+	if !b.ok(append([]string{verb, b.name}, flags...)...) {
 		return false
 	}
 	b.landed = true
