@@ -14,6 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper/launch"
 	"github.com/litterbox-sandbox/litterbox/internal/payload"
 	"github.com/litterbox-sandbox/litterbox/internal/redteam/probe"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
@@ -50,8 +51,7 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 		Default:  embedded.Name(),
 		Degraded: degraded.Name(),
 		Full:     embedded.Try,
-		Program:  func() (*os.File, error) { return payload.Open(records.Root) },
-		Child:    child.Program,
+		Keepers:  launch.Processes{Program: func() (*os.File, error) { return payload.Open(records.Root) }, Name: child.Program},
 		Probe:    func(stateDir string) []engine.Check { return checks(embedded.Probe(stateDir)) },
 		Later:    later,
 		Progress: progress,

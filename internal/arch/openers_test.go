@@ -34,7 +34,7 @@ engine/approved.go: os.ReadFile os.WriteFile
 engine/caches.go: os.ReadFile
 engine/create.go: os.WriteFile
 engine/disk.go: filepath.Glob
-engine/launch.go: os.OpenFile
+keeper/launch/launch.go: os.OpenFile
 engine/leftovers.go: os.ReadDir
 engine/lefttemp.go: os.ReadDir
 engine/limits.go: os.WriteFile
@@ -110,7 +110,7 @@ service/journal/journal.go: os.OpenRoot
 `
 
 // touching are the packages that the list is about.
-var touching = []string{"branch", "git", "landing", "layer", "driver/landlock", "driver/namespace", "engine", "keeper", "service/journal"}
+var touching = []string{"branch", "git", "landing", "layer", "driver/landlock", "driver/namespace", "engine", "keeper", "keeper/launch", "service/journal"}
 
 // opening lists the ways to open, walk or remove by path. Methods of an os.Root
 // are judged by how that came to be, except for the one that opens another.

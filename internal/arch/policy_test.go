@@ -86,6 +86,8 @@ driver/drivertest: driver fault sandbox wire
 
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
+keeper/launch: keeper process sandbox
+keeper/inprocess: driver keeper sandbox
 keeper: driver egress egress/intercept fault forward git landing process sandbox seal service store wire
 engine: agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process redact sandbox seal service service/journal store wire
 
@@ -101,8 +103,8 @@ frontend/mcp: engine fault sandbox
 
 # The composition roots: the only ones that name concrete drivers. child is
 # the small program; it must stay free of engine, git and frontends.
-app/child: driver driver/landlock driver/landlock/confine driver/namespace driver/namespace/stage fault fsmonitor keeper sandbox
-app: app/child driver driver/landlock driver/namespace engine fault frontend/cli frontend/mcp payload process redteam/probe sandbox store
+app/child: driver driver/landlock driver/landlock/confine driver/namespace driver/namespace/stage fault fsmonitor keeper keeper/launch sandbox
+app: app/child driver driver/landlock driver/namespace engine fault frontend/cli frontend/mcp keeper/launch payload process redteam/probe sandbox store
 
 # Programs.
 cmd/litterbox: app app/child

@@ -37,11 +37,8 @@ type Options struct {
 	// Full tries whether the default driver isolates fully here. Its error says
 	// why not, and its hint what mends that.
 	Full func() error
-	// Program finds the small program that becomes keeper and guest. It is
-	// asked only when one must be started.
-	Program func() (*os.File, error)
-	// Child is argv[0] of that program, by which it knows what it is.
-	Child string
+	// Keepers starts the keepers of sandboxes.
+	Keepers keeper.Starter
 	// Probe looks closely at this machine, for doctor.
 	Probe    func(stateDir string) []Check
 	Progress Progress

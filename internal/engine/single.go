@@ -76,13 +76,15 @@ const lockPause = 5 * time.Millisecond
 // place goes on without it.
 func (e *Engine) endKeeper(p *place, lease *sandbox.Lease) (ended bool, err error) {
 	var holder sandbox.Process
-	if lease == nil || json.Unmarshal([]byte(lease.Holder), &holder) != nil || !process.Alive(holder) {
+	if lease == nil || json.Unmarshal([]byte(lease.Holder), &holder) != nil {
 		return false, nil
 	}
-	if err := process.End(holder); err != nil {
+	if ended, err = e.Keepers.End(p.record.ID, holder); err != nil {
 		return false, fault.Wrap(fault.Unavailable, err, "cannot end the keeper of sandbox %q, which does not answer", p.record.Name).
 			WithHint("kill -9 %d", holder.PID)
 	}
-	p.note("the keeper of sandbox " + p.record.Name + " did not answer and was ended")
-	return true, nil
+	if ended {
+		p.note("the keeper of sandbox " + p.record.Name + " did not answer and was ended")
+	}
+	return ended, nil
 }

@@ -15,7 +15,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -46,9 +45,6 @@ const (
 
 // heartbeat is how often the lease is renewed; it expires after three misses.
 const heartbeat = sandbox.Silence / 3
-
-// tidyAfter is when a keeper that has started gives memory back.
-const tidyAfter = 3 * time.Second
 
 // Order is what whoever starts a keeper tells it, as JSON on standard input.
 type Order struct {
@@ -111,13 +107,6 @@ func Run(ctx context.Context, drivers map[string]driver.Driver, order Order, rep
 	}
 	// That whoever asked has gone is no reason to end: the sandbox runs.
 	_ = errors.Join(json.NewEncoder(report).Encode(Report{Lease: k.lease, Notes: k.notes}), report.Close())
-	// What starting needed is garbage then, and the keeper idles for hours; but
-	// whoever started it has a command to run first.
-	tidy := time.AfterFunc(tidyAfter, func() {
-		debug.SetGCPercent(30)
-		debug.FreeOSMemory()
-	})
-	defer tidy.Stop()
 	defer k.unlock()
 	return k.serve(ctx, listener)
 }

@@ -13,21 +13,21 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
 	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper/launch"
 )
 
 // Program is argv[0] of every child, by which the large program knows that it
 // shall be one. Nobody types it.
 const Program = "litterbox-guest"
-
-// VerbKeeper starts a keeper; the other verbs are the stage's.
-const VerbKeeper = "keeper"
 
 // IsChild tells whether these arguments are a child's.
 func IsChild(args []string) bool {
@@ -51,7 +51,7 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, "litterbox-guest: litterbox starts this program by itself")
 		return 125
 	}
-	if args[1] != VerbKeeper {
+	if args[1] != launch.Verb {
 		return stageMain(args[1])
 	}
 	if err := keep(); err != nil {
@@ -61,6 +61,11 @@ func Main(args []string) int {
 	}
 	return 0
 }
+
+// settledAfter is when a keeper gives memory back. What starting needed is
+// garbage then, and the keeper idles for hours; but the client that started it
+// has a command to run first.
+const settledAfter = 3 * time.Second
 
 func keep() error {
 	var order keeper.Order
@@ -78,6 +83,11 @@ func keep() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
+	settle := time.AfterFunc(settledAfter, func() {
+		debug.SetGCPercent(30)
+		debug.FreeOSMemory()
+	})
+	defer settle.Stop()
 	drivers := map[string]driver.Driver{namespace.Name: namespace.Driver{}, landlock.Name: landlock.Driver{}}
 	return keeper.Run(ctx, drivers, order, os.Stdout)
 }

@@ -17,6 +17,14 @@ func below(path, dir string) (name string, ok bool) {
 	return strings.CutPrefix(path, dir+"/")
 }
 
+// absolute is a path of a request: relative ones begin in the workspace.
+func (p *place) absolute(path []byte) string {
+	if filepath.IsAbs(string(path)) {
+		return string(path)
+	}
+	return filepath.Join(p.spec.Workspace.Path, string(path))
+}
+
 // mounted finds the host's path of something mounted read-only.
 func (p *place) mounted(path string) (string, bool) {
 	for _, mount := range p.spec.Mounts {

@@ -47,7 +47,7 @@ func (p *place) answer(request wire.Request, in *wire.Reader, out *wire.Writer) 
 	case wire.OpExec:
 		return p.exec(request.Exec, in, out)
 	case wire.OpRead:
-		content, err := p.readFile(string(request.Path))
+		content, err := p.readFile(p.absolute(request.Path))
 		if err == nil {
 			err = out.Frame(wire.KindStdout, content)
 		}
@@ -55,7 +55,7 @@ func (p *place) answer(request wire.Request, in *wire.Reader, out *wire.Writer) 
 	case wire.OpWrite:
 		content, err := io.ReadAll(&input{in: in})
 		if err == nil {
-			err = p.writeFile(string(request.Path), content)
+			err = p.writeFile(p.absolute(request.Path), content)
 		}
 		return wire.FileInfo{Path: request.Path, Size: int64(len(content)), Mode: 0o644}, err
 	case wire.OpProcesses:
