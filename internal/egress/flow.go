@@ -9,13 +9,15 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // flow is one connection of the sandbox, from its acceptance to its end.
 type flow struct {
 	p        *Proxy
 	who      string
-	t        Target // what it wants, as far as it is known
+	t        Target    // what it wants, as far as it is known
+	opaque   *Decision // admits it without a look; nil when it has to be looked at
 	client   *net.TCPConn
 	up, down *stream // once dialled
 	forward  *forward
@@ -51,12 +53,25 @@ func (f *flow) serve(ctx context.Context) {
 			f.refuse(TCP, verdict)
 			return
 		}
-		if f.connect(ctx, policy, opaque, false) {
-			f.carry(nil)
+		if !f.mayWant(policy) {
+			if f.connect(ctx, policy, opaque, false) {
+				f.carry(nil)
+			}
+			return
 		}
-		return
+		f.opaque = &opaque
 	}
 	f.look(ctx, policy, first)
+}
+
+// unseen carries a connection that was looked at for a hook, and that no hook
+// wants, as if nobody had looked.
+func (f *flow) unseen(ctx context.Context, policy *Policy, in *intake) {
+	f.t.Protocol = TCP
+	_ = f.client.SetReadDeadline(time.Time{}) // a dead socket shows at the next read
+	if f.connect(ctx, policy, *f.opaque, false) {
+		f.carry(in)
+	}
 }
 
 // look reads the first bytes and finds out what they are.
@@ -69,12 +84,18 @@ func (f *flow) look(ctx context.Context, policy *Policy, first Decision) {
 			f.observe(Allowed, TCP, first.Rule, "closed before its first byte")
 			return // some programs connect ahead of time
 		}
+		if f.opaque != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+			f.unseen(ctx, policy, in) // its server speaks first
+			return
+		}
 		f.refuseHead(TCP, err)
 		return
 	}
 	switch c := in.buf[0]; {
 	case c == recordHandshake:
 		f.lookTLS(ctx, policy, first, in)
+	case f.opaque != nil:
+		f.lookPlain(ctx, policy, first, in)
 	case token(string(c)) || c == '\r':
 		f.t.Protocol = HTTP
 		f.http(ctx, in)
@@ -93,6 +114,10 @@ func (f *flow) lookTLS(ctx context.Context, policy *Policy, first Decision, in *
 	var name string
 	for {
 		found, need, cause := readHello(in.buf)
+		if cause != "" && f.opaque != nil {
+			f.unseen(ctx, policy, in)
+			return
+		}
 		if cause != "" {
 			f.refuse(HTTPS, Decision{Why: cause})
 			return
@@ -108,15 +133,26 @@ func (f *flow) lookTLS(ctx context.Context, policy *Policy, first Decision, in *
 			}
 		}
 	}
+	reached := f.t
 	f.follow(policy, name)
-	if why := f.wrongName(policy, name); why != "" {
+	why := f.wrongName(policy, name)
+	if f.opaque != nil && (why != "" || !f.wants(HTTPS)) {
+		f.t = reached // nothing is put in there, and what is asked for does not matter
+		f.unseen(ctx, policy, in)
+		return
+	}
+	if why != "" {
 		f.refuse(HTTPS, Decision{Why: why})
 		return
 	}
 	verdict := policy.Decide(f.t)
+	if f.wants(HTTPS) && (verdict.Allowed || policy.perRequest(f.t)) {
+		f.inspect(ctx, in, first, false, false)
+		return
+	}
 	if !verdict.Allowed {
 		if f.p.o.Inspector != nil && policy.perRequest(f.t) {
-			f.inspect(ctx, in, first, false)
+			f.inspect(ctx, in, first, false, false)
 			return
 		}
 		f.refuse(HTTPS, verdict)

@@ -34,6 +34,15 @@ func (f *flow) http(ctx context.Context, in *intake) {
 		}
 		r, cause := readRequest(in.buf[:n])
 		policy := f.p.o.Policy()
+		if first && cause == "" {
+			if host, _, ok := splitAuthority(r.host); ok {
+				f.follow(policy, host)
+			}
+			if f.wants(HTTP) {
+				f.inspect(ctx, in, policy.Decide(f.t.asked()), true, false)
+				return
+			}
+		}
 		verdict := Decision{Why: cause}
 		if cause == "" {
 			verdict = f.judge(policy, &r)
@@ -74,6 +83,35 @@ func (f *flow) http(ctx context.Context, in *intake) {
 	if done != nil {
 		<-done
 	}
+}
+
+// lookPlain finds out whether a connection that needs no look is HTTP that a
+// hook wants to see.
+func (f *flow) lookPlain(ctx context.Context, policy *Policy, first Decision, in *intake) {
+	if !token(string(in.buf[:1])) {
+		f.unseen(ctx, policy, in)
+		return
+	}
+	n, err := f.findHead(in) // drops nothing of what begins like this
+	if errors.Is(err, errBudget) {
+		f.refuseHead(TCP, err)
+		return
+	}
+	reached, two := f.t, false
+	if err == nil && n > 0 {
+		f.t.Protocol = HTTP
+		r, cause := readRequest(in.buf[:n])
+		two = bytes.HasPrefix([]byte(preface), in.buf[:n])
+		if host, _, ok := splitAuthority(r.host); ok && cause == "" {
+			f.follow(policy, host)
+		}
+		if (two || cause == "") && f.wants(HTTP) {
+			f.inspect(ctx, in, first, true, two)
+			return
+		}
+	}
+	f.t = reached
+	f.unseen(ctx, policy, in)
 }
 
 // readHead waits for a complete head and gives its length; false means that
@@ -184,7 +222,7 @@ func (f *flow) http2(ctx context.Context, in *intake) {
 		f.refuse(HTTP, Decision{Why: "it is HTTP/2 without TLS, whose requests cannot be looked at here"})
 		return
 	}
-	f.inspect(ctx, in, f.p.o.Policy().Decide(f.t.asked()), true)
+	f.inspect(ctx, in, f.p.o.Policy().Decide(f.t.asked()), true, true)
 }
 
 // send passes a judged head on, byte for byte unless something has to change.

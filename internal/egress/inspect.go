@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,11 @@ type Inspector interface {
 	Inspect(ctx context.Context, conn net.Conn, s *Session) error
 	// Client speaks TLS on conn and verifies that it leads to host.
 	Client(ctx context.Context, conn net.Conn, host string) (net.Conn, error)
+	// Wants reports whether single requests have to be looked at although no
+	// rule speaks of them. protocol is HTTP or HTTPS, or empty before the first
+	// byte of a connection that could go without a look; host is empty where
+	// only those bytes can say it.
+	Wants(host string, port uint16, protocol string) bool
 }
 
 // Session is what an inspector has to know about one connection of the sandbox.
@@ -29,6 +35,7 @@ type Session struct {
 	Name  string // the one host that its requests are for: canonical, or an address
 	Port  uint16
 	Plain bool // HTTP without TLS, on both sides
+	Two   bool // with Plain: HTTP/2
 
 	flow   *flow
 	wanted Target // without an address that a name led to
@@ -36,11 +43,8 @@ type Session struct {
 
 // inspect hands the connection to the inspector; first is the verdict on it as
 // a whole.
-func (f *flow) inspect(ctx context.Context, in *intake, first Decision, plain bool) {
-	s := &Session{Name: f.t.Host, Port: f.t.Port, Plain: plain, flow: f, wanted: f.t}
-	if s.Name == "" {
-		s.Name = f.t.Addr.String()
-	}
+func (f *flow) inspect(ctx context.Context, in *intake, first Decision, plain, two bool) {
+	s := &Session{Name: f.t.hostName(), Port: f.t.Port, Plain: plain, Two: two, flow: f, wanted: f.t}
 	var received, sent atomic.Int64
 	conn := &counted{Conn: &replay{f.client, in}, received: &received, sent: &sent}
 	f.life.moved = func() (int64, int64) { return sent.Load(), received.Load() }
@@ -51,6 +55,27 @@ func (f *flow) inspect(ctx context.Context, in *intake, first Decision, plain bo
 	if err := f.p.o.Inspector.Inspect(ctx, conn, s); err != nil {
 		f.observe(Failed, f.t.Protocol, first.Rule, "its requests have to be looked at, and "+err.Error())
 	}
+}
+
+// wants reports whether a hook of the inspector wants to see the requests.
+func (f *flow) wants(protocol string) bool {
+	return f.p.o.Inspector != nil && f.p.o.Inspector.Wants(f.t.hostName(), f.t.Port, protocol)
+}
+
+// mayWant is wants before the first byte. The name of the host may be in there.
+func (f *flow) mayWant(policy *Policy) bool {
+	if f.p.o.Inspector != nil && policy.byName(f.t) && f.p.o.Inspector.Wants("", f.t.Port, "") {
+		return true
+	}
+	return f.wants("")
+}
+
+// hostName is the host of t, or its address.
+func (t Target) hostName() string {
+	if t.Host == "" {
+		return t.Addr.String()
+	}
+	return t.Host
 }
 
 // Request is what a session decides on. Path is in the form in which it will be
@@ -142,7 +167,7 @@ func (u unreached) Unwrap() error { return u.error }
 func (s *Session) dial(ctx context.Context, t Target) (net.Conn, error) {
 	f := s.flow
 	policy := f.p.o.Policy()
-	made, reachable, err := f.p.dial(ctx, t, true, policy.reaches)
+	made, reachable, err := f.p.dial(ctx, t, !s.Plain || s.Two, policy.reaches)
 	if !reachable.Allowed {
 		s.observe(Denied, t, reachable)
 		return nil, &Refused{reachable.Why}
@@ -159,6 +184,16 @@ func (s *Session) dial(ctx context.Context, t Target) (net.Conn, error) {
 	}
 	f.p.admit(&conn.life, func(policy *Policy) bool { return !t.Addr.IsValid() || policy.reaches(t).Allowed }, Observation{})
 	return conn, nil
+}
+
+// Forwards gives the proxy of this machine that takes the requests of a plain
+// session as they are, with their whole URL; then [Session.Dial] leads there.
+func (s *Session) Forwards() *url.URL {
+	proxy, err := s.flow.p.o.Upstream.proxyFor(s.target())
+	if err != nil || proxy == nil || !s.Plain || s.Two || proxy.Scheme != "http" && proxy.Scheme != "https" {
+		return nil // Dial says what is wrong
+	}
+	return proxy
 }
 
 // Failed records that the host could not be spoken with.

@@ -254,35 +254,6 @@ func TestDenyInsideTLS(t *testing.T) {
 	}
 }
 
-func TestRewriteOnTheWayOut(t *testing.T) {
-	w := newInspected(t, func(o *intercept.Options) {
-		o.Rewrite = func(_ *egress.Session, out *http.Request) error {
-			if out.Header.Get("Authorization") == "" {
-				return fmt.Errorf("there is no secret for it")
-			}
-			out.Header.Set("Authorization", "the real one")
-			return nil
-		}
-	}, "GET https://example.com/me")
-	s := w.web(internet+":443", true, func(rw http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(rw, r.Header.Get("Authorization"))
-	})
-	c := w.browser(s, "2")
-	r, _ := http.NewRequest("GET", "https://example.com/me", nil)
-	r.Header.Set("Authorization", "placeholder")
-	response, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, _ := io.ReadAll(response.Body)
-	if response.Body.Close(); string(body) != "the real one" {
-		t.Errorf("the server got %q", body)
-	}
-	if got := get(t, c, "GET", "https://example.com/me", ""); got != (reply{403, "litterbox: there is no secret for it\n"}) {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestTrailersAndStreams(t *testing.T) {
 	w := newInspected(t, nil, "https://example.com/me")
 	s := w.web(internet+":443", true, func(rw http.ResponseWriter, r *http.Request) {

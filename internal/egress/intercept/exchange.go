@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +32,6 @@ type exchange struct {
 	net.Conn
 	session   *egress.Session
 	authority string // what requests name as their host
-	rewrite   func(*egress.Session, *http.Request) error
 	transport *http.Transport
 	proxy     *httputil.ReverseProxy
 
@@ -52,7 +52,7 @@ func exchangeOf(conn net.Conn) *exchange {
 }
 
 func newExchange(i *Inspector, conn net.Conn, s *egress.Session) *exchange {
-	x := &exchange{Conn: conn, session: s, rewrite: i.o.Rewrite, done: make(chan struct{})}
+	x := &exchange{Conn: conn, session: s, done: make(chan struct{})}
 	scheme, standard := "https", uint16(443)
 	x.transport = &http.Transport{
 		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx) },
@@ -64,7 +64,9 @@ func newExchange(i *Inspector, conn net.Conn, s *egress.Session) *exchange {
 	if s.Plain {
 		scheme, standard = "http", 80
 		x.transport.Protocols = new(http.Protocols)
-		x.transport.Protocols.SetUnencryptedHTTP2(true)
+		x.transport.Protocols.SetHTTP1(!s.Two)
+		x.transport.Protocols.SetUnencryptedHTTP2(s.Two)
+		x.transport.Proxy = func(*http.Request) (*url.URL, error) { return s.Forwards(), nil }
 	} else {
 		x.transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: i.o.Trust, ServerName: s.Name}
 		x.transport.Protocols = protocols(true, true)
@@ -78,7 +80,7 @@ func newExchange(i *Inspector, conn net.Conn, s *egress.Session) *exchange {
 	}
 	x.proxy = &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { x.prepare(r, scheme) },
-		Transport: x, ErrorHandler: x.failed, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: wrap(i.o.Hooks, s, x.transport), ErrorHandler: x.failed, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	return x
 }
@@ -209,18 +211,6 @@ func (x *exchange) prepare(r *httputil.ProxyRequest, scheme string) {
 			r.Out.Header[name] = values // the program's own; we add none
 		}
 	}
-}
-
-// RoundTrip implements http.RoundTripper for the request that goes out.
-func (x *exchange) RoundTrip(out *http.Request) (*http.Response, error) {
-	if x.rewrite != nil {
-		if err := x.rewrite(x.session, out); err != nil {
-			why := err.Error()
-			x.session.Refuse(egress.Request{Method: out.Method, Path: out.URL.RequestURI()}, why)
-			return nil, &egress.Refused{Why: why}
-		}
-	}
-	return x.transport.RoundTrip(out)
 }
 
 // failed answers for a host that did not.

@@ -39,10 +39,8 @@ type Options struct {
 	// Trust is what the real host is verified against; nil is what the host
 	// trusts.
 	Trust *x509.CertPool
-	// Rewrite may change a request that was admitted, on its way out; nil
-	// leaves requests as they are. An error refuses it, and its text is what
-	// the sandbox reads. Called from many goroutines.
-	Rewrite func(s *egress.Session, out *http.Request) error
+	// Hooks take part in every exchange, the first nearest to the sandbox.
+	Hooks []Hook
 }
 
 // Inspector implements egress.Inspector. It is safe for concurrent use.
