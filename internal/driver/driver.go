@@ -69,9 +69,9 @@ type Driver interface {
 	// an ErrUnsupported that says so, and then nothing has changed.
 	Limit(ctx context.Context, lease Lease, limits sandbox.Limits) (InForce, error)
 
-	// Snapshot records the place's state under label; Revert returns to it.
-	Snapshot(ctx context.Context, lease Lease, label string) (Snapshot, error)
-	Revert(ctx context.Context, lease Lease, snapshot Snapshot) error
+	// Snapshotter answers ErrUnsupported where Capabilities.Snapshots and Fork
+	// declare nothing; a driver without any embeds [NoSnapshots].
+	Snapshotter
 
 	// Recover repairs what a crash left of the lease's place: processes,
 	// mounts, sockets. Afterwards either Attach works or Acquire does; the
@@ -94,14 +94,12 @@ type Driver interface {
 // Capabilities are declared by a driver; what is not declared answers
 // ErrUnsupported.
 type Capabilities struct {
-	Pause          bool     `json:"pause"`
-	Snapshot       bool     `json:"snapshot"`
-	MemorySnapshot bool     `json:"memory_snapshot"`
-	Fork           bool     `json:"fork"`
-	LiveMounts     bool     `json:"live_mounts"`
-	Limits         []string `json:"limits"` // names of [limits] that the driver keeps by itself here
-	Metrics        bool     `json:"metrics"`
-	SharedKernel   bool     `json:"shared_kernel"` // host and guest can pass descriptors
+	Pause        bool      `json:"pause"`
+	Snapshots    Snapshots `json:"snapshots"`
+	Fork         bool      `json:"fork"`
+	Limits       []string  `json:"limits"` // names of [limits] that the driver keeps by itself here
+	Metrics      bool      `json:"metrics"`
+	SharedKernel bool      `json:"shared_kernel"` // host and guest can pass descriptors
 	// FSMonitor is a program inside that tells git what changed above the
 	// layers of a workspace (package fsmonitor); empty where there is none.
 	FSMonitor string `json:"fs_monitor,omitempty"`
@@ -215,13 +213,6 @@ type Lease struct {
 	Handle    []byte
 	// InForce is what Limit would return for Spec.Limits. Only Acquire sets it.
 	InForce InForce
-}
-
-// Snapshot names a recorded state of a place.
-type Snapshot struct {
-	Label     string    `json:"label"`
-	Handle    []byte    `json:"handle"`
-	CreatedAt time.Time `json:"created_at"`
 }
 
 // InForce says who keeps a limit, by the limit's name.

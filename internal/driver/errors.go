@@ -18,6 +18,8 @@ var (
 	ErrDiskFull         = fault.New(fault.Unavailable, "the disk is full")
 	ErrMountFailed      = fault.New(fault.Unavailable, "a file system could not be mounted")
 	ErrUnreachable      = fault.New(fault.Unavailable, "the sandbox does not answer")
+	ErrHeld             = fault.New(fault.Conflict, "something inside holds files of the sandbox")
+	ErrNoSnapshot       = fault.New(fault.NotFound, "there is no such snapshot")
 )
 
 // Joined keeps one of the errors above as the type and a foreign one as text.

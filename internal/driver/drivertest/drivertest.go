@@ -63,7 +63,7 @@ type Check struct {
 // To add a check: 1. its function in the file of its idea and a line in that
 // file's table, 2. a defect in package fake that fails it and nothing else.
 func Checks() []Check {
-	return slices.Concat(lifecycle(), recovery(), workspace(), surroundings(), concurrency(), optional())
+	return slices.Concat(lifecycle(), recovery(), workspace(), surroundings(), concurrency(), optional(), snapshots())
 }
 
 // checkTime bounds one check. A driver that hangs is wrong, not slow.

@@ -37,13 +37,6 @@ func optional() []Check {
 			Absent: refusesLimits,
 		},
 		{
-			Name:   "returns to a snapshot",
-			Why:    "an iteration can be taken back",
-			Needs:  func(c driver.Capabilities) bool { return c.Snapshot },
-			Run:    returnsToASnapshot,
-			Absent: refusesSnapshot,
-		},
-		{
 			Name:   "measures",
 			Why:    "listings and budgets show what a place really uses; an unmeasured value is negative, not zero",
 			Needs:  func(c driver.Capabilities) bool { return c.Metrics },
@@ -212,41 +205,6 @@ func refused(what string, err error) error {
 		return wrong("%s is not declared and answers %v, want ErrUnsupported", what, err)
 	}
 	return nil
-}
-
-func returnsToASnapshot(ctx context.Context, env *Env) error {
-	return with(ctx, env, "snapshot", func(p *place) error {
-		path := inside("state.txt")
-		if err := p.write(ctx, path, "one"); err != nil {
-			return err
-		}
-		snapshot, err := p.driver.Snapshot(ctx, p.lease, "before two")
-		if err != nil {
-			return wrong("cannot take a snapshot: %v", err)
-		}
-		if snapshot.Label != "before two" {
-			return wrong("the snapshot is labelled %q", snapshot.Label)
-		}
-		if err := p.wants(ctx, path, "one"); err != nil {
-			return wrong("after taking a snapshot: %v", err)
-		}
-		if err := p.write(ctx, path, "two"); err != nil {
-			return err
-		}
-		if err := p.driver.Revert(ctx, p.lease, snapshot); err != nil {
-			return wrong("cannot revert: %v", err)
-		}
-		return p.wants(ctx, path, "one")
-	})
-}
-
-func refusesSnapshot(ctx context.Context, env *Env) error {
-	return with(ctx, env, "nosnapshot", func(p *place) error {
-		_, err := p.driver.Snapshot(ctx, p.lease, "contract")
-		return errors.Join(
-			refused("Snapshot", err),
-			refused("Revert", p.driver.Revert(ctx, p.lease, driver.Snapshot{Label: "contract"})))
-	})
 }
 
 func measures(ctx context.Context, env *Env) error {

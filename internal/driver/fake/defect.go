@@ -44,6 +44,10 @@ const (
 	KeepsNoLimits            Defect = "keeps no limits"
 	StartsUnlimited          Defect = "starts without its limits"
 	RevertsNothing           Defect = "reverts nothing"
+	ForgetsSnapshots         Defect = "forgets snapshots"
+	TearsRunningSnapshots    Defect = "takes a snapshot without what was just written"
+	RevertsWithoutProcesses  Defect = "reverts without processes"
+	ForksIntoOne             Defect = "forks into one"
 	MeasuresNothing          Defect = "measures nothing"
 
 	// These declare less and pretend to do it all the same.
@@ -51,6 +55,10 @@ const (
 	PretendsToResume  Defect = "pretends to resume"
 	PretendsToLimit   Defect = "pretends to limit"
 	PretendsToRevert  Defect = "pretends to revert"
+	PretendsToList    Defect = "pretends to have snapshots"
+	PretendsToFreeze  Defect = "pretends to take snapshots while it runs"
+	PretendsToRestore Defect = "pretends to bring processes back"
+	PretendsToFork    Defect = "pretends to fork"
 	PretendsToMeasure Defect = "pretends to measure"
 )
 
@@ -63,7 +71,8 @@ func Defects() []Defect {
 		ReversesLayers, WritesIntoLayers, HidesChanges, ForgetsDeletions, NeedsLayers, ChangesOwnership,
 		StandsElsewhere, LeaksEnvironment, ForgetsHome, RunsAsSomebodyElse, HasAnotherName, MountsWritable,
 		MixesPlaces, CarriesOneWire, PausesNothing, PausesLate, OutlivesInPause,
-		KeepsNoLimits, StartsUnlimited, RevertsNothing, MeasuresNothing,
-		PretendsToPause, PretendsToResume, PretendsToLimit, PretendsToRevert, PretendsToMeasure,
+		KeepsNoLimits, StartsUnlimited, RevertsNothing, ForgetsSnapshots, TearsRunningSnapshots, RevertsWithoutProcesses, ForksIntoOne, MeasuresNothing,
+		PretendsToPause, PretendsToResume, PretendsToLimit, PretendsToRevert, PretendsToList, PretendsToFreeze, PretendsToRestore, PretendsToFork,
+		PretendsToMeasure,
 	}
 }

@@ -24,7 +24,8 @@ func (d Driver) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Pause:     all && !d.has(PretendsToPause) && !d.has(PretendsToResume),
 		Limits:    d.limits(),
-		Snapshot:  all && !d.has(PretendsToRevert),
+		Snapshots: d.snapshots(),
+		Fork:      d.snapshots().Freeze && !d.has(PretendsToFork),
 		Metrics:   all && !d.has(PretendsToMeasure),
 		Isolation: []driver.Tier{{Isolation: sandbox.IsolationFull, Available: true}},
 	}
@@ -61,7 +62,7 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	if old := m.places[spec.SandboxID]; old != nil && old.running() && !d.has(AcquiresTwice) {
 		return lease, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot acquire a place for %q: one runs", spec.Name)
 	}
-	if err := d.prepare(spec); err != nil {
+	if err := errors.Join(d.forget(spec), d.prepare(spec)); err != nil {
 		return lease, err
 	}
 	m.serial++
@@ -71,7 +72,7 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 			return lease, mountFailed(err)
 		}
 	}
-	m.places[spec.SandboxID] = p
+	m.places[spec.SandboxID], m.known[spec.SandboxID] = p, spec
 	// A canceled start takes back what it has made.
 	if ctx.Err() != nil {
 		if !d.has(LeavesCanceledPlaces) {
@@ -84,6 +85,25 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	words, err := json.Marshal(handle{m.serial})
 	lease.Handle, lease.InForce = words, d.kept(spec.Limits)
 	return lease, err
+}
+
+// forget loses something of what a sandbox without snapshots had in its last
+// run, where that is the defect.
+func (d Driver) forget(spec driver.Spec) error {
+	_, again := d.machine.known[spec.SandboxID]
+	_, crashed := d.machine.places[spec.SandboxID]
+	if !again || crashed || len(d.machine.saved[spec.SandboxID]) > 0 {
+		return nil
+	}
+	if d.has(ForgetsDeletions) {
+		delete(d.machine.deleted, spec.Workspace.Upper)
+	}
+	if d.has(ForgetsHome) {
+		if err := os.RemoveAll(filepath.Join(spec.StateDir, "home")); err != nil {
+			return mountFailed(err)
+		}
+	}
+	return nil
 }
 
 // prepare looks at everything that a mount would look at.
@@ -150,7 +170,7 @@ func (d Driver) Dial(_ context.Context, lease driver.Lease) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.has(MixesPlaces) {
+	if d.has(MixesPlaces) && len(d.machine.places) > 2 {
 		for _, other := range d.machine.places {
 			if other.running() && other.serial > p.serial {
 				p = other.dressedAs(p)
@@ -193,14 +213,6 @@ func (d Driver) Destroy(_ context.Context, lease driver.Lease, force bool) error
 	}
 	if d.has(LeavesProcesses) {
 		d.machine.leaked = append(d.machine.leaked, fmt.Sprintf("a process of %s", lease.SandboxID))
-	}
-	if d.has(ForgetsHome) {
-		if err := os.RemoveAll(p.home()); err != nil {
-			return mountFailed(err)
-		}
-	}
-	if d.has(ForgetsDeletions) {
-		delete(d.machine.deleted, p.spec.Workspace.Upper)
 	}
 	p.end()
 	delete(d.machine.places, lease.SandboxID)

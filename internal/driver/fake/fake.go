@@ -24,18 +24,19 @@ import (
 type Machine struct {
 	mu      sync.Mutex
 	serial  int
-	places  map[string]*place   // by sandbox
-	leaked  []string            // what a defect forgot
-	deleted map[string]pathSet  // names removed from the layers, by upper directory
-	saved   map[string]snapshot // by handle
-	asked   int                 // calls of Ownership, for a defect
+	places  map[string]*place      // by sandbox
+	leaked  []string               // what a defect forgot
+	deleted map[string]pathSet     // names removed from the layers, by upper directory
+	known   map[string]driver.Spec // what each sandbox was acquired with last
+	saved   map[string][]saved     // snapshots, oldest first, by sandbox
+	asked   int                    // calls of Ownership, for a defect
 }
 
 type pathSet map[string]bool
 
 // NewMachine makes a machine on which nothing runs.
 func NewMachine() *Machine {
-	return &Machine{places: map[string]*place{}, deleted: map[string]pathSet{}, saved: map[string]snapshot{}}
+	return &Machine{places: map[string]*place{}, deleted: map[string]pathSet{}, known: map[string]driver.Spec{}, saved: map[string][]saved{}}
 }
 
 // Places names what runs.

@@ -2,11 +2,6 @@ package fake
 
 import (
 	"context"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -80,78 +75,6 @@ func (d Driver) setPaused(lease driver.Lease, paused bool) error {
 		return err
 	}
 	p.setPaused(paused)
-	return nil
-}
-
-// snapshot is the content of an upper directory.
-type snapshot struct {
-	files   map[string][]byte // by relative name; directories are implied
-	deleted pathSet
-}
-
-// Snapshot implements driver.Driver.
-func (d Driver) Snapshot(_ context.Context, lease driver.Lease, label string) (driver.Snapshot, error) {
-	if !d.Capabilities().Snapshot {
-		return driver.Snapshot{}, d.refuse(PretendsToRevert)
-	}
-	m := d.machine
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, err := d.find(lease)
-	if err != nil {
-		return driver.Snapshot{}, err
-	}
-	taken := snapshot{files: map[string][]byte{}, deleted: maps.Clone(m.deleted[p.spec.Workspace.Upper])}
-	root := p.upper()
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
-		if err == nil {
-			taken.files[name], err = os.ReadFile(path)
-		}
-		return err
-	})
-	if err != nil {
-		return driver.Snapshot{}, mountFailed(err)
-	}
-	m.serial++
-	key := strconv.Itoa(m.serial)
-	m.saved[key] = taken
-	return driver.Snapshot{Label: label, Handle: []byte(key), CreatedAt: time.Now()}, nil
-}
-
-// Revert implements driver.Driver.
-func (d Driver) Revert(_ context.Context, lease driver.Lease, to driver.Snapshot) error {
-	if !d.Capabilities().Snapshot {
-		return d.refuse(PretendsToRevert)
-	}
-	m := d.machine
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, err := d.find(lease)
-	if err != nil || d.has(RevertsNothing) {
-		return err
-	}
-	taken, ok := m.saved[string(to.Handle)]
-	if !ok {
-		return driver.ErrLeaseUnavailable
-	}
-	root := p.upper()
-	if err := os.RemoveAll(root); err != nil {
-		return mountFailed(err)
-	}
-	for name, content := range taken.files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return mountFailed(err)
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return mountFailed(err)
-		}
-	}
-	m.deleted[p.spec.Workspace.Upper] = maps.Clone(taken.deleted)
 	return nil
 }
 

@@ -118,11 +118,13 @@ func (p *place) waitWhilePaused() {
 }
 
 // upper is where changes go.
-func (p *place) upper() string {
-	if p.driver.has(HidesChanges) && len(p.spec.Workspace.Layers) > 0 {
-		return filepath.Join(p.spec.StateDir, "elsewhere")
+func (p *place) upper() string { return p.driver.upperOf(p.spec) }
+
+func (d Driver) upperOf(spec driver.Spec) string {
+	if d.has(HidesChanges) && len(spec.Workspace.Layers) > 0 {
+		return filepath.Join(spec.StateDir, "elsewhere")
 	}
-	return p.spec.Workspace.Upper
+	return spec.Workspace.Upper
 }
 
 func (p *place) home() string { return filepath.Join(p.spec.StateDir, "home") }

@@ -20,7 +20,7 @@ import (
 const Name = "landlock"
 
 // Driver implements driver.Driver. The zero value is ready.
-type Driver struct{}
+type Driver struct{ driver.NoSnapshots }
 
 // Name implements driver.Driver.
 func (Driver) Name() string { return Name }
@@ -39,13 +39,3 @@ func (Driver) Pause(context.Context, driver.Lease, string) error { return driver
 
 // Resume is not declared.
 func (Driver) Resume(context.Context, driver.Lease) error { return driver.ErrUnsupported }
-
-// Snapshot is not declared.
-func (Driver) Snapshot(context.Context, driver.Lease, string) (driver.Snapshot, error) {
-	return driver.Snapshot{}, driver.ErrUnsupported
-}
-
-// Revert is not declared.
-func (Driver) Revert(context.Context, driver.Lease, driver.Snapshot) error {
-	return driver.ErrUnsupported
-}

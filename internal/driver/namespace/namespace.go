@@ -9,8 +9,6 @@
 package namespace
 
 import (
-	"context"
-
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 )
 
@@ -19,6 +17,8 @@ const Name = "namespace"
 
 // Driver implements driver.Driver. The zero value is ready.
 type Driver struct {
+	driver.NoSnapshots
+
 	// Copy makes Carriage answer as if no overlay could be mounted, to try what
 	// happens then.
 	Copy bool
@@ -29,16 +29,6 @@ type Driver struct {
 
 // Name implements driver.Driver.
 func (Driver) Name() string { return Name }
-
-// Snapshot is not declared yet.
-func (Driver) Snapshot(context.Context, driver.Lease, string) (driver.Snapshot, error) {
-	return driver.Snapshot{}, driver.ErrUnsupported
-}
-
-// Revert is not declared yet.
-func (Driver) Revert(context.Context, driver.Lease, driver.Snapshot) error {
-	return driver.ErrUnsupported
-}
 
 // Finding is one line of what Probe found about this machine.
 type Finding struct {
