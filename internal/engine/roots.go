@@ -64,8 +64,8 @@ func hostRoots(caller *Caller) (source string, found []string) {
 // An image has roots of its own, in places of its own. They stay as they are:
 // its programs are told of ours only where the sandbox has to trust its own
 // authority.
-func (p *place) writeRoots(source string, bundles []string) (roots, error) {
-	made := roots{env: map[string]string{"NODE_EXTRA_CA_CERTS": ownRootsInside}}
+func (p *place) writeRoots(caller *Caller, source string, bundles []string) (roots, error) {
+	made := roots{env: map[string]string{}}
 	var content []byte
 	if source != "" {
 		var err error
@@ -81,8 +81,18 @@ func (p *place) writeRoots(source string, bundles []string) (roots, error) {
 			}
 		}
 	}
+	extra := p.extraRoots(caller)
+	if len(content) > 0 {
+		content = withRoots(content, extra)
+	}
+	if len(extra) == 0 {
+		extra = firstRoot(content)
+	}
+	if len(extra) > 0 {
+		made.env[extraRootsVariable] = ownRootsInside
+	}
 	all, own := p.path(keeper.RootsFile), p.path(keeper.OwnRootsFile)
-	for path, content := range map[string][]byte{all: content, own: nil} {
+	for path, content := range map[string][]byte{all: content, own: extra} {
 		err := os.WriteFile(path, content, 0o644)
 		if err == nil {
 			err = os.Chmod(path, 0o644) // another user reads it inside, whatever the umask
@@ -133,6 +143,9 @@ func (e *Engine) trustEnv(p *place) ([]string, error) {
 		if _, set := found.config.Container.Env[name]; !set {
 			env = append(env, name+"="+rootsInside)
 		}
+	}
+	if _, set := found.config.Container.Env[extraRootsVariable]; !set {
+		env = append(env, extraRootsVariable+"="+ownRootsInside)
 	}
 	return env, nil
 }

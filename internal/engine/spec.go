@@ -48,7 +48,8 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		}
 		spec.Workspace.Layers = nil
 	}
-	roots, err := p.writeRoots(hostRoots(caller))
+	source, bundles := hostRoots(caller)
+	roots, err := p.writeRoots(caller, source, bundles)
 	if err != nil {
 		return spec, err
 	}

@@ -40,9 +40,18 @@ var toolchains = []struct {
 	{"juliaup", ".juliaup/bin", []string{".juliaup", ".julia/juliaup"}},
 	{"ghcup", ".ghcup/bin", []string{".ghcup/bin", ".ghcup/ghc"}},
 	{"opam", ".opam", []string{".opam"}},
+	{"npm", ".npm-global/bin", []string{".npm-global/bin", ".npm-global/lib"}},
+	{"npm", ".npm-packages/bin", []string{".npm-packages/bin", ".npm-packages/lib"}},
+	{"opencode", ".opencode/bin", []string{".opencode/bin"}},
 	{"user programs", ".local/bin", []string{".local/bin"}},
 	{"user programs", "bin", []string{"bin"}},
 }
+
+// clientDirs are where installers of agents' clients put a program without
+// changing $PATH for every shell: Claude Code's own is behind an alias, and
+// OpenCode's line stands in a file that only interactive shells read. They are
+// mounted, and searched last, whatever $PATH says.
+var clientDirs = []string{".claude/local", ".opencode/bin"}
 
 // mounts lists the host directories that this sandbox sees: toolchains under
 // HOME, then what the configuration names. Only what exists now is listed.
@@ -73,6 +82,9 @@ func (e *Engine) mounts(p *place, caller *Caller, homeInside, search string) []M
 				}
 			}
 		}
+		for _, dir := range clientDirs {
+			add(filepath.Join(home, dir), "agent's client")
+		}
 	}
 	for _, path := range p.config.Mounts.ReadOnly {
 		if below, ok := strings.CutPrefix(path, "~/"); ok {
@@ -101,10 +113,13 @@ func searched(search, lead string) bool {
 // within tells whether path is dir or lies below it.
 func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
+// installPlaces hold a directory for each program that an installer puts below
+// HOME. Codex's lies beside its login: only what is below packages is a program.
+var installPlaces = []string{".local/share", ".local/lib", ".local/opt", ".local/pipx", ".codex/packages"}
+
 // linkTargets are the files below home that links in dir lead to: installers
 // put a program in a directory of its own and a link into ~/.local/bin. Only
-// the program's own directory is given, and only below the two places that
-// installers use.
+// the program's own directory is given, and only below installPlaces.
 func linkTargets(dir, home string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -119,7 +134,7 @@ func linkTargets(dir, home string) []string {
 		if err != nil {
 			continue
 		}
-		for _, place := range []string{".local/share", ".local/lib", ".local/opt", ".local/pipx"} {
+		for _, place := range installPlaces {
 			if rest, ok := strings.CutPrefix(target, filepath.Join(home, place)+"/"); ok {
 				first, _, _ := strings.Cut(rest, "/")
 				targets = append(targets, filepath.Join(home, place, first))
@@ -159,6 +174,11 @@ func searchInside(search string, spec driver.Spec) string {
 		}
 	}
 	keep(filepath.Join(spec.Home, ".local/bin"))
+	for _, mount := range spec.Mounts {
+		if below, ok := strings.CutPrefix(mount.Target, spec.Home+"/"); ok && slices.Contains(clientDirs, below) {
+			keep(mount.Target)
+		}
+	}
 	for _, entry := range systemSearch {
 		keep(entry)
 	}

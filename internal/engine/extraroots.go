@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/pem"
+	"os"
+	"slices"
+)
+
+// extraRootsVariable names a file with authorities that Node.js and Bun trust
+// beside their own. Bun fails every TLS connection when it names a file without
+// a certificate, and Node.js warns, so it never names one.
+const extraRootsVariable = "NODE_EXTRA_CA_CERTS"
+
+// certificates are the blocks of a PEM file that hold one, each once. Whatever
+// else the file holds, a private key perhaps, stays out.
+func certificates(content []byte) [][]byte {
+	var found [][]byte
+	for {
+		var block *pem.Block
+		if block, content = pem.Decode(content); block == nil {
+			return found
+		}
+		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
+			continue
+		}
+		text := pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})
+		if !slices.ContainsFunc(found, func(known []byte) bool { return bytes.Equal(known, text) }) {
+			found = append(found, text)
+		}
+	}
+}
+
+// extraRoots are the authorities that the caller's own Node.js programs trust
+// beside the system's: companies have one of their own. One that cannot be read
+// is a note, as it is a warning of theirs.
+func (p *place) extraRoots(caller *Caller) []byte {
+	path := caller.Get(extraRootsVariable)
+	if path == "" {
+		return nil
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		p.note("the certificates that " + extraRootsVariable + " names cannot be read: " + err.Error())
+		return nil
+	}
+	return bytes.Join(certificates(content), nil)
+}
+
+// withRoots is a bundle with what extra has beyond it.
+func withRoots(bundle, extra []byte) []byte {
+	for _, text := range certificates(extra) {
+		if !bytes.Contains(bundle, bytes.TrimSpace(text)) {
+			bundle = append(append(bytes.TrimRight(bundle, "\n"), '\n'), text...)
+		}
+	}
+	return bundle
+}
+
+// firstRoot is one authority of a bundle: it is trusted anyway, and stands where
+// a file must not be empty.
+func firstRoot(bundle []byte) []byte {
+	for {
+		block, rest := pem.Decode(bundle)
+		if block == nil {
+			return nil
+		}
+		if block.Type == "CERTIFICATE" {
+			return pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})
+		}
+		bundle = rest
+	}
+}
