@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +20,7 @@ type execOptions struct {
 	message       string
 	timeout       time.Duration
 	noCommit      bool
-	env           []string
+	env           environment
 	workDir       string
 	allowDegraded bool
 	ask           bool
@@ -45,7 +44,9 @@ Keys count from the moment at which the question offers its answers.
 
 CMD becomes part of the commit and of the logs, without what looks like a secret
 there: tokens, values of variables and flags that are named like secrets, and
-values given with -e. See docs/security.md for what is recognised.
+values given with -e. See docs/security.md for what is recognised. -e NAME
+passes the variable on that you have, and --env-file takes values from a file or
+from standard input, so that none stands in this machine's list of processes.
 
 What the network refused meanwhile is named after the output, with the
 litterbox allow that opens it.
@@ -87,25 +88,20 @@ func (o *execOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&o.message, "message", "m", "", "`MESSAGE`: first line of the commit (default: made from CMD)")
 	f.DurationVar(&o.timeout, "timeout", 0, "end CMD after `D`, such as 90s or 10m")
-	f.StringArrayVarP(&o.env, "env", "e", nil, "set `K=V` in the environment of CMD; may be repeated")
+	o.env.addFlags(cmd)
 	f.StringVarP(&o.workDir, "workdir", "w", "", "run CMD in `DIR`, relative to the project")
 	allowDegradedFlag(cmd, &o.allowDegraded)
 	askFlag(cmd, &o.ask)
 }
 
 func (o *execOptions) check(cmd *cobra.Command) error {
-	for _, pair := range o.env {
-		if key, _, ok := strings.Cut(pair, "="); !ok || key == "" {
-			return usageError(cmd, "-e %q is not of the form K=V", pair)
-		}
-	}
 	switch {
 	case o.timeout < 0:
 		return usageError(cmd, "--timeout %s lies in the past", o.timeout)
 	case o.noCommit && o.message != "":
 		return usageError(cmd, "-m names a commit, and --no-commit makes none")
 	}
-	return nil
+	return o.env.read(cmd, o.console)
 }
 
 // commandAfterName splits NAME [flags] [--] CMD... where cobra has parsed the
@@ -150,7 +146,7 @@ func runExec(ctx context.Context, o *execOptions) error {
 	began := o.console.now()
 	result, err := o.exec(ctx, engine.ExecRequest{
 		Dir: o.dir, Name: o.name, Argv: o.argv, Kind: o.kind, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
-		Env: o.env, WorkDir: o.workDir, Streams: a.streams, AllowDegraded: o.allowDegraded, Ask: a.ask,
+		Env: o.env.values, WorkDir: o.workDir, Streams: a.streams, AllowDegraded: o.allowDegraded, Ask: a.ask,
 	})
 	a.detach() // before anything is printed: raw mode has no line breaks
 	if err != nil {

@@ -30,6 +30,9 @@ commit when the shell ends.`,
 			if err != nil || argv == nil {
 				return err
 			}
+			if err := o.env.read(cmd, o.console); err != nil {
+				return err
+			}
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
 				o.exec, o.refused, o.dir = e.Exec, e.Refused, dir
@@ -38,6 +41,7 @@ commit when the shell ends.`,
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
+	o.env.addFlags(cmd)
 	allowDegradedFlag(cmd, &o.allowDegraded)
 	askFlag(cmd, &o.ask)
 	return cmd
