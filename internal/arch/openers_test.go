@@ -96,6 +96,7 @@ driver/namespace/strays_linux.go: os.ReadDir os.ReadFile
 driver/namespace/tier_linux.go: os.OpenFile os.ReadFile
 driver/namespace/tree_linux.go: os.ReadDir os.ReadFile
 engine/leftmounts_linux.go: os.ReadFile
+engine/extraroots.go: os.ReadFile
 engine/roots.go: os.ReadFile os.WriteFile
 engine/toolchains.go: os.ReadDir
 
