@@ -37,6 +37,9 @@ packagecache:
 audit: fault redact
 agents/patch: fault
 agents: agents/patch fault
+
+# What is known of agents' clients that run inside: data and pure functions.
+profile:
 config: egress fault image ownership packagecache sandbox seal service
 payload: fault ownership
 
@@ -89,7 +92,7 @@ driver/drivertest: driver fault sandbox wire
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
 keeper: driver egress egress/intercept fault forward git landing process sandbox seal service store wire
-engine: agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process redact sandbox seal service service/journal store wire
+engine: agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process profile redact sandbox seal service service/journal store wire
 
 # Attacks on a sandbox as data. They run this program from outside, as a user
 # types it; the probe is what runs inside, and knows nothing of ours.

@@ -1,0 +1,150 @@
+// Package profile is what is known of the agents' clients that run inside a
+// sandbox: how each is started with a task, which hosts it needs, which files
+// it wants to find so that it asks nothing, and how its stream reads.
+//
+// It is data and pure functions: it runs nothing, opens nothing and knows no
+// sandbox. What a client prints comes from inside and is not trusted; readers
+// take any bytes.
+//
+// Start reading at [Profile]. To add a client: a file like claude.go, a line in
+// [All], its shapes in stream_test.go, and a preset for its hosts.
+package profile
+
+import (
+	"slices"
+	"strings"
+)
+
+// Profile is one client.
+type Profile struct {
+	Name     string // as it is typed
+	Title    string
+	Programs []string // what it is called on $PATH
+	Package  string   // in the npm registry; empty where it is not there
+	Binaries []string // below an installation by npm, the first that exists
+
+	Preset string   // of the network: the hosts that it needs, by name; may be empty
+	Allow  []string // rules beside the preset
+	Quiet  []string // hosts that it asks for beside, for statistics and updates: refusing them is no fault
+	Keys   []Key    // what it logs in with
+
+	Env   []string // K=V
+	Files func(Place) []File
+
+	Headless func(Task) []string // arguments; the task is on its standard input, unless they hold it
+	Screen   func(Task) []string // arguments of its own full-screen interface
+	NewRead  func() Reader       // of what Headless prints
+
+	Install []string // a command that installs it inside; for clients of the user's own
+	Secrets []string // names below [secrets]; likewise
+}
+
+// Key is a variable that a client takes an API key from.
+type Key struct {
+	Variable string
+	Hosts    []string // that it is sent to
+	Prefix   string   // what the client checks for
+	Length   int
+}
+
+// Place is where a client works.
+type Place struct {
+	Home, Project string
+	KeyTail       string // the end of the placeholder of its key, by which it asks about one that it has not seen
+}
+
+// File is a file of the client below HOME.
+type File struct {
+	Path string // relative to HOME
+	// Merge are values that a JSON file must hold; what else it holds stays.
+	// A value that is there already stays too, unless Force.
+	Merge map[string]any
+	Force bool
+	Text  string // of a file of another kind, written when there is none
+}
+
+// Task is what a client is to do.
+type Task struct {
+	Prompt  string
+	Model   string
+	Resume  bool   // go on with the last conversation
+	Session string // that one, where it is known
+	Project string
+	Extra   []string // after --, as typed
+	// Exclusive: the repository has settings of ours that deny the client its
+	// own tools. They are meant for a client outside.
+	Exclusive bool
+	Settings  string // the project's settings without them, for a client that takes others instead
+}
+
+// All are the clients that are built in.
+func All() []Profile { return []Profile{claude(), codex(), gemini(), opencode()} }
+
+// Names lists them.
+func Names() []string {
+	var names []string
+	for _, p := range All() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// ByName finds one of them.
+func ByName(name string) (Profile, bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(p Profile) bool { return p.Name == name })
+	if i < 0 {
+		return Profile{}, false
+	}
+	return all[i], true
+}
+
+// Own is a client of the user's own. In its command {prompt}, {model} and
+// {project} are replaced; without {prompt} the task is on standard input.
+func Own(name string, command, install, allow, secrets []string) Profile {
+	fill := func(t Task) []string {
+		replace := strings.NewReplacer("{prompt}", t.Prompt, "{model}", t.Model, "{project}", t.Project)
+		var argv []string
+		for _, argument := range command[1:] {
+			argv = append(argv, replace.Replace(argument))
+		}
+		return append(argv, t.Extra...)
+	}
+	return Profile{
+		Name: name, Title: name, Programs: command[:1], Allow: allow, Install: install, Secrets: secrets,
+		Headless: fill, Screen: fill, NewRead: func() Reader { return lines{} },
+	}
+}
+
+// optional is flag and value, or nothing without a value.
+func optional(flag, value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{flag, value}
+}
+
+// NameOf makes a sandbox's name of a task: its first words, without those that
+// say nothing.
+func NameOf(prompt string) string {
+	const words, longest = 4, 40
+	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
+	var kept []string
+	for _, word := range strings.FieldsFunc(strings.ToLower(line), func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9')
+	}) {
+		if slices.Contains(fillers, word) || len(kept) == words {
+			continue
+		}
+		if len(strings.Join(append(kept, word), "-")) > longest {
+			break
+		}
+		kept = append(kept, word)
+	}
+	if len(kept) == 0 {
+		return "task"
+	}
+	return strings.Join(kept, "-")
+}
+
+var fillers = strings.Fields("a an and are as at be by for from i in into is it its of on or our please so that the their then there this to us we with you your")
