@@ -6,11 +6,13 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 PAYLOAD  = internal/payload
 SHA256   = $(shell command -v sha256sum || echo shasum -a 256)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
+# Where the program is built.
+PROGRAM ?= bin/litterbox
 
-.PHONY: build demo test test-agents test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm redteam
+.PHONY: build demo test test-agents test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm test-release redteam release
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
-	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o bin/litterbox ./cmd/litterbox
+	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o $(PROGRAM) ./cmd/litterbox
 
 # One small Linux program for each kind of guest, compressed.
 payload:
@@ -67,6 +69,12 @@ test-containers: ## the program inside containers of Docker, Podman and gVisor, 
 
 test-vm: ## the program on a Debian with systemd and control groups of version 2, in QEMU, by root
 	LITTERBOX_TEST_VM=$(CURDIR)/bin/vm.tar $(GO) test -v -count=1 -timeout 40m ./test/vm
+
+release: ## dist: archives for Linux and macOS, Debian and RPM packages, checksums; the same bytes for the same commit
+	$(GO) run ./cmd/litterbox-release -o dist
+
+test-release: ## a release made twice, and its packages installed, run and removed in clean root file systems, by root
+	LITTERBOX_TEST_RELEASE=1 $(GO) test -v -count=1 -timeout 60m ./test/release
 
 check: ## formatting, vet, static analysis, architecture, both systems
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -l cmd internal test; echo "run gofmt -w on these files"; exit 1; }

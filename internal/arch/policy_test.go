@@ -112,6 +112,8 @@ app: app/child driver driver/landlock driver/namespace engine fault frontend/cli
 # Programs.
 cmd/litterbox: app app/child
 cmd/litterbox-guest: app/child
+# Makes archives, packages, manual pages and completions.
+cmd/litterbox-release: frontend/cli
 
 # What keeps all this true.
 arch:
@@ -147,6 +149,7 @@ test/network/clients: test/network/world test/program
 test/network/attacks: test/network/world test/program
 test/agents: test/program
 test/mcp: test/program
+test/release:
 test/script:
 test/bench: test/network/world
 `

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,7 @@ import (
 // docs/reference/commands.md. It is made from the command tree itself; nothing
 // at run time needs it.
 func Reference() string {
-	root := newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, func(string) string { return "" })})
+	root := Tree()
 	var b strings.Builder
 	b.WriteString("# Commands\n\n<!-- Made by: go test ./internal/frontend/cli -run Reference -update -->\n\n")
 	b.WriteString("Every page below is what `litterbox COMMAND --help` prints.\n")
