@@ -32,10 +32,10 @@ exec /bin/sh -ec "$2"
 // Tried as an ordinary user of that root: the version, a manual page, a
 // completion, and two sandboxes.
 const try = `
-useradd -m tester
+id tester || useradd -m tester
 litterbox version
 zcat /usr/share/man/man1/litterbox-create.1.gz | grep -q 'Make a sandbox'
-. /usr/share/bash-completion/completions/litterbox 2>/dev/null || bash -c '. /usr/share/bash-completion/completions/litterbox && complete -p litterbox'
+bash -c '. /usr/share/bash-completion/completions/litterbox && complete -p litterbox'
 su tester -c 'cd && git config --global user.name T && git config --global user.email t@example.com && litterbox demo'
 `
 
@@ -70,18 +70,16 @@ func TestRelease(t *testing.T) {
 	root := filepath.Join(scratch, "root")
 	run(t, scratch, "mmdebstrap", "--quiet", "--variant=minbase", "--include=git,ca-certificates,bash", "bookworm", root)
 	before := tree(t, root)
-	packager := map[string]struct{ arch, install, remove string }{
-		"deb": {runtime.GOARCH, "dpkg -i /packages/*.deb", "dpkg --purge litterbox"},
-		"rpm": {map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH], "", ""},
-	}
+	// The processor's name in the names of packages.
+	names := map[string]string{"deb": runtime.GOARCH, "rpm": map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]}
 	if err := os.Mkdir(filepath.Join(root, "packages"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for kind, p := range packager {
+	for kind, arch := range names {
 		t.Run(kind, func(t *testing.T) {
-			found, err := filepath.Glob(filepath.Join(first, "*"+p.arch+"."+kind))
+			found, err := filepath.Glob(filepath.Join(first, "*"+arch+"."+kind))
 			if err != nil || len(found) != 1 {
-				t.Fatalf("the release holds %d packages %s for %s: %v", len(found), kind, p.arch, err)
+				t.Fatalf("the release holds %d packages %s for %s: %v", len(found), kind, arch, err)
 			}
 			if kind == "rpm" {
 				// The database of RPM lies outside of the root, which is Debian's.
@@ -97,11 +95,10 @@ func TestRelease(t *testing.T) {
 				if err := os.WriteFile(copied, []byte(read(t, found[0])), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				inside(t, root, p.install)
+				inside(t, root, "dpkg -i /packages/*.deb")
 				inside(t, root, try)
-				inside(t, root, p.remove)
+				inside(t, root, "dpkg --purge litterbox")
 			}
-			inside(t, root, "userdel -r tester 2>/dev/null")
 			if _, err := os.Lstat(filepath.Join(root, "usr/bin/litterbox")); err == nil {
 				t.Error("the program is left")
 			}
