@@ -30,6 +30,7 @@ var errLater = errors.New("it is sparse")
 
 // sparse is a file that waits.
 type sparse struct {
+	root layer.Root
 	path string
 	dir  *directory
 	kind layer.Kind
@@ -102,7 +103,7 @@ func (w *walker) takeSparse(ctx context.Context) error {
 		room -= w.old.files[s.path].Hollow
 	}
 	for _, s := range w.later {
-		now, err := w.regular(ctx, w.upper, s.path, s.dir, func(f *os.File, st *unix.Stat_t) (int64, error) {
+		now, err := w.regular(ctx, s.root, s.path, s.dir, func(f *os.File, st *unix.Stat_t) (int64, error) {
 			holes, grows, err := w.grows(f, st, s.path)
 			moved := min(grows, freed)
 			after := room + w.old.files[s.path].Hollow - (grows - moved)

@@ -18,10 +18,10 @@ const maxInnerRefs = 200
 
 // InnerWork names a branch of the git inside, or its stash, that holds commits
 // which were never taken: of the agent's own history only what HEAD there
-// reaches comes out. It is empty where there is none. upper is the sandbox's
-// upper directory, and inner is what was taken last ([InnerHead]).
-func InnerWork(ctx context.Context, r *git.Repository, q Quarantine, upper, inner string) (string, error) {
-	refs, err := innerRefs(upper)
+// reaches comes out. It is empty where there is none. inner is what was taken
+// last ([InnerHead]).
+func InnerWork(ctx context.Context, r *git.Repository, q Quarantine, s Source, inner string) (string, error) {
+	refs, err := innerRefs(s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil // its files are gone, the branch is what there is
 	}

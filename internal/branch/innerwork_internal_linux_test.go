@@ -39,7 +39,7 @@ func TestInnerRefsOfAHostileSandbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := innerRefs(upper)
+	got, err := innerRefs(Source{Upper: upper})
 	if diff := cmp.Diff(map[string]string{"refs/heads/a/b": someOid, "refs/heads/packed": someOid}, got); diff != "" || err != nil {
 		t.Fatalf("%s%v", diff, err)
 	}
@@ -61,7 +61,7 @@ func FuzzInnerRefs(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		found, err := innerRefs(upper)
+		found, err := innerRefs(Source{Upper: upper})
 		if err != nil {
 			t.Fatal(err)
 		}

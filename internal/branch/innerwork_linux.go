@@ -9,22 +9,21 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
-	"golang.org/x/sys/unix"
 )
 
 // maxInnerPacked is how much of packed-refs inside is read, in bytes.
 const maxInnerPacked = 1 << 20
 
 // innerRefs are the branches and the stash of the git inside, as files of the
-// upper directory name them (gitrepository-layout(5)): name to commit. Refs
+// what was written name them (gitrepository-layout(5)): name to commit. Refs
 // that only the layers have are those that a sandbox begins with. What cannot
 // be read is left out, and with it whatever a reftable holds.
-func innerRefs(upper string) (map[string]string, error) {
-	top, err := layer.OpenDir(upper)
+func innerRefs(s Source) (map[string]string, error) {
+	top, err := layer.OpenWritten(s.Upper, s.Frozen, s.Copied != "")
 	if err != nil {
 		return nil, err
 	}
-	defer top.Dir.Close()
+	defer top.Close()
 	found := map[string]string{}
 	for line := range strings.Lines(small(top, ".git/packed-refs", maxInnerPacked)) {
 		oid, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -55,8 +54,17 @@ func innerRefs(upper string) (map[string]string, error) {
 const stash = "refs/stash"
 
 // small reads a regular file of at most limit bytes; "" where there is none.
-func small(r layer.Root, name string, limit int64) string {
-	f, err := hostile.File(r.Dir, name)
+func small(w layer.Written, name string, limit int64) string {
+	d, err := w.Walk(parent(name))
+	if err != nil {
+		return ""
+	}
+	defer d.Close()
+	part, _, err := d.Lookup(path.Base(name))
+	if err != nil {
+		return ""
+	}
+	f, err := hostile.File(part.Root.Dir, name)
 	if err != nil {
 		return ""
 	}
@@ -70,19 +78,23 @@ func small(r layer.Root, name string, limit int64) string {
 
 // list says what at most that many entries of a directory are: directories or
 // not.
-func list(r layer.Root, dir string, most int) map[string]bool {
-	f, err := r.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+func list(w layer.Written, dir string, most int) map[string]bool {
+	d, err := w.Walk(dir)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	entries, err := f.ReadDir(most)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil
-	}
+	defer d.Close()
 	found := map[string]bool{}
-	for _, entry := range entries {
-		found[entry.Name()] = entry.IsDir()
+	for _, part := range d.Parts {
+		entries, err := part.Dir.ReadDir(most)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil
+		}
+		for _, entry := range entries {
+			if _, above := found[entry.Name()]; !above {
+				found[entry.Name()] = entry.IsDir()
+			}
+		}
 	}
 	return found
 }

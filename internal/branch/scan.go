@@ -17,7 +17,8 @@ import (
 // Source is where a sandbox's files lie, as the driver mounted them.
 type Source struct {
 	Upper  string   // receives every change; a sandbox may write it while we read
-	Layers []string // read-only, topmost first; no sandbox can write them
+	Frozen []string // what it wrote before, as layers below Upper that nothing changes any more, topmost first
+	Layers []string // those of the base, read-only, topmost first; no sandbox can write them
 	// Copied is set where Upper holds the whole workspace and there are no
 	// layers: the file that remembers what was copied there ([layer.Copy]).
 	Copied string
@@ -111,7 +112,7 @@ func (l *Left) Add(path string) {
 	}
 }
 
-// run walks the upper directory.
+// run walks the upper directory, merged with the frozen ones below it.
 func (s *scan) run(ctx context.Context) (*present, error) {
 	s.limits = s.limits.withDefaults()
 	s.start = time.Now().UnixNano()

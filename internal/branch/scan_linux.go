@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -18,7 +17,6 @@ import (
 // walker is a scan under way: the descriptors it works with.
 type walker struct {
 	*scan
-	upper  layer.Root
 	layers layer.Beneath
 	later  []sparse // files that wait for the end of the walk
 }
@@ -26,8 +24,9 @@ type walker struct {
 // directory is one directory of the upper layer on the way down.
 type directory struct {
 	path          string
-	visible       []int // layers that show through here
-	tracked       []int // layers that had it, opaque or not: what git's index would know
+	written       *layer.WrittenDir // its parts in the upper and the frozen directories; none: the base's alone
+	visible       []int             // layers that show through here
+	tracked       []int             // layers that had it, opaque or not: what git's index would know
 	ignore        *ignore.Stack
 	attributes    *attribute.Stack
 	hasAttributes bool
@@ -35,36 +34,33 @@ type directory struct {
 }
 
 func (s *scan) walk(ctx context.Context) error {
-	upper, err := layer.OpenDir(s.source.Upper)
+	written, err := layer.OpenWritten(s.source.Upper, s.source.Frozen, s.source.Copied != "")
 	if err != nil {
 		return err
 	}
-	defer upper.Dir.Close()
+	defer written.Close()
 	layers, err := s.openBeneath()
 	if err != nil {
 		return err
 	}
 	defer layers.Close()
-	w := &walker{scan: s, upper: upper, layers: layers}
-	top := &directory{
-		visible: layers.All(), tracked: layers.All(),
-		ignore: s.ignore, attributes: s.attributes,
-	}
-	d, err := upper.Open("", unix.O_RDONLY|unix.O_DIRECTORY)
+	w := &walker{scan: s, layers: layers}
+	d, err := written.Top()
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot open %q", s.source.Upper)
+		return fault.Wrap("", err, "cannot open %q", s.source.Upper)
 	}
 	defer d.Close()
-	switch opaque, err := s.overlayAttributes(d); {
-	case err != nil:
-		return err
-	case opaque:
+	if d.Opaque {
 		return fault.New(fault.Unsupported, "cannot read %q: its top directory hides the layers", s.source.Upper)
+	}
+	top := &directory{
+		written: d, visible: layers.All(), tracked: layers.All(),
+		ignore: s.ignore, attributes: s.attributes,
 	}
 	if err := w.rules(top); err != nil {
 		return err
 	}
-	if err := w.Read(ctx, d, top); err != nil {
+	if err := w.Read(ctx, top); err != nil {
 		return err
 	}
 	if s.copied != nil {
@@ -126,7 +122,7 @@ func (w *walker) rules(d *directory) error {
 // (2.32), and neither do we.
 func (w *walker) merged(d *directory, name string) ([]byte, error) {
 	path := git.Join(d.path, name)
-	f, err := w.upper.Open(path, unix.O_PATH)
+	f, err := d.written.Open(name, unix.O_PATH)
 	if errors.Is(err, unix.ENOENT) {
 		content, err := w.layers.Read(d.visible, path)
 		if err != nil {
@@ -143,7 +139,7 @@ func (w *walker) merged(d *directory, name string) ([]byte, error) {
 		}
 	}
 	if err == nil {
-		f, err = w.upper.Open(path, unix.O_RDONLY)
+		f, err = d.written.Open(name, unix.O_RDONLY)
 	}
 	if err != nil {
 		var stays layer.Stays
@@ -162,18 +158,17 @@ func (w *walker) merged(d *directory, name string) ([]byte, error) {
 }
 
 // Read goes through the names of one directory.
-func (w *walker) Read(ctx context.Context, f *os.File, d *directory) error {
-	names, err := f.Readdirnames(-1)
+func (w *walker) Read(ctx context.Context, d *directory) error {
+	names, err := d.written.Names()
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot read the directory %q", d.path)
+		return err
 	}
-	slices.Sort(names) // the same notes and blobs in the same order every time
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return fault.Wrap(fault.Canceled, err, "cannot go on reading")
 		}
 		path := git.Join(d.path, name)
-		st, err := layer.StatAt(f, name)
+		part, st, err := d.written.Lookup(name)
 		if err == nil && w.unchanged(path, &st) {
 			continue
 		}
@@ -199,7 +194,7 @@ func (w *walker) Read(ctx context.Context, f *os.File, d *directory) error {
 			}
 			continue
 		}
-		if err := w.entry(ctx, f, d, name, path, &st); err != nil {
+		if err := w.entry(ctx, part, d, name, path, &st); err != nil {
 			return err
 		}
 	}
@@ -224,12 +219,12 @@ func (w *walker) unchanged(path string, st *unix.Stat_t) bool {
 }
 
 // entry decides about one name.
-func (w *walker) entry(ctx context.Context, f *os.File, d *directory, name, path string, st *unix.Stat_t) error {
+func (w *walker) entry(ctx context.Context, part layer.Part, d *directory, name, path string, st *unix.Stat_t) error {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		return w.directory(ctx, d, path)
+		return w.directory(ctx, d, name, path)
 	case unix.S_IFREG, unix.S_IFLNK:
-		return w.file(ctx, f, d, name, path, st)
+		return w.file(ctx, part, d, name, path, st)
 	}
 	// A whiteout, or something git cannot hold: what the layers have is gone.
 	kind, _, err := w.layers.Lookup(d.tracked, path)
@@ -249,7 +244,7 @@ func (w *walker) ignored(d *directory, path string, isDir bool) bool {
 	return d.ignored || d.ignore.Ignored(path, isDir)
 }
 
-func (w *walker) file(ctx context.Context, f *os.File, d *directory, name, path string, st *unix.Stat_t) error {
+func (w *walker) file(ctx context.Context, part layer.Part, d *directory, name, path string, st *unix.Stat_t) error {
 	kind, _, err := w.layers.Lookup(d.tracked, path)
 	if err != nil {
 		return err
@@ -272,12 +267,12 @@ func (w *walker) file(ctx context.Context, f *os.File, d *directory, name, path 
 	case same:
 		now.Oid, now.Hollow = old.Oid, old.Hollow
 	case now.Mode == git.ModeLink:
-		now, err = w.symlink(f, name, path, st)
+		now, err = w.symlink(part.Dir, name, path, st)
 	default:
-		now, err = w.regular(ctx, w.upper, path, d, w.postpone(path))
+		now, err = w.regular(ctx, part.Root, path, d, w.postpone(path))
 	}
 	if errors.Is(err, errLater) {
-		w.later = append(w.later, sparse{path, d, kind})
+		w.later = append(w.later, sparse{part.Root, path, d, kind})
 		return nil
 	}
 	return w.settle(path, kind, now, err)
@@ -309,7 +304,7 @@ func (p *present) stays(path string, why layer.Stays) {
 	p.notes.Add("%q stays as last committed: %s", path, why.Why)
 }
 
-func (w *walker) directory(ctx context.Context, d *directory, path string) error {
+func (w *walker) directory(ctx context.Context, d *directory, name, path string) error {
 	kind, tracked, err := w.layers.Lookup(d.tracked, path)
 	if err != nil {
 		return err
@@ -343,7 +338,7 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 	if ignored && !known && kind == layer.KindNone {
 		return nil
 	}
-	f, err := w.upper.Open(path, unix.O_RDONLY|unix.O_DIRECTORY)
+	written, err := d.written.Directory(name)
 	if err != nil {
 		var stays layer.Stays
 		if err = unreadable(err); !errors.As(err, &stays) {
@@ -356,13 +351,10 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 		}
 		return nil
 	}
-	defer f.Close()
-	opaque, err := w.overlayAttributes(f)
-	if err != nil {
-		return err
-	}
+	defer written.Close()
+	opaque := written.Opaque
 	sub := &directory{
-		path: path, tracked: tracked, ignored: ignored,
+		path: path, written: written, tracked: tracked, ignored: ignored,
 		ignore: d.ignore, attributes: d.attributes, hasAttributes: d.hasAttributes,
 	}
 	if kind == layer.KindDir && opaque {
@@ -377,7 +369,7 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 		if ignored {
 			return nil
 		}
-		if isRepository(f) {
+		if isRepository(written) {
 			w.result.notes.Add("%q stays out: it is a git repository of its own; without its .git it would come out", path)
 			w.result.left.Add(path)
 			return nil
@@ -386,7 +378,7 @@ func (w *walker) directory(ctx context.Context, d *directory, path string) error
 	if err := w.rules(sub); err != nil {
 		return err
 	}
-	return w.Read(ctx, f, sub)
+	return w.Read(ctx, sub)
 }
 
 // Expand lists the tracked paths of the layers at or below path.

@@ -20,6 +20,6 @@ func (s *scan) Expand(string) ([]string, error) {
 }
 
 // innerRefs needs openat2(2).
-func innerRefs(string) (map[string]string, error) {
+func innerRefs(Source) (map[string]string, error) {
 	return nil, fault.New(fault.Unsupported, "cannot read an overlay directory on this system")
 }

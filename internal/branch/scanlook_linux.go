@@ -1,7 +1,7 @@
 package branch
 
 import (
-	"os"
+	"errors"
 
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"golang.org/x/sys/unix"
@@ -9,8 +9,8 @@ import (
 
 // isRepository tells whether a directory is the work tree of a repository of
 // its own, by what git looks for (setup.c, is_git_directory).
-func isRepository(d *os.File) bool {
-	st, err := layer.StatAt(d, ".git")
+func isRepository(d *layer.WrittenDir) bool {
+	_, st, err := d.Lookup(".git")
 	if err != nil {
 		return false
 	}
@@ -20,14 +20,13 @@ func isRepository(d *os.File) bool {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return false
 	}
-	r := layer.Root{Dir: d}
-	g, err := r.Open(".git", unix.O_PATH|unix.O_DIRECTORY)
+	g, err := d.Directory(".git")
 	if err != nil {
 		return false
 	}
 	defer g.Close()
 	for _, name := range []string{"HEAD", "objects", "refs"} {
-		if _, err := layer.StatAt(g, name); err != nil {
+		if _, st, err := g.Lookup(name); err != nil || layer.IsWhiteout(&st) {
 			return false
 		}
 	}
@@ -56,11 +55,12 @@ func (w *walker) release(top *directory) error {
 // look walks down to a path, to tell what the layers have there and whether it
 // is ignored.
 func (w *walker) look(d *directory, path string) (layer.Kind, bool, error) {
-	for i := range len(path) {
+	for i, from := 0, 0; i < len(path); i++ {
 		if path[i] != '/' {
 			continue
 		}
-		dir := path[:i]
+		dir, name := path[:i], path[from:i]
+		from = i + 1
 		sub := &directory{path: dir, ignored: w.ignored(d, dir, true), ignore: d.ignore, attributes: d.attributes}
 		var err error
 		if _, sub.tracked, err = w.layers.Lookup(d.tracked, dir); err != nil {
@@ -69,15 +69,17 @@ func (w *walker) look(d *directory, path string) (layer.Kind, bool, error) {
 		if sub.visible, err = w.visible(d, dir); err != nil {
 			return layer.KindNone, false, err
 		}
-		if f, err := w.upper.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
-			opaque, err := w.overlayAttributes(f)
-			_ = f.Close()
-			if err != nil {
-				return layer.KindNone, false, err
-			}
-			if opaque {
+		var stays layer.Stays
+		switch sub.written, err = d.written.Directory(name); {
+		case err == nil:
+			defer sub.written.Close()
+			if sub.written.Opaque {
 				sub.visible = nil
 			}
+		case errors.As(unreadable(err), &stays): // as if it were not there
+			sub.written = &layer.WrittenDir{Path: dir}
+		default:
+			return layer.KindNone, false, err
 		}
 		if err := w.rules(sub); err != nil {
 			return layer.KindNone, false, err

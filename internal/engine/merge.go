@@ -206,7 +206,7 @@ func (e *Engine) onlyInside(ctx context.Context, p *place) string {
 	inner, err := branch.InnerHead(ctx, p.repo, p.deltaFile(), p.record.Branch)
 	ref := ""
 	if err == nil {
-		ref, err = branch.InnerWork(ctx, p.repo, p.quarantine(), p.path("upper"), inner)
+		ref, err = branch.InnerWork(ctx, p.repo, p.quarantine(), p.source(), inner)
 	}
 	switch {
 	case err != nil:

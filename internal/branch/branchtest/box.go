@@ -116,6 +116,7 @@ type Box struct {
 	Git        string // the layer with .git
 	copied     string // remembers what was copied to upper, in a box without layers
 	Upper      string
+	Frozen     []string // what was written before, below Upper; topmost first
 	Work       string
 	Target     string
 	State      string
@@ -168,11 +169,25 @@ func (b *Box) Inside(script string) string {
 	return Inside{Layers: b.Layers, Upper: b.Upper, Work: b.Work, Target: b.Target, Script: script}.Run(b.T)
 }
 
+// Freeze makes a layer of what was written, with an empty upper directory above it.
+func (b *Box) Freeze() {
+	b.T.Helper()
+	frozen := fmt.Sprintf("%s-%d", b.Upper, len(b.Frozen))
+	if err := os.Rename(b.Upper, frozen); err != nil {
+		b.T.Fatal(err)
+	}
+	if err := os.Mkdir(b.Upper, 0o755); err != nil {
+		b.T.Fatal(err)
+	}
+	b.Frozen = append([]string{frozen}, b.Frozen...)
+	b.Layers = append([]string{frozen}, b.Layers...)
+}
+
 var SomeTime = time.Unix(1_700_000_000, 0).UTC()
 
 func (b *Box) Request() branch.ImportRequest {
 	return branch.ImportRequest{
-		Branch: b.Name, Source: branch.Source{Upper: b.Upper, Layers: b.own, Copied: b.copied}, State: b.State, Base: b.Base,
+		Branch: b.Name, Source: branch.Source{Upper: b.Upper, Frozen: b.Frozen, Layers: b.own, Copied: b.copied}, State: b.State, Base: b.Base,
 		Author:  git.Signature{Name: "Ada", Email: "ada@example.com", When: SomeTime},
 		Subject: "step", Body: "command", Trailers: []branch.Trailer{{Key: "Sandbox", Value: b.Name}},
 	}
