@@ -121,7 +121,7 @@ func TestHooksSeeWhatTheyWant(t *testing.T) {
 				{w.browser(s, "1"), "https://example.com/a", "HTTP/2.0 GET example.com /a <seen>"},
 				{w.browser(s, "2"), "https://example.com/b", "HTTP/2.0 GET example.com /b <seen>"},
 				{w.browser(plain, "1"), "http://example.com/c", "HTTP/1.1 GET example.com /c <seen>"},
-				{w.client(s), "https://www.example.com/d", "HTTP/1.1 GET www.example.com /d "},
+				{w.client(s), "https://www.example.com/d", "HTTP/2.0 GET www.example.com /d "},
 				{w.browser(plain, "1"), "http://www.example.com/e", "HTTP/1.1 GET www.example.com /e "},
 			} {
 				if got := get(t, one.client, "GET", one.url, ""); got.body != one.want {
