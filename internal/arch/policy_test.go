@@ -40,7 +40,7 @@ agents: agents/patch fault
 
 # What is known of agents' clients that run inside: data and pure functions.
 profile:
-config: egress fault image ownership packagecache sandbox seal service
+config: egress fault image ownership packagecache sandbox seal secret service
 payload: fault ownership
 
 # Git, layers of workspaces, the commit path, and how work lands. The inner
@@ -68,6 +68,9 @@ egress: fault
 egress/preset: fault
 egress/intercept: egress fault
 
+# Values that programs inside use and never see.
+secret: egress fault
+
 # What may come in: ports that are forwarded from the host.
 forward: egress fault service
 
@@ -92,7 +95,7 @@ driver/drivertest: driver fault sandbox wire
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
 keeper: driver egress egress/intercept fault forward git landing process sandbox seal service store wire
-engine: agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process profile redact sandbox seal service service/journal store wire
+engine: agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process profile redact sandbox seal secret service service/journal store wire
 
 # Attacks on a sandbox as data. They run this program from outside, as a user
 # types it; the probe is what runs inside, and knows nothing of ours.

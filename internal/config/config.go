@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/secret"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
@@ -28,6 +29,7 @@ type Config struct {
 	Mounts     Mounts
 	Network    Network
 	Security   Security
+	Secrets    []secret.Spec  // by name
 	Limits     sandbox.Limits // as this file sets them; after Merge the stricter of both
 	IdlePause  time.Duration  // limits.idle-pause; 0: never
 	Retention  Retention
@@ -99,7 +101,7 @@ const (
 )
 
 // Merge puts the repository's values above the user's defaults: environment
-// variables, services and ports one by one, read-only mounts, network rules and copied files in addition,
+// variables, services, secrets and ports one by one, read-only mounts, network rules and copied files in addition,
 // everything else as a whole. Keys that need trust count from the repository
 // only when it is trusted; withheld names those that it sets and that were left
 // out.
@@ -115,6 +117,7 @@ func Merge(user, repo Config, trusted bool) (merged Config, withheld []string) {
 	merged.Network.Allow = slices.Clone(user.Network.Allow)
 	merged.Network.Deny = slices.Clone(user.Network.Deny)
 	merged.Copy = slices.Clone(user.Copy)
+	merged.Secrets = slices.Clone(user.Secrets)
 	merged.Retention.States = slices.Clone(user.Retention.States)
 	merged.Set = slices.Clone(user.Set)
 	for _, key := range schema() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/secret"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
@@ -36,6 +37,8 @@ container.ports-listen = "0.0.0.0"
 network.default = "deny"
 network.allow = ["preset:go", "example.com"]
 network.deny = ["ads.example.com"]
+secrets.API_KEY = { from = "keyring:api", hosts = ["api.example.com"] }
+secrets.DB_KEY = { from = "env:DB_KEY", hosts = ["db.example.com"], in = ["basic", "query"] }
 copy = ["config/local.test"]
 retention.keep-last = 9
 retention.states = ["failed"]
@@ -55,6 +58,8 @@ network.default = "allow"
 network.allow = ["EXAMPLE.com", "github.com:22"]
 network.deny = ["telemetry.example.com", "ads.example.com"]
 security.nested = true
+secrets.API_KEY = { from = "env:API_KEY", hosts = ["api.example.org"] }
+secrets.NPM_TOKEN = { from = 'command:["pass", "show", "npm"]', hosts = ["registry.example.org"] }
 copy = ["./*.db"]
 retention = { max-age = "2w", max-disk = "1.5GiB", keep-last = 3, states = ["stopped", "orphaned"], trash = "3d" }
 limits = { cpus = 2, memory = "4GiB", pids = 500, disk = "1GiB", disk-io = "1MiB", open-files = 1000, time = "1h", idle-pause = "5m" }
@@ -82,6 +87,7 @@ func TestMerge(t *testing.T) {
 			Default: "deny", Allow: []string{"preset:go", "example.com"},
 			Deny: []string{"ads.example.com", "telemetry.example.com"},
 		},
+		Secrets:    user.Secrets,
 		Durability: config.Strict,
 		Copy:       []string{"config/local.test"},
 		Retention:  config.Retention{KeepLast: 9, States: []string{"failed"}},
@@ -95,7 +101,7 @@ func TestMerge(t *testing.T) {
 			"limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.memory", "limits.open-files", "limits.pids", "limits.time",
 			"mounts.read-only",
 			"network.allow", "network.default", "network.deny",
-			"retention.keep-last", "retention.states",
+			"retention.keep-last", "retention.states", "secrets",
 		},
 		File: "repo", Hash: repo.Hash,
 	}
@@ -109,6 +115,7 @@ func TestMerge(t *testing.T) {
 	trusted.Set = append(slices.Clone(untrusted.Set), "retention.max-age", "retention.max-disk", "retention.trash", "security.nested")
 	slices.Sort(trusted.Set)
 	trusted.Durability = repo.Durability
+	trusted.Secrets = []secret.Spec{repo.Secrets[0], user.Secrets[1], repo.Secrets[1]}
 	trusted.Retention = config.Retention{
 		MaxAge: 14 * 24 * time.Hour, MaxDisk: 3 << 29, KeepLast: 3, States: []string{"stopped", "orphaned"}, Trash: 3 * 24 * time.Hour,
 	}
@@ -122,7 +129,7 @@ func TestMerge(t *testing.T) {
 		withheld   []string
 	}{
 		"not trusted": {user, repo, false, untrusted, []string{
-			"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy",
+			"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "secrets", "copy",
 			"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability",
 		}},
 		"trusted":                {user, repo, true, trusted, nil},
@@ -188,7 +195,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is not documented", key.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "copy",
+	if diff := cmp.Diff([]string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "secrets", "copy",
 		"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability"}, trusted); diff != "" {
 		t.Errorf("keys that need trust (- want, + got):\n%s", diff)
 	}

@@ -254,6 +254,12 @@ func schema() []key {
 			merge: func(base *Config, over Config) { base.Security.Nested = over.Security.Nested },
 		},
 		{
+			Key:   Key{Name: "secrets", Type: "table of tables", NeedsTrust: true, Meaning: secretsMeaning},
+			shape: nested,
+			nest:  readSecrets,
+			merge: func(base *Config, over Config) { base.Secrets = mergeSecrets(base.Secrets, over.Secrets) },
+		},
+		{
 			Key: Key{
 				Name: "copy", Type: "list of strings", NeedsTrust: true,
 				Meaning: `Ignored files and directories of your checkout that a new sandbox gets a copy of, without committing them, for example ["config/local.test", "fixtures/*.db"]. Relative to the top of the repository; * stands for any characters but a slash. What git does not ignore stays out. Those of the repository and of the user are joined.`,
@@ -365,7 +371,7 @@ func schema() []key {
 func planned() [][]string {
 	names := []string{
 		"agents", "claude", "hooks",
-		"project", "secrets", "sync", "tools", "vm", "watch",
+		"project", "sync", "tools", "vm", "watch",
 	}
 	var paths [][]string
 	for _, name := range names {

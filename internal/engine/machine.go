@@ -142,6 +142,8 @@ func grant(key string, c config.Config) string {
 		return key + ": " + strings.Join(c.Network.Allow, " ")
 	case "network.default":
 		return key + ": " + c.Network.Default
+	case "secrets":
+		return key + ": " + secretsAsked(c.Secrets)
 	}
 	return key
 }

@@ -1,0 +1,150 @@
+package secret
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"math/big"
+	"regexp"
+	"strings"
+	"unsafe"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Bounds of values.
+const (
+	// Shortest is how long a value must be: a shorter one turns up in ordinary
+	// text by chance, and would be replaced there.
+	Shortest = 8
+	// Longest is how long it may be. Hosts refuse larger headers.
+	Longest = 16 << 10
+)
+
+// leastRandom is how many characters of a placeholder are random at least.
+const leastRandom = 12
+
+// CheckValue reports what keeps a value from being used. The error does not
+// show it.
+func CheckValue(value []byte) error {
+	refuse := func(cause string) error { return fault.New(fault.Invalid, "cannot use the value: %s", cause) }
+	switch {
+	case len(value) == 0:
+		return refuse("it is empty")
+	case len(value) < Shortest:
+		return refuse("it is shorter than 8 bytes, and would be found in ordinary text")
+	case len(value) > Longest:
+		return refuse("it is longer than 16 KiB")
+	}
+	for _, c := range value {
+		if c < ' ' || c == 0x7f {
+			return refuse("it has more than one line, or a control character")
+		}
+	}
+	return nil
+}
+
+// TrimValue takes the end of a line off, which files and commands leave behind
+// a value.
+func TrimValue(value []byte) []byte {
+	for len(value) > 0 && (value[len(value)-1] == '\n' || value[len(value)-1] == '\r') {
+		value = value[:len(value)-1]
+	}
+	return value
+}
+
+// prefixes begin values whose clients check for them. What the longest that
+// matches covers is no secret, and stands in the placeholder too.
+var prefixes = []string{
+	"sk-ant-api03-", "sk-ant-admin01-", "sk-ant-oat01-", "sk-ant-ort01-", "sk-ant-sid01-", "sk-ant-", "sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-v1-", "sk-",
+	"github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "gldt-", "glcbt-",
+	"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", "npm_", "pypi-", "AIza", "ya29.", "1//", "GOCSPX-", "hf_", "gsk_", "xai-", "pplx-", "r8_",
+	"sk_live_", "sk_test_", "rk_live_", "rk_test_", "pk_live_", "pk_test_", "whsec_", "AKIA", "ASIA", "dop_v1_", "SG.", "dckr_pat_", "lin_api_", "ntn_", "secret_",
+	"shpat_", "shpss_", "sq0atp-", "EAAA", "PMAK-", "figd_", "vercel_", "sntrys_", "glsa_", "hvs.", "tskey-", "fo1_", "nvapi-", "cargo_", "rt_",
+}
+
+// Placeholder makes up what stands for a value inside: other for each call, with
+// what clients check of a value. That is its length, its characters' kinds and
+// a public prefix; of a JSON web token all but the signature, because clients
+// read who they are and until when from it; of a UUID the dashes. A value that
+// leaves too little to make up gets a longer placeholder.
+func Placeholder(value []byte) (string, error) {
+	if err := CheckValue(value); err != nil {
+		return "", err
+	}
+	text := view(value)
+	if public, ok := tokenClaims(text); ok {
+		return makeUp(public, text[len(public):])
+	}
+	if uuid.MatchString(text) {
+		return makeUp("", text)
+	}
+	public := ""
+	for _, prefix := range prefixes {
+		if len(prefix) > len(public) && strings.HasPrefix(text, prefix) && len(text)-len(prefix) >= leastRandom {
+			public = prefix
+		}
+	}
+	return makeUp(public, text[len(public):])
+}
+
+// view is a value as text, without a copy that nobody could wipe.
+func view(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
+
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// tokenClaims is a JSON web token without its signature.
+func tokenClaims(text string) (string, bool) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 || !strings.HasPrefix(text, "eyJ") || len(parts[2]) < leastRandom {
+		return "", false
+	}
+	for _, part := range parts {
+		if _, err := base64.RawURLEncoding.DecodeString(part); err != nil {
+			return "", false
+		}
+	}
+	return text[:len(text)-len(parts[2])], true
+}
+
+const (
+	digits = "0123456789"
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// makeUp gives public with as many other characters as hidden has, of the kinds
+// that hidden has. Characters that would need an encoding anywhere never occur,
+// so that a placeholder looks the same in a URL, in JSON and in a form.
+func makeUp(public, hidden string) (string, error) {
+	alphabet := ""
+	for _, kind := range []string{digits, lower, upper} {
+		if strings.ContainsAny(hidden, kind) {
+			alphabet += kind
+		}
+	}
+	keep := "" // stays where it stands
+	switch hex := strings.ContainsAny(hidden, digits) && alphabet != digits; {
+	case hex && strings.Trim(hidden, digits+"abcdef-") == "":
+		alphabet, keep = digits+"abcdef", "-"
+	case hex && strings.Trim(hidden, digits+"ABCDEF-") == "":
+		alphabet, keep = digits+"ABCDEF", "-"
+	case alphabet == "":
+		alphabet = lower
+	}
+	var b strings.Builder
+	b.WriteString(public)
+	random := 0
+	for i := 0; i < len(hidden) || random < leastRandom; i++ {
+		if i < len(hidden) && strings.IndexByte(keep, hidden[i]) >= 0 {
+			b.WriteByte(hidden[i])
+			continue
+		}
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))
+		if err != nil {
+			return "", fault.Wrap(fault.Internal, err, "cannot make up a placeholder")
+		}
+		b.WriteByte(alphabet[n.Int64()])
+		random++
+	}
+	return b.String(), nil
+}
