@@ -18,6 +18,8 @@ redact:
 sandbox: fault
 service: fault
 service/journal:
+# What calls of models cost: formats, prices and bounds.
+meter:
 
 # The boundary and what crosses it.
 driver: fault sandbox
@@ -34,6 +36,8 @@ hostile:
 store: fault ownership redact sandbox process seal
 image: fault ownership sandbox
 packagecache:
+# What calls of models have cost, and the budgets that bound it.
+ledger: fault meter sandbox seal
 audit: fault redact
 agents/patch: fault
 agents: agents/patch fault
