@@ -32,7 +32,6 @@ branch/refused.go: filepath.Glob os.ReadFile os.WriteFile
 driver/namespace/stop_linux.go: os.ReadFile os.WriteFile
 engine/approved.go: os.ReadFile os.WriteFile
 engine/caches.go: os.ReadFile
-engine/create.go: os.WriteFile
 engine/disk.go: filepath.Glob
 keeper/launch/launch.go: os.OpenFile
 engine/leftovers.go: os.ReadDir
@@ -77,8 +76,9 @@ layer/history.go: filepath.Glob os.Open os.OpenFile os.ReadDir os.ReadFile os.Re
 layer/modulelayer.go: os.RemoveAll
 branch/modulereceive.go: os.RemoveAll
 
-# A workspace that is a copy, written before the sandbox first starts.
+# A workspace, written before the sandbox first starts.
 layer/fill_linux.go: os.OpenFile os.ReadFile
+workspace/local/prepare.go: os.WriteFile
 
 # The kernel's files, and those of the machine.
 driver/landlock/acquire_linux.go: os.OpenFile
@@ -111,7 +111,7 @@ service/journal/journal.go: os.OpenRoot
 `
 
 // touching are the packages that the list is about.
-var touching = []string{"branch", "git", "landing", "layer", "driver/landlock", "driver/namespace", "engine", "keeper", "keeper/launch", "service/journal"}
+var touching = []string{"branch", "git", "landing", "layer", "driver/landlock", "driver/namespace", "engine", "keeper", "keeper/launch", "service/journal", "workspace/local"}
 
 // opening lists the ways to open, walk or remove by path. Methods of an os.Root
 // are judged by how that came to be, except for the one that opens another.

@@ -58,6 +58,9 @@ git: fault git/ignore process sandbox seal
 git/gittest: fault git
 landing: fault git layer
 layer: fault fsmonitor git hostile process sandbox
+# What may be asked about the files of a sandbox, and how this disk answers.
+workspace: fault
+workspace/local: git hostile layer fault sandbox workspace
 branch: fault git git/attribute git/ignore hostile layer redact sandbox seal
 
 # Inside the sandbox. The guest is small and decides nothing; which files a
@@ -99,7 +102,7 @@ driver/drivertest: driver fault sandbox wire
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
 keeper: driver egress egress/intercept fault forward git landing process sandbox seal service store wire
-engine: agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process profile redact sandbox seal secret service service/journal store wire
+engine: agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process profile redact sandbox seal secret service service/journal store wire workspace workspace/local
 
 # Attacks on a sandbox as data. They run this program from outside, as a user
 # types it; the probe is what runs inside, and knows nothing of ours.

@@ -42,6 +42,7 @@ var audited = map[string]bool{
 	"Write":           true,
 
 	// They look, and start a sandbox that is stopped: that has its entry.
+	"Diff":              true, // where only the place can say what changed
 	"Find":              true,
 	"FollowNetwork":     true,
 	"FollowServiceLogs": true,
@@ -57,7 +58,6 @@ var silent = map[string]string{
 	"Agents":         "reads",
 	"Audit":          "reads",
 	"Cycles":         "reads",
-	"Diff":           "reads; what it compares with is a commit that no branch has",
 	"DiskUsage":      "reads",
 	"Doctor":         "reads",
 	"Events":         "reads",

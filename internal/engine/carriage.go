@@ -37,13 +37,11 @@ func (e *Engine) carry(ctx context.Context, d driver.Driver, record *sandbox.San
 // fill copies the layers into the upper directory of a new sandbox. At a later
 // start they are there; what may be lost is the memory of what was copied.
 func (e *Engine) fill(ctx context.Context, p *place) error {
-	c := layer.Copy{
-		Layers: p.record.Layers, Upper: p.path("upper"), Base: p.copiedFile(), Format: p.repo.ObjectFormat,
-	}
+	c := p.files().Copying(p.record.Layers, p.repo.ObjectFormat)
 	if p.record.State == sandbox.Creating {
 		return c.Make(ctx, e.upperOwner(p), layer.Progress(e.Progress))
 	}
-	_, err := os.Stat(p.copiedFile())
+	_, err := os.Stat(c.Base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c.Forget()
 	}
@@ -53,13 +51,9 @@ func (e *Engine) fill(ctx context.Context, p *place) error {
 	return nil
 }
 
-// copiedFile remembers the files of a copy as they were at first.
-func (p *place) copiedFile() string { return p.path("copied") }
-
-// source is where the sandbox's changes are to be read.
+// source is where the sandbox's changes are to be read. Of one whose files are
+// far there is nothing to read here.
 func (p *place) source() branch.Source {
-	if p.copied() {
-		return branch.Source{Upper: p.path("upper"), Copied: p.copiedFile()}
-	}
-	return branch.Source{Upper: p.path("upper"), Layers: p.record.OwnLayers()}
+	base := p.files().Base()
+	return branch.Source{Upper: p.files().Upper(), Layers: base.Layers, Copied: base.Copied}
 }

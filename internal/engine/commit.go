@@ -26,6 +26,9 @@ type commitOptions struct {
 // after the commits that the agent made itself. It completes iteration and
 // reports whether there was a commit.
 func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iteration, options commitOptions) (bool, []string, error) {
+	if _, err := e.hasFiles(ctx, p); err != nil {
+		return false, nil, err
+	}
 	committed, packing, notes, err := e.commitLocked(ctx, p, iteration, options)
 	if err != nil || packing == git.PackingNone {
 		return committed, notes, err
@@ -271,8 +274,8 @@ func (e *Engine) settle(ctx context.Context, p *place) error {
 	if err := e.recover(ctx, p); err != nil {
 		return err
 	}
-	if _, err := os.Stat(p.path("upper")); err != nil {
-		return nil // its files are gone; the branch is what there is
+	if has, err := e.hasFiles(ctx, p); err != nil || !has {
+		return err // without files the branch is what there is
 	}
 	iteration := &sandbox.Iteration{Kind: "outside", Message: "changes made outside of a command", StartedAt: time.Now()}
 	_, notes, err := e.commit(ctx, p, iteration, commitOptions{onlyIfChanged: true})

@@ -13,8 +13,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
-	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -181,7 +181,9 @@ func (e *Engine) prepare(ctx context.Context, p *place, policy *egress.Policy) (
 		return driver.Spec{}, err
 	}
 	p.record.Author = identity
-	if err := errors.Join(e.prepareUpper(p), e.prepareHome(p)); err != nil {
+	if err := p.files().Prepare(local.Beginning{
+		Branch: p.record.Branch, Commit: p.record.Base, Author: identity, Owner: e.upperOwner(p),
+	}); err != nil {
 		return driver.Spec{}, err
 	}
 	return e.spec(ctx, p, true)
@@ -232,36 +234,4 @@ const (
 func (e *Engine) upperOwner(p *place) git.Owner {
 	own := p.driver.Ownership(p.record.ID)
 	return git.Owner{UID: own.UpperUID, GID: own.UpperGID, Chown: own.UpperUID >= 0}
-}
-
-func (e *Engine) prepareUpper(p *place) error {
-	return layer.PrepareUpper(p.path("upper"), p.record.Branch, p.record.Base, e.upperOwner(p))
-}
-
-// prepareHome writes the git identity into the sandbox's home, where the
-// agent's own commits find it.
-func (e *Engine) prepareHome(p *place) error {
-	home := p.path("home")
-	if err := os.Mkdir(home, 0o700); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot make the sandbox's home")
-	}
-	path := filepath.Join(home, ".gitconfig")
-	content := "[user]\n\tname = " + quoteConfig(p.record.Author.Name) + "\n\temail = " + quoteConfig(p.record.Author.Email) +
-		"\n[init]\n\tdefaultBranch = main\n[safe]\n\tdirectory = *\n"
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot write the sandbox's git identity")
-	}
-	if own := p.driver.Ownership(p.record.ID); own.UpperUID >= 0 {
-		for _, name := range []string{home, path} {
-			if err := os.Lchown(name, own.UpperUID, own.UpperGID); err != nil {
-				return fault.Wrap(fault.Unavailable, err, "cannot hand the sandbox its home")
-			}
-		}
-	}
-	return nil
-}
-
-// quoteConfig writes a value for a git configuration file (git-config(1), Values).
-func quoteConfig(value string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }

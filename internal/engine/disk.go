@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
 // DiskUsage is what litterbox takes on the disk, in bytes of blocks.
@@ -32,6 +34,7 @@ type SandboxUsage struct {
 	Home       int64         `json:"home_bytes"`
 	Other      int64         `json:"other_bytes"` // temporary files, records, logs
 	Total      int64         `json:"total_bytes"`
+	Unknown    bool          `json:"unknown,omitempty"` // its machine does not say what the changes and the home take
 }
 
 // CacheUsage is what the sandboxes of one repository share.
@@ -56,12 +59,9 @@ func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage
 	}
 	for _, info := range infos {
 		one := SandboxUsage{Name: info.Name, Repository: info.Repository, State: info.State}
-		root := e.Store.SandboxDir(info.ID)
-		seen := inodes{}
-		one.Changes = seen.size(filepath.Join(root, "upper"))
-		one.Home = seen.size(filepath.Join(root, "home"))
-		one.Other = seen.size(root)
-		one.Total = one.Changes + one.Home + one.Other
+		if err := e.measure(ctx, info.ID, &one); err != nil {
+			return usage, err
+		}
 		usage.Sandboxes = append(usage.Sandboxes, one)
 		usage.Total += one.Total
 	}
@@ -111,6 +111,29 @@ func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage
 	}
 	usage.Total += usage.Logs + usage.Images + usage.Trash
 	return usage, nil
+}
+
+// measure fills in what one sandbox takes. What lies in a machine of its own is
+// not of this disk, and counts here as far as the machine says so.
+func (e *Engine) measure(ctx context.Context, id string, one *SandboxUsage) error {
+	whole := inodes{}.size(e.Store.SandboxDir(id))
+	record, err := e.Store.Sandbox(id)
+	if err != nil { // damaged, or just being deleted
+		one.Other, one.Total = whole, whole
+		return nil
+	}
+	p := e.place(record, nil, nil)
+	size, err := e.workspace(p).Size(ctx)
+	if err != nil && !errors.Is(err, workspace.ErrUnknown) {
+		return err
+	}
+	one.Unknown = err != nil
+	one.Changes, one.Home, one.Other = size.Changes, size.Home, whole
+	if !p.far() {
+		one.Other = max(0, whole-size.Changes-size.Home) // it may grow meanwhile
+	}
+	one.Total = one.Changes + one.Home + one.Other
+	return nil
 }
 
 // sharedLayer is an entry of some repository's cache.
@@ -167,21 +190,10 @@ func (e *Engine) sharedLayers(ctx context.Context, dir string, all bool) ([]shar
 }
 
 // inodes remembers files that were counted: a hard link takes no space.
-type inodes map[[2]uint64]struct{}
+type inodes hostile.Counted
 
-// size adds up the blocks below path that were not counted yet. What cannot be
-// read counts nothing: a sandbox may have closed its own directories.
-func (seen inodes) size(path string) int64 {
-	var total int64
-	hostile.Walk(path, func(entry hostile.Entry) {
-		key := [2]uint64{entry.Device, entry.Inode}
-		if _, known := seen[key]; !known {
-			seen[key] = struct{}{}
-			total += entry.Bytes
-		}
-	})
-	return total
-}
+// size adds up the blocks below path that were not counted yet.
+func (seen inodes) size(path string) int64 { return hostile.Counted(seen).Size(path) }
 
 // fileExists tells whether anything is at path.
 func fileExists(path string) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -50,7 +49,9 @@ func (e *Engine) Diff(ctx context.Context, request DiffRequest) (int, error) {
 // present is a commit of the sandbox's present state: the branch's tip when
 // nothing has changed since, and an unreferenced one otherwise.
 func (e *Engine) present(ctx context.Context, p *place) (string, error) {
-	if _, err := os.Stat(p.path("upper")); err != nil {
+	if has, err := e.hasFiles(ctx, p); err != nil {
+		return "", err
+	} else if !has {
 		return p.repo.Tip(ctx, p.record.Branch)
 	}
 	unlock, err := p.store.Lock(ctx, p.record.ID, "commit")
@@ -203,8 +204,12 @@ func (e *Engine) onlyInside(ctx context.Context, p *place) string {
 	default:
 		return fmt.Sprintf("%d paths, %q among them, are not in its commits as they are now", p.left.Count, p.left.First)
 	}
-	inner, err := branch.InnerHead(ctx, p.repo, p.deltaFile(), p.record.Branch)
 	ref := ""
+	_, err := e.workspace(p).Exists(ctx)
+	var inner string
+	if err == nil {
+		inner, err = branch.InnerHead(ctx, p.repo, p.deltaFile(), p.record.Branch)
+	}
 	if err == nil {
 		ref, err = branch.InnerWork(ctx, p.repo, p.quarantine(), p.source(), inner)
 	}

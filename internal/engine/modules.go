@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
-	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -52,7 +51,7 @@ func (e *Engine) moduleCommits(ctx context.Context, p *place) (moduleHeads, []st
 	heads := moduleHeads{stand: map[string]string{}, taken: map[string]string{}}
 	var notes []string
 	for _, m := range p.record.Modules.List {
-		if m.Origin == "" || !p.touched(m) {
+		if m.Origin == "" || !e.touched(ctx, p, m) {
 			continue
 		}
 		head, found, err := e.moduleCommit(ctx, p, m)
@@ -90,23 +89,11 @@ func (p *place) inRepository(m sandbox.Module) bool {
 	return true
 }
 
-// touched tells, without a question to the sandbox, whether anything in a
+// touched reports, without a question to the sandbox, whether anything in a
 // submodule can have changed.
-func (p *place) touched(m sandbox.Module) bool {
-	if p.copied() {
-		return true
-	}
-	upper, err := hostile.Root(p.path("upper"), ".")
-	if err != nil {
-		return false
-	}
-	defer upper.Close()
-	for _, path := range []string{m.Path, filepath.Join(".git", m.GitDir)} {
-		if _, err := upper.Lstat(path); err == nil {
-			return true
-		}
-	}
-	return false
+func (e *Engine) touched(ctx context.Context, p *place, m sandbox.Module) bool {
+	touched, err := e.workspace(p).Touched(ctx, m.Path, filepath.Join(".git", m.GitDir))
+	return touched || err != nil // what is not known is asked of the sandbox
 }
 
 // moduleCommit takes over the commits of one submodule. The commit is empty

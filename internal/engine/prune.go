@@ -282,6 +282,11 @@ func (e *Engine) planSandboxes(ctx context.Context, infos []Info, left *int64, f
 		} else if unmerged > 0 && !force {
 			pruned.Kept = notMerged(unmerged) + "; --force deletes it"
 		}
+		if pruned.Kept == "" && one.State != sandbox.Orphaned && !force {
+			if record, err := e.Store.Sandbox(one.ID); err == nil {
+				pruned.Kept = e.unasked(ctx, e.place(record, nil, e.Drivers[record.Driver]))
+			}
+		}
 		if pruned.Kept == "" && one.State != sandbox.Orphaned {
 			if pruned.Kept, err = e.inUse(ctx, one.ID); err != nil {
 				return nil, err

@@ -276,7 +276,7 @@ func (e *Engine) stays(ctx context.Context, p *place, ended []Work) error {
 	if err := errors.Join(err, e.stop(ctx, p)); err != nil {
 		return err
 	}
-	p.note("sandbox " + p.record.Name + " is stopped with all its files; its next command starts it again")
+	p.note("sandbox " + p.record.Name + " is stopped" + p.withFiles() + "; its next command starts it again")
 	return e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = sandbox.Stopped })
 }
 

@@ -59,7 +59,7 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 		p := e.place(record, git.At(repo.CommonDir, repo.Top, record.Base), e.Drivers[record.Driver])
 		result := Reattached{Name: record.Name, Branch: record.Branch}
 		if err := e.reattach(ctx, p, repo); err != nil {
-			result.Problem, result.Files = err.Error(), p.path("upper")
+			result.Problem, result.Files = err.Error(), e.workspace(p).Where()
 		}
 		if result.Head, err = p.repo.Tip(ctx, record.Branch); err != nil && fault.KindOf(err) != fault.NotFound {
 			return results, err

@@ -102,7 +102,7 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 		return nil, err
 	}
 	if forgotten && lease != nil {
-		p.note("the keys of sandbox " + p.record.Name + " were damaged: started it again with new ones and all its files")
+		p.note("the keys of sandbox " + p.record.Name + " were damaged: started it again with new ones" + p.withFiles())
 		if err := p.driver.Destroy(ctx, p.driverLease(lease), true); err != nil {
 			return nil, err
 		}
@@ -220,7 +220,7 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 		e.emit(p, event(sandbox.EventLost, 0, "lease", lease.ID))
 	}
 	p.note(done...)
-	p.note("sandbox " + p.record.Name + " was not running any more: started it again with all its files")
+	p.note("sandbox " + p.record.Name + " was not running any more: started it again" + p.withFiles())
 	return nil, nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
-	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
 	"github.com/litterbox-sandbox/litterbox/internal/service/journal"
@@ -58,7 +57,7 @@ func (e *Engine) ServiceLogs(ctx context.Context, request LogRequest) (LogPage, 
 		if state == sandbox.Running {
 			end, err = e.askLog(ctx, p, query, take)
 		} else {
-			end, err = p.storedLog(query, take)
+			end, err = e.storedLog(ctx, p, query, take)
 		}
 		if err != nil {
 			return LogPage{}, err
@@ -177,14 +176,15 @@ func (e *Engine) askLog(ctx context.Context, p *place, query wire.LogQuery, repo
 
 // storedLog reads a journal of a sandbox that does not run. What lies there is
 // the sandbox's to make: nothing outside of its home is opened.
-func (p *place) storedLog(query wire.LogQuery, report func(LogLine) error) (wire.LogEnd, error) {
+func (e *Engine) storedLog(ctx context.Context, p *place, query wire.LogQuery, report func(LogLine) error) (wire.LogEnd, error) {
 	var end wire.LogEnd
-	root, err := hostile.Root(p.path("home"), journal.Dir)
+	root, err := e.workspace(p).Home(ctx, journal.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return end, nil // it never ran
 	}
 	if err != nil {
-		return end, fault.Wrap(fault.Unavailable, err, "cannot read the log of service %q", query.Service)
+		return end, fault.Wrap(fault.Unavailable, err, "cannot read the log of service %q", query.Service).
+			WithHint("litterbox start %s", p.record.Name)
 	}
 	defer root.Close()
 	from := query.From

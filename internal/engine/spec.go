@@ -41,7 +41,7 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	if p.record.Layers, err = e.layers(ctx, p); err != nil {
 		return spec, err
 	}
-	spec.Workspace = driver.Workspace{Path: p.record.Repository, Layers: p.record.Layers, Upper: p.path("upper"), Work: p.path("work")}
+	spec.Workspace = driver.Workspace{Path: p.record.Repository, Layers: p.record.Layers, Upper: p.files().Upper(), Work: p.files().Work()}
 	if p.copied() {
 		if err := e.fill(ctx, p); err != nil {
 			return spec, err

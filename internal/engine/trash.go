@@ -76,6 +76,9 @@ func (e *Engine) keepsFiles(p *place) (stay time.Duration, why string) {
 	} else {
 		stay = trashAge // a configuration that cannot be read takes nothing away
 	}
+	if p.far() {
+		return 0, "they are in its machine, and this one has no room to keep them in"
+	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(p.dir, &disk); err != nil {
 		return stay, ""

@@ -4,11 +4,14 @@ package sandbox
 // sandbox is created, and stays: what is on the disk depends on it.
 type Carriage string
 
-// The two ways to carry a workspace. They isolate alike.
+// The ways to carry a workspace. They isolate alike.
 const (
 	// CarriageOverlay shows shared read-only layers, and keeps only changes.
 	CarriageOverlay Carriage = "overlay"
 	// CarriageCopy gives the sandbox all files as its own: slower to make and to
 	// commit, where no overlay can be had.
 	CarriageCopy Carriage = "copy"
+	// CarriageFar keeps the files in the place's own machine, where the host
+	// cannot look: it asks the place, and without an answer knows nothing.
+	CarriageFar Carriage = "far"
 )

@@ -55,7 +55,11 @@ func runDf(ctx context.Context, o *dfOptions) error {
 		if o.all {
 			name = one.Repository + ": " + name
 		}
-		rows = append(rows, []string{name, string(one.State), amount(one.Changes), amount(one.Home), amount(one.Other), amount(one.Total)})
+		changes, home := amount(one.Changes), amount(one.Home)
+		if one.Unknown {
+			changes, home = "unknown", "unknown"
+		}
+		rows = append(rows, []string{name, string(one.State), changes, home, amount(one.Other), amount(one.Total)})
 	}
 	if err := o.console.table(rows); err != nil {
 		return err

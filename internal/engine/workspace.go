@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace/local"
+)
+
+// A use case asks the workspace of a sandbox for its files and never opens
+// them: they may be where this machine cannot look. What cannot be asked is
+// unknown, and unknown is never taken for unchanged: a use case that would lose
+// by that starts the place and asks again, or refuses.
+
+// far reports whether the files are in the place's own machine.
+func (p *place) far() bool { return p.record.Carriage == sandbox.CarriageFar }
+
+// files are those that this machine has of the sandbox. Of one that is far they
+// are what it began with, and nothing of what it has done since.
+func (p *place) files() local.Files {
+	return local.Files{Dir: p.dir, Layers: p.record.OwnLayers(), Copy: p.copied()}
+}
+
+// workspace is what can be asked about the files at this moment. It starts
+// nothing and never fails; its answers may.
+func (e *Engine) workspace(p *place) workspace.Workspace {
+	if !p.far() {
+		return p.files()
+	}
+	return workspace.Unanswered{Compared: workspace.Base{Tree: p.record.Base}, Why: errors.New("its files are in its machine, which does not list them")}
+}
+
+// hasFiles reports whether the sandbox has files at all, and starts it where
+// only its place can say so. An error means that it is not known, and that
+// nothing may be done that takes the files for unchanged.
+func (e *Engine) hasFiles(ctx context.Context, p *place) (bool, error) {
+	has, err := e.workspace(p).Exists(ctx)
+	if !errors.Is(err, workspace.ErrUnknown) {
+		return has, err
+	}
+	if p.far() {
+		stream, starting := e.running(ctx, p, false)
+		if starting == nil {
+			starting = stream.Close()
+		}
+		if starting != nil {
+			return false, p.unknown(starting)
+		}
+		has, err = e.workspace(p).Exists(ctx)
+	}
+	if err != nil {
+		return false, p.unknown(err)
+	}
+	return has, nil
+}
+
+// unknown is the refusal to go on without an answer.
+func (p *place) unknown(why error) error {
+	return fault.Wrap(fault.Unavailable, why, "cannot tell what sandbox %q holds beside its commits", p.record.Name).
+		WithHint("litterbox start %s, then repeat; litterbox delete %s --force gives up what no commit has", p.record.Name, p.record.Name)
+}
+
+// unasked says why a sandbox cannot be cleared away unseen; "" when nothing
+// keeps its files from being asked.
+func (e *Engine) unasked(ctx context.Context, p *place) string {
+	if _, err := e.workspace(p).Exists(ctx); err != nil {
+		return err.Error() + "; litterbox start " + p.record.Name
+	}
+	return ""
+}
+
+// withFiles ends a sentence about a sandbox that was started again. Whether
+// one that is far has its files then, only its machine knows.
+func (p *place) withFiles() string {
+	if p.far() {
+		return ""
+	}
+	return " with all its files"
+}

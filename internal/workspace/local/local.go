@@ -1,0 +1,88 @@
+// Package local is the files of a sandbox that lie on this disk: the directory
+// that receives its changes, as the upper one of an overlay or with a copy of
+// everything, and its home. It knows where they lie below the sandbox's state
+// directory; everything in them is the sandbox's, and is opened by packages
+// hostile and layer alone.
+//
+// Start reading at [Files].
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
+)
+
+// Files are those of one sandbox. They implement [workspace.Workspace].
+type Files struct {
+	Dir    string   // the sandbox's state directory
+	Layers []string // those of the repository's files, topmost first
+	Copy   bool     // the workspace is a copy; Layers are not asked
+}
+
+// Upper receives every change.
+func (f Files) Upper() string { return filepath.Join(f.Dir, "upper") }
+
+// Work is the scratch directory of the overlay.
+func (f Files) Work() string { return filepath.Join(f.Dir, "work") }
+
+// Copied remembers the files of a copy as they were at first.
+func (f Files) Copied() string { return filepath.Join(f.Dir, "copied") }
+
+func (f Files) home() string { return filepath.Join(f.Dir, "home") }
+
+// Base implements workspace.Workspace.
+func (f Files) Base() workspace.Base {
+	if f.Copy {
+		return workspace.Base{Copied: f.Copied()}
+	}
+	return workspace.Base{Layers: f.Layers}
+}
+
+// Where implements workspace.Workspace.
+func (f Files) Where() string { return f.Upper() }
+
+// Exists implements workspace.Workspace.
+func (f Files) Exists(context.Context) (bool, error) {
+	_, err := os.Lstat(f.Upper())
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return err == nil, nil
+	}
+	return false, workspace.Unknown(err)
+}
+
+// Touched implements workspace.Workspace. Of a copy everything may be.
+func (f Files) Touched(_ context.Context, paths ...string) (bool, error) {
+	if f.Copy {
+		return true, nil
+	}
+	upper, err := hostile.Root(f.Upper(), ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, workspace.Unknown(err)
+	}
+	for _, path := range paths {
+		if _, err := upper.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return true, upper.Close()
+		}
+	}
+	return false, upper.Close()
+}
+
+// Size implements workspace.Workspace.
+func (f Files) Size(context.Context) (workspace.Size, error) {
+	seen := hostile.Counted{}
+	return workspace.Size{Changes: seen.Size(f.Upper()), Home: seen.Size(f.home())}, nil
+}
+
+// Home implements workspace.Workspace.
+func (f Files) Home(_ context.Context, dir string) (*os.Root, error) {
+	return hostile.Root(f.home(), dir)
+}

@@ -1,0 +1,58 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Beginning is what the files of a new sandbox hold at first.
+type Beginning struct {
+	Branch, Commit string           // where its own git stands
+	Author         sandbox.Identity // who commits there
+	Owner          git.Owner        // who has the files on the disk
+}
+
+// Prepare makes the directory for changes and the home of a new sandbox. It
+// must not be called for one that has run.
+func (f Files) Prepare(b Beginning) error {
+	if err := layer.PrepareUpper(f.Upper(), b.Branch, b.Commit, b.Owner); err != nil {
+		return err
+	}
+	return f.prepareHome(b)
+}
+
+// prepareHome writes the git identity into the sandbox's home, where the
+// agent's own commits find it.
+func (f Files) prepareHome(b Beginning) error {
+	if err := os.Mkdir(f.home(), 0o700); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot make the sandbox's home")
+	}
+	path := filepath.Join(f.home(), ".gitconfig")
+	content := "[user]\n\tname = " + quoteConfig(b.Author.Name) + "\n\temail = " + quoteConfig(b.Author.Email) +
+		"\n[init]\n\tdefaultBranch = main\n[safe]\n\tdirectory = *\n"
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot write the sandbox's git identity")
+	}
+	for _, name := range []string{f.home(), path} {
+		if err := b.Owner.Give(name); err != nil {
+			return fault.Wrap(fault.Unavailable, err, "cannot hand the sandbox its home")
+		}
+	}
+	return nil
+}
+
+// quoteConfig writes a value for a git configuration file (git-config(1), Values).
+func quoteConfig(value string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
+}
+
+// Copying is the copy of layers that a workspace without an overlay begins with.
+func (f Files) Copying(layers []string, format string) layer.Copy {
+	return layer.Copy{Layers: layers, Upper: f.Upper(), Base: f.Copied(), Format: format}
+}
