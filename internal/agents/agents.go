@@ -102,7 +102,10 @@ type Client struct {
 	// it has none in a file, and then without says what it has instead.
 	exclusive func(Host, Scope) []setting
 	granted   patch.Object // what else the entry holds then
-	without   string
+	// also are values that the client adds to the file by itself where they are
+	// missing. They are written so that uninstall can take them out.
+	also    []setting
+	without string
 
 	// rules is the file with rules for the model; "" where there is none.
 	rules func(Host, Scope) string
@@ -118,6 +121,7 @@ type setting struct {
 	path   []string
 	value  any
 	items  []string
+	whole  string // instead: the whole file
 }
 
 // Clients are all of them, in the order in which they are shown.

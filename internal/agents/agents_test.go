@@ -246,7 +246,7 @@ func TestUninstallFromChangedFiles(t *testing.T) {
 	}
 	m.uninstall(agents.Request{}, names...)
 	// Who made the directories is not known any more.
-	for _, dir := range []string{".claude", ".codex", ".gemini"} {
+	for _, dir := range []string{".claude", ".codex", ".gemini/policies", ".gemini"} {
 		if err := os.Remove(filepath.Join(m.repo, dir)); err != nil {
 			t.Errorf("%s: %v", dir, err)
 		}
@@ -322,6 +322,30 @@ func TestWhatOthersWrote(t *testing.T) {
 	}
 	m.uninstall(agents.Request{}, "opencode")
 	m.same(before)
+	// OpenCode would add $schema by itself; uninstall takes out what install wrote,
+	// and leaves one that was there.
+	m.put("repo/opencode.jsonc", "{}\n")
+	m.install(agents.Request{}, "opencode")
+	if got := m.get("repo/opencode.jsonc"); !strings.Contains(got, `"$schema": "https://opencode.ai/config.json"`) {
+		t.Errorf("%s", got)
+	}
+	m.uninstall(agents.Request{}, "opencode")
+	if got := m.get("repo/opencode.jsonc"); got != "{}\n" {
+		t.Errorf("%q", got)
+	}
+	m.put("repo/opencode.jsonc", "{\"$schema\": \"mine\"}\n")
+	m.install(agents.Request{}, "opencode")
+	m.uninstall(agents.Request{}, "opencode")
+	if got := m.get("repo/opencode.jsonc"); got != "{\"$schema\": \"mine\"}\n" {
+		t.Errorf("%q", got)
+	}
+	// A policy of that name that somebody else wrote stays.
+	m.put("repo/.gemini/policies/litterbox.toml", "# mine\n")
+	m.fails(fault.Conflict, "holds something else", agents.Request{Exclusive: true}, "gemini")
+	before = m.files()
+	m.install(agents.Request{Exclusive: true, Force: true}, "gemini")
+	m.uninstall(agents.Request{}, "gemini")
+	m.same(before)
 	// An entry of litterbox's own with another path is brought up to date.
 	m.put("home/.cursor/mcp.json", `{"mcpServers":{"litterbox":{"type":"stdio","command":"/old/litterbox","args":["-C","${workspaceFolder}","mcp"]}}}`)
 	m.install(agents.Request{Scope: agents.User}, "cursor")
@@ -357,7 +381,7 @@ func TestWhatIsNotPossible(t *testing.T) {
 		}
 	}
 	result, err := m.Install(agents.Request{Repository: m.repo, All: true, Exclusive: true})
-	if fault.KindOf(err) != fault.Unsupported || len(result.Changes) != 1 || result.Changes[0].Agent != "gemini" {
+	if fault.KindOf(err) != fault.Unsupported || len(result.Changes) != 2 || result.Changes[0].Agent != "gemini" || result.Changes[1].Agent != "gemini" {
 		t.Errorf("%+v, %v", result, err)
 	}
 }

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"path/filepath"
+	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
 )
@@ -108,6 +109,9 @@ func codex() Client {
 			if s == Project {
 				steps = append(steps, "trust this folder when it asks: Codex reads .codex/config.toml, and what it denies, in trusted folders only")
 			}
+			if exclusive {
+				steps = append(steps, "start it without --dangerously-bypass-approvals-and-sandbox: with that flag its apply_patch writes past this denial")
+			}
 			return append(steps, "/mcp in it shows the tools of litterbox")
 		},
 	}
@@ -172,8 +176,16 @@ func gemini() Client {
 		homes:  func(h Host) []string { return []string{h.home(".gemini")} },
 		format: patch.JSON, config: config,
 		path: []string{"mcpServers", ServerName}, entry: plain,
-		exclusive: func(Host, Scope) []setting {
-			return []setting{{format: patch.JSON, path: []string{"tools", "exclude"}, items: geminiTools()}}
+		// The policy engine takes the place of tools.exclude. Policies in a
+		// project's own directory are turned off in 0.61; its settings name the
+		// file, and the list stays for versions without the engine.
+		exclusive: func(h Host, s Scope) []setting {
+			file := in(s, ".gemini/policies/litterbox.toml", h.home(".gemini", "policies", "litterbox.toml"))
+			all := []setting{{file: file, whole: geminiPolicy()}}
+			if s == Project {
+				all = append(all, setting{format: patch.JSON, path: []string{"policyPaths"}, items: []string{file}})
+			}
+			return append(all, setting{format: patch.JSON, path: []string{"tools", "exclude"}, items: geminiTools()})
 		},
 		granted: patch.Object{{Key: "trust", Value: true}},
 		rules:   func(h Host, s Scope) string { return in(s, "GEMINI.md", h.home(".gemini", "GEMINI.md")) },
@@ -192,6 +204,18 @@ func geminiTools() []string {
 	return []string{"run_shell_command", "write_file", "replace"}
 }
 
+// geminiPolicy is a policy that denies them whatever the approval mode:
+// geminicli.com/docs, "Policy engine". 999 is the highest priority there is.
+func geminiPolicy() string {
+	return `# Written by litterbox agent install gemini --exclusive; uninstall removes it.
+[[rule]]
+toolName = ["` + strings.Join(geminiTools(), `", "`) + `"]
+decision = "deny"
+priority = 999
+denyMessage = "Work in a sandbox with the tools of litterbox."
+`
+}
+
 // opencode: opencode.ai/docs, "Config" and "Permissions".
 func opencode() Client {
 	config := func(h Host, s Scope) []string {
@@ -205,6 +229,7 @@ func opencode() Client {
 		homes:  func(h Host) []string { return []string{h.config("opencode")} },
 		format: patch.JSON, config: config,
 		path: []string{"mcp", ServerName},
+		also: []setting{{format: patch.JSON, path: []string{"$schema"}, value: "https://opencode.ai/config.json"}},
 		entry: func(command string) patch.Object {
 			return patch.Object{{Key: "type", Value: "local"}, {Key: "command", Value: []string{command, "mcp"}}, {Key: "enabled", Value: true}}
 		},

@@ -153,6 +153,9 @@ func (w *work) install(c Client, scope Scope, r Request) error {
 	if err := w.enter(f, c, r.Exclusive); err != nil {
 		return err
 	}
+	if err := w.add(f, c); err != nil {
+		return err
+	}
 	if r.Exclusive {
 		for _, s := range c.exclusive(w.host, scope) {
 			at := f
@@ -228,6 +231,23 @@ func (w *work) enter(f *file, c Client, exclusive bool) error {
 	return nil
 }
 
+// add plans what the client would add by itself.
+func (w *work) add(f *file, c Client) error {
+	for _, s := range c.also {
+		doc, err := f.document(s.format)
+		if err != nil {
+			return err
+		}
+		if _, there := doc.Get(s.path...); there {
+			continue
+		}
+		if err := f.set(s.format, s.path, s.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ours tells whether an entry is one that litterbox writes, wherever the
 // program was then.
 func (c Client) ours(value any) bool {
@@ -257,6 +277,9 @@ func (w *work) deny(f *file, c Client, s setting) error {
 	if s.items != nil {
 		return f.append(s.format, s.path, s.items)
 	}
+	if s.whole != "" {
+		return w.fill(f, c, s.whole)
+	}
 	doc, err := f.document(s.format)
 	if err != nil {
 		return err
@@ -266,6 +289,18 @@ func (w *work) deny(f *file, c Client, s setting) error {
 			WithHint("litterbox agent install %s --exclusive --force, which replaces it until you uninstall", c.Name)
 	}
 	return f.set(s.format, s.path, s.value)
+}
+
+// fill plans a file that is litterbox's as a whole.
+func (w *work) fill(f *file, c Client, content string) error {
+	switch {
+	case string(f.now) == content:
+		return nil
+	case len(f.now) > 0 && !w.force:
+		return fault.New(fault.Conflict, "cannot make litterbox the only tool of %s: %s holds something else", c.Title, display(f.shown)).
+			WithHint("litterbox agent install %s --exclusive --force, which replaces it until you uninstall", c.Name)
+	}
+	return f.step([]patch.Splice{{At: 0, Old: string(f.now), New: content}})
 }
 
 // command is how clients start litterbox: by its name, which holds for

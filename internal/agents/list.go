@@ -112,6 +112,9 @@ func (w *work) holds(f *file, c Client, scope Scope, s setting) bool {
 			return false
 		}
 	}
+	if s.whole != "" {
+		return string(f.now) == s.whole
+	}
 	doc, err := f.document(s.format)
 	if err != nil {
 		return false

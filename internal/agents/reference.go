@@ -61,6 +61,10 @@ Rules alone isolate nobody: a model that has a shell uses it. ` + "`--exclusive`
 			if s.items == nil {
 				value = s.value
 			}
+			if s.whole != "" {
+				fmt.Fprintf(&b, "| `%s` | %s | a rule that denies %s |\n", c.Name, show(file), "`"+strings.Join(geminiTools(), "`, `")+"`")
+				continue
+			}
 			fmt.Fprintf(&b, "| `%s` | %s | `%s`: `%s` |\n", c.Name, show(file), strings.Join(s.path, "."), plainText(value))
 		}
 		for _, field := range c.granted {
@@ -70,6 +74,7 @@ Rules alone isolate nobody: a model that has a shell uses it. ` + "`--exclusive`
 	b.WriteString(`
 - Reading is not denied: the model can still look at the files of your checkout, and at what is not committed.
 - Codex and Gemini CLI read a project's settings, and so what they deny, only in folders that you trust.
+- Codex started with ` + "`--dangerously-bypass-approvals-and-sandbox`" + ` (` + "`--yolo`" + `) has no sandbox of its own and still offers its model ` + "`apply_patch`" + `, which then writes to your checkout: Codex has no setting that takes the tool away. Start it without that flag; litterbox's tools need no approval.
 - Whoever can write these files can take the denial away. A sandbox cannot; you and other programs of yours can.
 - With ` + "`--scope user`" + ` the denial holds wherever you use the client.
 - A setting of yours that says something else is not replaced without ` + "`--force`" + `; ` + "`uninstall`" + ` puts it back.

@@ -113,6 +113,9 @@ func (w *work) uninstall(c Client, scope Scope, stays []string) error {
 	if err := f.takeOut(c.format, c.path, nil, c.fields(ServerName, true)); err != nil {
 		return err
 	}
+	if err := f.takeAlso(c); err != nil {
+		return err
+	}
 	f.sweep(c.format)
 	if path := c.rules(w.host, scope); path != "" && !slices.Contains(stays, path) {
 		return w.unrule(c, scope, path)
@@ -133,6 +136,10 @@ func (w *work) allow(c Client, scope Scope, entry *file) error {
 			}
 		}
 		f.undo()
+		if s.whole != "" {
+			f.gone = f.gone || string(f.now) == s.whole
+			continue
+		}
 		known := slices.ContainsFunc(f.record.Added, func(a added) bool { return slices.Equal(a.Path, s.path) })
 		if known || exclusive && len(f.record.Added) == 0 {
 			if err := f.takeOut(s.format, s.path, s.items, s.value); err != nil {
@@ -198,6 +205,21 @@ func (f *file) takeOut(format patch.Format, path, items []string, value any) err
 		return fault.Wrap("", err, "cannot change %s", display(f.shown))
 	}
 	f.now = changed
+	return nil
+}
+
+// takeAlso takes out what the client would have added by itself: where it is
+// recorded, and where nothing else is left.
+func (f *file) takeAlso(c Client) error {
+	for _, s := range c.also {
+		known, had := slices.ContainsFunc(f.record.Added, func(a added) bool { return slices.Equal(a.Path, s.path) }), f.now
+		if err := f.takeOut(s.format, s.path, nil, s.value); err != nil {
+			return err
+		}
+		if doc, err := patch.Open(s.format, f.now); !known && (err != nil || !doc.Empty()) {
+			f.now = had
+		}
+	}
 	return nil
 }
 

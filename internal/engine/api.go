@@ -236,10 +236,18 @@ type StopResult struct {
 	Ended []Work `json:"ended"`
 }
 
-// Milestoned is a milestone, and what was at work when it was made.
+// Milestoned is a milestone, what was at work when it was made, and the large
+// files that it adds or changes.
 type Milestoned struct {
 	*sandbox.Iteration
 	Running []Work
+	Large   []LargeFile // the largest first
+}
+
+// LargeFile is a file that a commit makes larger than people expect of one.
+type LargeFile struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"` // bytes
 }
 
 // DiffRequest prints what a sandbox changed since its base.

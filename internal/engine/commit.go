@@ -143,6 +143,9 @@ func (e *Engine) agentCommits(ctx context.Context, p *place) (*branch.Received, 
 	}
 	defer stream.Close()
 	head, err := wire.FindHead(ctx, stream)
+	if err == nil && head.Damage != "" {
+		return nil, []string{p.aboutDamage(head.Damage)}
+	}
 	if err != nil || head.Commit == "" {
 		return nil, nil
 	}

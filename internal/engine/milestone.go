@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,8 +50,9 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 	iteration := &sandbox.Iteration{Number: p.record.Iterations + 1, Kind: "milestone", StartedAt: time.Now()}
 	subject, rest, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	iteration.Message = subject
+	onto := p.record.Milestone
 	squashed, err := branch.Milestone(ctx, p.repo, branch.MilestoneRequest{
-		ID: p.record.ID, Branch: p.record.Branch, Onto: p.record.Milestone, Subject: subject, Body: strings.TrimSpace(rest),
+		ID: p.record.ID, Branch: p.record.Branch, Onto: onto, Subject: subject, Body: strings.TrimSpace(rest),
 		Trailers: e.trailers(ctx, p.record.Name, iteration), State: p.deltaFile(), Strict: p.store.Strict(),
 		Author: git.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 	})
@@ -63,5 +67,48 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 	err = e.update(ctx, p, func(r *sandbox.Sandbox) {
 		r.Iterations, r.Milestone, r.Last = iteration.Number, squashed.Commit, squashed.Commit
 	})
-	return Milestoned{iteration, running}, err
+	if err != nil {
+		return Milestoned{Iteration: iteration, Running: running}, err
+	}
+	large, err := largeFiles(ctx, p.repo, onto, squashed.Commit)
+	if err != nil {
+		p.note("the sizes of its files are not known: " + err.Error())
+	}
+	return Milestoned{iteration, running, large}, nil
+}
+
+// largeFile is from how many bytes on a file is named: git keeps each version of
+// it for ever, and whoever clones the repository gets all of them.
+const largeFile = 1 << 20
+
+// largeFiles lists what a commit adds or changes to more than that, the largest
+// first.
+func largeFiles(ctx context.Context, repo *git.Repository, from, to string) ([]LargeFile, error) {
+	changes, err := repo.DiffTrees(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	changes = slices.DeleteFunc(changes, func(c git.TreeDiff) bool { return c.NewMode == 0 || c.NewMode == git.ModeGitlink })
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	var oids strings.Builder
+	for _, c := range changes {
+		oids.WriteString(c.NewOid + "\n")
+	}
+	command := repo.Command("cat-file", "--batch-check=%(objectsize)")
+	command.Stdin = strings.NewReader(oids.String())
+	out, err := command.Output(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var large []LargeFile
+	sizes := strings.Fields(string(out))
+	for i, c := range changes[:min(len(changes), len(sizes))] {
+		if size, err := strconv.ParseInt(sizes[i], 10, 64); err == nil && size >= largeFile {
+			large = append(large, LargeFile{c.Path, size})
+		}
+	}
+	slices.SortStableFunc(large, func(a, b LargeFile) int { return cmp.Compare(b.Size, a.Size) })
+	return large, nil
 }

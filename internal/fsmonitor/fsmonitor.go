@@ -19,6 +19,8 @@ const (
 	Program   = Dir + "/git-fsmonitor" // what core.fsmonitor names
 	Changes   = Dir + "/changes"       // the overlay's upper directory
 	Workspace = Dir + "/workspace"     // a link that names the workspace
+	History   = Dir + "/git"           // the git directory that the workspace began with
+	Mend      = Dir + "/mend-git"      // a script that brings it back: Mend BRANCH
 )
 
 // Name is argv[0] of the program, without directories.

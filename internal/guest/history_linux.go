@@ -3,6 +3,7 @@ package guest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -23,18 +24,50 @@ import (
 // (another ref storage, a linked worktree, refs that point to refs) git reads.
 func (g *guest) head() (wire.Head, error) {
 	dir := filepath.Join(g.Workspace, ".git")
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return wire.Head{}, nil
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return wire.Head{Damage: wire.DamageGone}, nil
 	}
 	// Nor is it a repository without a HEAD to read, and git would wait for
 	// ever for a FIFO of that name.
 	if info, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil && !info.Mode().IsRegular() {
-		return wire.Head{}, nil
+		return wire.Head{Damage: wire.DamageHead}, nil
 	}
-	if head, ok := readHead(dir); ok {
-		return head, nil
+	head, ok := readHead(dir)
+	if !ok {
+		if head, err = g.askHead(); err != nil {
+			return head, err
+		}
+		if head.Commit == "" && head.Branch == "" {
+			head.Damage = wire.DamageHead // git finds nothing that it could use
+		}
 	}
-	return g.askHead()
+	if info != nil && info.IsDir() {
+		head.Damage = cmp.Or(head.Damage, damaged(dir, head))
+	}
+	return head, nil
+}
+
+// damaged looks for what git needs besides HEAD: without refs or objects a
+// directory is no repository. A commit that is neither a file of its own nor
+// in a pack is missing.
+func damaged(dir string, head wire.Head) string {
+	isDir := func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.IsDir()
+	}
+	switch {
+	case !isDir("objects"):
+		return wire.DamageObjects
+	case !isDir("refs"):
+		return wire.DamageHead
+	case head.Commit == "" || isDir("objects/pack"):
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(dir, "objects", head.Commit[:2], head.Commit[2:])); err != nil {
+		return wire.DamageObjects
+	}
+	return ""
 }
 
 // readHead reads HEAD of a plain repository; ok is false where git must be asked.

@@ -27,7 +27,7 @@ func TestHead(t *testing.T) {
 			t.Errorf("%s: %s", what, diff)
 		}
 	}
-	if got, err := wire.FindHead(limit(t), b.open()); err != nil || got != (wire.Head{}) {
+	if got, err := wire.FindHead(limit(t), b.open()); err != nil || got != (wire.Head{Damage: wire.DamageGone}) {
 		t.Errorf("no repository: %+v, %v", got, err)
 	}
 	b.sh("git init -q -b main")
@@ -48,7 +48,7 @@ func TestHead(t *testing.T) {
 	check("a .git file", "refs/heads/main")
 	// What makes git wait for ever must not make anybody else wait.
 	b.sh("rm .git; mv real .git; git config --unset core.note; mkfifo p; mv .git/HEAD h; mv p .git/HEAD")
-	if got, err := wire.FindHead(limit(t), b.open()); err != nil || got != (wire.Head{}) {
+	if got, err := wire.FindHead(limit(t), b.open()); err != nil || got != (wire.Head{Damage: wire.DamageHead}) {
 		t.Errorf("a FIFO in place of HEAD: %+v, %v", got, err)
 	}
 	b.sh("rm .git/HEAD; mv h .git/HEAD; rm .git/config; mkfifo .git/config")

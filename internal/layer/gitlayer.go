@@ -17,6 +17,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
+// Mend is the script inside that brings a removed .git back: Mend BRANCH.
+const Mend = fsmonitor.Mend
+
 // Git gives a directory that holds only .git: the history of base as a
 // read-only layer, without HEAD, which is each sandbox's own ([PrepareUpper]).
 // Its objects are those reachable from base and from the tags merged into it,

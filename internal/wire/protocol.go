@@ -202,9 +202,17 @@ type Found struct {
 
 // Head is the result of OpHead.
 type Head struct {
-	Commit string `json:"commit"` // empty when HEAD is unborn or there is no repository
-	Branch string `json:"branch"` // full ref name, empty when detached
+	Commit string `json:"commit"`           // empty when HEAD is unborn or there is no repository
+	Branch string `json:"branch"`           // full ref name, empty when detached
+	Damage string `json:"damage,omitempty"` // what keeps git from working; one of the Damage constants
 }
+
+// What a [Head] says of a repository that git cannot use.
+const (
+	DamageGone    = "gone"    // there is no .git
+	DamageHead    = "head"    // HEAD cannot be read, or names no commit that could be
+	DamageObjects = "objects" // objects are missing
+)
 
 // Module is the result of OpModule.
 type Module struct {

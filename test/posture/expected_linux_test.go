@@ -226,6 +226,7 @@ func mounts(t *testing.T, h *program.Host, outside report) []string {
 		"/proc proc rw nosuid nodev noexec",
 		// What git inside learns the changed files from.
 		"/.litterbox/changes "+state+" ro nosuid nodev noexec",
+		"/.litterbox/git "+state+" ro nosuid nodev noexec",
 		"/.litterbox/git-fsmonitor "+typeOf(types, h.Program("litterbox"))+" ro nosuid nodev",
 	)
 	for _, roots := range append(bundles(), "/var/lib/litterbox/roots.pem", "/var/lib/litterbox/roots-own.pem") {

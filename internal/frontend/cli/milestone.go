@@ -50,6 +50,8 @@ type milestoneDocument struct {
 	Message string        `json:"message"`
 	Number  int           `json:"number"`
 	Running []engine.Work `json:"running"` // at work when the state was taken
+
+	Large []engine.LargeFile `json:"large"` // files of more than a megabyte that it adds or changes
 }
 
 func runMilestone(ctx context.Context, o *milestoneOptions) error {
@@ -59,8 +61,11 @@ func runMilestone(ctx context.Context, o *milestoneOptions) error {
 	}
 	it := made.Iteration
 	o.console.noteWork("was at work when its state was taken, and goes on", made.Running)
+	for _, f := range made.Large {
+		o.console.note("%s has %s; git keeps every version of it for ever", clean(f.Path), amount(f.Size))
+	}
 	if o.json {
-		return o.console.document(milestoneDocument{o.name, it.Commit, it.Message, it.Number, list(made.Running)})
+		return o.console.document(milestoneDocument{o.name, it.Commit, it.Message, it.Number, list(made.Running), list(made.Large)})
 	}
 	return o.console.committed(o.name, it)
 }

@@ -93,16 +93,17 @@ type editResult struct {
 	Path   string   `json:"path"`
 	Lines  []int    `json:"lines" jsonschema:"where the replacements began, the first hundred"`
 	Count  int      `json:"count" jsonschema:"replacements"`
-	Commit string   `json:"commit"`
+	Step   int      `json:"step"`
+	Commit string   `json:"commit" jsonschema:"on the branch outside; git inside does not have it"`
 	Notes  []string `json:"notes"`
 }
 
 func (r editResult) text() string {
 	var b strings.Builder
 	if r.Count == 1 {
-		fmt.Fprintf(&b, "replaced at line %d of %s, commit %s\n", r.Lines[0], r.Path, short(r.Commit))
+		fmt.Fprintf(&b, "replaced at line %d of %s, step %d\n", r.Lines[0], r.Path, r.Step)
 	} else {
-		fmt.Fprintf(&b, "replaced %d times in %s, at lines %s, commit %s\n", r.Count, r.Path, someLines(r.Lines, r.Count), short(r.Commit))
+		fmt.Fprintf(&b, "replaced %d times in %s, at lines %s, step %d\n", r.Count, r.Path, someLines(r.Lines, r.Count), r.Step)
 	}
 	writeNotes(&b, r.Notes)
 	return b.String()
@@ -150,7 +151,7 @@ func runEdit(ctx context.Context, c *call, in editArguments) (editResult, error)
 		return editResult{}, err
 	}
 	c.outcome.Commit = made.Commit
-	out.Commit, out.Notes = made.Commit, notesOf(notes)
+	out.Step, out.Commit, out.Notes = made.Number, made.Commit, notesOf(notes)
 	return out, nil
 }
 

@@ -82,7 +82,8 @@ type execResult struct {
 	StderrBytes int64        `json:"stderr_bytes"`
 	WholeOutput string       `json:"whole_output,omitempty" jsonschema:"file inside that has all of it, for sandbox-read"`
 	WholeNote   string       `json:"whole_note,omitempty"`
-	Commit      string       `json:"commit,omitempty"`
+	Step        int          `json:"step,omitempty" jsonschema:"number of the step that it became"`
+	Commit      string       `json:"commit,omitempty" jsonschema:"on the branch outside; git inside does not have it"`
 	Changed     int          `json:"changed" jsonschema:"files that the commit changed"`
 	Files       []string     `json:"files" jsonschema:"the first of them"`
 	Background  []background `json:"background" jsonschema:"processes it left running"`
@@ -110,7 +111,7 @@ func (r execResult) text() string {
 			b.WriteString(" (SIGPIPE: a later program of the pipe read no further; usually no failure)")
 		}
 		if r.Changed > 0 {
-			fmt.Fprintf(&b, "; commit %s: %s", short(r.Commit), several(r.Files, r.Changed))
+			fmt.Fprintf(&b, "; step %d: %s", r.Step, several(r.Files, r.Changed))
 		}
 		b.WriteByte('\n')
 	}
@@ -261,14 +262,14 @@ func (c *call) result(ctx context.Context, j *job, limit int) (execResult, error
 		out.WholeNote = fmt.Sprintf("its first %d bytes", exit.KeptBytes)
 	}
 	if it := j.result.Iteration; it != nil {
-		out.Commit, out.Changed = it.Commit, it.Changed
+		out.Step, out.Commit, out.Changed = it.Number, it.Commit, it.Changed
 		out.Files = notesOf(it.Paths[:min(len(it.Paths), 20)])
 	}
 	for _, p := range exit.Background {
 		out.Background = append(out.Background, background{PID: p.PID, Command: oneLine(p.Command, 200)})
 	}
 	out.Output = exit.Output
-	out.Notes = notesOf(j.result.Notes)
+	out.Notes = append(notesOf(j.result.Notes), c.aboutHistory(j.command)...)
 	c.addRefused(ctx, j, &out)
 	return out, nil
 }

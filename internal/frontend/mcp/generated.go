@@ -1,9 +1,12 @@
 package mcp
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
 )
 
 // generatedNames are directories and files that tools generate and that projects
@@ -46,6 +49,26 @@ func generatedBy(file string) string {
 		}
 	}
 	return ""
+}
+
+// aboutLarge names the large files of a milestone with their sizes.
+func aboutLarge(large []engine.LargeFile) []string {
+	if len(large) == 0 {
+		return nil
+	}
+	var named []string
+	for _, f := range large[:min(len(large), 20)] {
+		named = append(named, printable(f.Path)+" ("+size(f.Size)+")")
+	}
+	return []string{"large for git, which keeps every version for ever: " + several(named, len(large))}
+}
+
+// size is a number of bytes as people say it.
+func size(bytes int64) string {
+	if bytes >= 1e9 {
+		return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
 }
 
 // aboutGenerated warns of generated files in a milestone, and proposes what to

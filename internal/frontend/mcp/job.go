@@ -20,14 +20,15 @@ const progressEvery = 2 * time.Second
 // job is a command of a session. It outlives the call that started it, not the
 // session.
 type job struct {
-	number int
-	hold   engine.Hold // the sandbox that it runs in
-	begun  time.Time
-	stdout stream
-	stderr stream
-	cancel context.CancelFunc // ends its process group; it is still committed
-	warned bool               // a call has ended early because of a refusal; guarded by the session's turn
-	done   chan struct{}
+	number  int
+	command string
+	hold    engine.Hold // the sandbox that it runs in
+	begun   time.Time
+	stdout  stream
+	stderr  stream
+	cancel  context.CancelFunc // ends its process group; it is still committed
+	warned  bool               // a call has ended early because of a refusal; guarded by the session's turn
+	done    chan struct{}
 
 	// Set before done is closed.
 	result  engine.ExecResult
@@ -64,7 +65,7 @@ func (c *call) start(ctx context.Context, request engine.ExecRequest) (*job, err
 	// The call's values, for the audit log, and the session's end.
 	jobCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(s.ctx, cancel)
-	j := &job{number: s.last, hold: c.hold, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
+	j := &job{number: s.last, command: request.Command, hold: c.hold, begun: time.Now(), cancel: cancel, done: make(chan struct{})}
 	s.jobs[j.number] = j
 	s.mu.Unlock()
 

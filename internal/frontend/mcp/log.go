@@ -41,7 +41,7 @@ func (s step) line() string {
 	if s.Changed > 0 {
 		about = append(about, files(s.Changed))
 	}
-	text := fmt.Sprintf("%d %s %s: %s", s.Number, short(s.Commit), s.Kind, s.Message)
+	text := fmt.Sprintf("%d %s: %s", s.Number, s.Kind, s.Message)
 	if len(about) > 0 {
 		text += " (" + strings.Join(about, ", ") + ")"
 	}

@@ -83,7 +83,7 @@ type UseCases interface {
 // instructions are what a client may show its model before the tools; of some
 // only the first line is seen.
 const instructions = `Work in a litterbox sandbox, an isolated copy of this repository on a branch of its own: sandbox-create first (or sandbox-open to go on in one), then sandbox-exec, sandbox-read, sandbox-edit, sandbox-write.
-Each change is committed with your message; call sandbox-milestone when a task is done. The human reviews and merges. The network is closed unless a rule allows a host; hidden files are only reached with sandbox-exec.`
+Each change becomes a step, committed outside with your message (sandbox-log has the steps; git inside has only commits made inside); call sandbox-milestone when a task is done. The human reviews and merges. The network is closed unless a rule allows a host; hidden files are only reached with sandbox-exec.`
 
 // server is what all sessions share.
 type server struct {

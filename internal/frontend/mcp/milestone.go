@@ -31,7 +31,7 @@ type milestoneResult struct {
 
 func (r milestoneResult) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "milestone %s of %s: %s\n", short(r.Commit), r.Sandbox, r.Message)
+	fmt.Fprintf(&b, "milestone of %s, step %d: %s\n", r.Sandbox, r.Step, r.Message)
 	if r.Changed > 0 {
 		fmt.Fprintf(&b, "%s: %s\n", files(r.Changed), several(r.Files, r.Changed))
 	}
@@ -65,5 +65,6 @@ func runMilestone(ctx context.Context, c *call, in milestoneArguments) (mileston
 		}
 	}
 	out.Notes = append(out.Notes, aboutGenerated(suspects)...)
+	out.Notes = append(out.Notes, aboutLarge(made.Large)...)
 	return out, nil
 }

@@ -40,6 +40,8 @@ type session struct {
 	used  time.Time
 	shell map[string][]string // that runs commands, by the sandbox's id; none when not asked yet
 	ended bool
+
+	history bool // it has heard why git inside does not show the steps
 }
 
 // identify notes who the client says it is.

@@ -26,7 +26,8 @@ func (a writeArguments) logged() map[string]any {
 type writeResult struct {
 	Path    string   `json:"path"`
 	Bytes   int      `json:"bytes"`
-	Commit  string   `json:"commit"`
+	Step    int      `json:"step"`
+	Commit  string   `json:"commit" jsonschema:"on the branch outside; git inside does not have it"`
 	Changed []string `json:"changed" jsonschema:"files that the commit changed"`
 	Notes   []string `json:"notes"`
 }
@@ -37,7 +38,7 @@ func (r writeResult) text() string {
 	if len(r.Changed) == 0 {
 		b.WriteString("; nothing that git tracks changed\n")
 	} else {
-		fmt.Fprintf(&b, ", commit %s\n", short(r.Commit))
+		fmt.Fprintf(&b, ", step %d\n", r.Step)
 	}
 	writeNotes(&b, r.Notes)
 	return b.String()
@@ -51,5 +52,7 @@ func runWrite(ctx context.Context, c *call, in writeArguments) (writeResult, err
 		return writeResult{}, err
 	}
 	c.outcome.Commit = made.Commit
-	return writeResult{Path: printable(in.Path), Bytes: len(in.Content), Commit: made.Commit, Changed: notesOf(made.Paths), Notes: notesOf(notes)}, nil
+	return writeResult{
+		Path: printable(in.Path), Bytes: len(in.Content), Step: made.Number, Commit: made.Commit, Changed: notesOf(made.Paths), Notes: notesOf(notes),
+	}, nil
 }

@@ -26,6 +26,9 @@ func (a assembly) monitor() error {
 	if err := os.Symlink(a.config.Workspace.Path, filepath.Join(a.config.Root, fsmonitor.Workspace)); err != nil {
 		return err
 	}
+	if err := a.history(); err != nil {
+		return err
+	}
 	program, err := ownProgram()
 	if err == nil {
 		return a.bindReadOnly(program, fsmonitor.Program, false, 0)

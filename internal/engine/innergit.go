@@ -1,0 +1,27 @@
+package engine
+
+import (
+	"github.com/litterbox-sandbox/litterbox/internal/layer"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// aboutDamage names what keeps git inside from working, and the command inside
+// that mends it. What the guest says is a word of the wire's, not text: the
+// guest is not trusted.
+func (p *place) aboutDamage(damage string) string {
+	what := "the git repository inside is damaged"
+	switch damage {
+	case wire.DamageGone:
+		what = "the git repository inside is gone: .git was removed"
+	case wire.DamageHead:
+		what = "the git repository inside is damaged: git cannot read its HEAD or refs"
+	case wire.DamageObjects:
+		what = "the git repository inside is damaged: objects of its history are missing"
+	}
+	mend := "sh " + quoteCommand([]string{layer.Mend, p.record.Branch})
+	if p.copied() || p.record.Isolation == sandbox.IsolationDegraded {
+		mend = "rm -rf .git && git init -q && git add -A && git commit -qm 'Begin the history anew'"
+	}
+	return what + " (the files are committed all the same). Mend it inside with: " + mend
+}
