@@ -44,12 +44,15 @@ type Driver interface {
 	Acquire(ctx context.Context, spec Spec) (Lease, error)
 
 	// Attach finds the running place of a recorded lease, from any process,
-	// any number of times. It fails with ErrMachineLost when the place is
-	// gone and with ErrUnreachable when it is there but does not answer.
+	// any number of times. It fails with ErrMachineLost when the place is known
+	// to be gone, and then only; whatever else stands in the way, also of this
+	// process alone, is ErrUnreachable, and the place goes on.
 	Attach(ctx context.Context, lease Lease) error
 
 	// Dial opens a fresh wire into the place: one byte stream that the guest
-	// answers. Called by the keeper, once for each attachment.
+	// answers. It fails as Attach does. The end of a wire is never the end of a
+	// place: the keeper dials again, and a new keeper dials while the old one's
+	// wire still hangs.
 	Dial(ctx context.Context, lease Lease) (net.Conn, error)
 
 	// Pause freezes every process of the place, the guest too; Resume lets
@@ -75,9 +78,10 @@ type Driver interface {
 
 	// Recover repairs what a crash left of the lease's place: processes,
 	// mounts, sockets. Afterwards either Attach works or Acquire does; the
-	// returned words say what was done, one line each. Idempotent. A lease
-	// without a handle is one that nobody came to record: what runs for its
-	// sandbox ends.
+	// returned words say what was done, one line each. Idempotent. A place that
+	// is there and does not answer is ErrUnreachable and stays as it is. A lease
+	// without a handle is one that was never recorded: what runs for its sandbox
+	// ends.
 	Recover(ctx context.Context, lease Lease) ([]string, error)
 
 	// Destroy ends the place, a paused one too. Without force it waits some

@@ -13,7 +13,7 @@ import (
 var (
 	ErrUnsupported      = fault.New(fault.Unsupported, "this driver does not support the operation")
 	ErrLeaseUnavailable = fault.New(fault.Unavailable, "no place can be leased")
-	ErrMachineLost      = fault.New(fault.Unavailable, "the sandbox's processes are gone")
+	ErrMachineLost      = fault.New(fault.Unavailable, "the sandbox's processes are gone") // known to be
 	ErrPauseTimeout     = fault.New(fault.Timeout, "the sandbox did not pause in time")
 	ErrDiskFull         = fault.New(fault.Unavailable, "the disk is full")
 	ErrMountFailed      = fault.New(fault.Unavailable, "a file system could not be mounted")

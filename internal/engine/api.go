@@ -30,6 +30,8 @@ type Info struct {
 	Iterations int               `json:"iterations"`
 	Agent      *sandbox.Agent    `json:"agent"` // that holds it; null when none does
 	Problem    string            `json:"problem,omitempty"`
+	// UnreachableSince is when it answered last; only of one that is unreachable.
+	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
 }
 
 // Status is everything `status NAME` shows.

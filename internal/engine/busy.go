@@ -220,6 +220,8 @@ func (e *Engine) inside(ctx context.Context, p *place) (wire.ProcessList, error)
 	case sandbox.Paused:
 		p.paused = true
 		return wire.ProcessList{}, nil
+	case sandbox.Unreachable: // whatever runs there must not be taken for nothing
+		return wire.ProcessList{}, e.unreachable(ctx, p, nil)
 	default:
 		return wire.ProcessList{}, nil
 	}
@@ -246,6 +248,9 @@ func (e *Engine) askGuest(ctx context.Context, p *place, stream *net.UnixConn) (
 	if p.paused {
 		return wire.ProcessList{}, nil
 	}
+	if p.unreachable {
+		return wire.ProcessList{}, e.unreachable(ctx, p, nil)
+	}
 	list, err := wire.RunningInside(ctx, stream)
 	if err == nil || ctx.Err() != nil {
 		return list, err
@@ -253,7 +258,7 @@ func (e *Engine) askGuest(ctx context.Context, p *place, stream *net.UnixConn) (
 	if kind := fault.KindOf(err); kind == fault.Unsupported {
 		return wire.ProcessList{}, nil
 	}
-	if state, _ := e.state(ctx, p.record); state != sandbox.Running {
+	if state, _ := e.state(ctx, p.record); state != sandbox.Running && state != sandbox.Unreachable {
 		return wire.ProcessList{}, nil // it has just ended
 	}
 	return wire.ProcessList{}, fault.Wrap("", err, "cannot ask what runs in sandbox %q", p.record.Name).

@@ -73,8 +73,8 @@ type place struct {
 
 	flatten bool // its layers should be made one, once nobody waits
 
-	paused bool              // its keeper said so when it was dialled last
-	from   map[string]string // where the limits in config come from, by name
+	paused, unreachable bool              // its keeper said so when it was dialled last
+	from                map[string]string // where the limits in config come from, by name
 }
 
 // place is the work on a recorded sandbox. Its durability is that of its last

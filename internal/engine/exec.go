@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
-	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -136,7 +135,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	})
 	endQuestions()
 	if err != nil {
-		err = fault.Wrap("", err, "cannot run the command in sandbox %q", p.record.Name)
+		err = e.underCommand(ctx, p, err)
 		// The guest or its keeper went away under the command. What it had
 		// written so far is committed by whoever comes next.
 		return ExecResult{}, err
@@ -194,8 +193,8 @@ func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, messag
 	if got.err == nil {
 		stream = got.stream
 	}
-	if stream != nil && p.paused && err == nil {
-		err = keeper.ErrPaused(p.record.Name)
+	if stream != nil && err == nil {
+		err = e.unready(ctx, p)
 	}
 	if stream == nil && err == nil {
 		cycle.State = sandbox.Leasing

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -30,10 +31,13 @@ func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State)
 	// Limits that cannot be read keep it from starting, and its keeper says so.
 	if rules, err := keeper.ReadRules(e.Store.SandboxDir(record.ID)); err == nil {
 		var lease *sandbox.Lease
-		if state == sandbox.Running || state == sandbox.Paused {
+		if state == sandbox.Running || state == sandbox.Paused || state == sandbox.Unreachable {
 			lease, _ = e.Store.Lease(record.ID)
 		}
 		info.Limits = limitList(rules, lease)
+		if state == sandbox.Unreachable && lease != nil {
+			info.UnreachableSince = silentSince(lease)
+		}
 	}
 	return info
 }
@@ -114,8 +118,13 @@ func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.St
 	if !ok || err != nil || lease == nil || lease.State == sandbox.LeaseReleased {
 		return sandbox.Stopped, ""
 	}
-	if d.Attach(ctx, p.driverLease(lease)) != nil {
+	err = d.Attach(ctx, p.driverLease(lease))
+	if errors.Is(err, driver.ErrMachineLost) {
 		return sandbox.Stopped, ""
+	}
+	cut := lease.State == sandbox.LeaseUnreachable && !lease.Expired(process.Now(), time.Now())
+	if err != nil || cut {
+		return sandbox.Unreachable, "it has not answered since " + silentSince(lease).Local().Format(time.DateTime) + " and goes on, as far as is known"
 	}
 	if lease.PausedFor != "" {
 		return sandbox.Paused, ""
@@ -200,7 +209,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if err != nil {
 		return status, err
 	}
-	if state != sandbox.Running && state != sandbox.Paused {
+	if state != sandbox.Running && state != sandbox.Paused && state != sandbox.Unreachable {
 		return status, nil
 	}
 	if status.Lease, err = e.lease(ctx, p); err != nil {
@@ -212,11 +221,11 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	status.Lease.Heartbeat = lastBeat(status.Lease)
 	if used, err := p.driver.CollectMetrics(ctx, p.driverLease(status.Lease)); err == nil {
 		status.Resources = &used
-	} else if !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrMachineLost) {
+	} else if !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrMachineLost) && !errors.Is(err, driver.ErrUnreachable) {
 		return status, err
 	}
 	status.Reached = append(status.Reached, p.reached(ctx)...)
-	if state == sandbox.Paused {
+	if state == sandbox.Paused || state == sandbox.Unreachable {
 		return status, nil // nobody inside could answer
 	}
 	if stream, err := p.dial(ctx); err == nil {

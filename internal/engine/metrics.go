@@ -118,7 +118,7 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 	switch {
 	case err == nil:
 		sample.Resources = &used
-	case !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrMachineLost):
+	case !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrMachineLost) && !errors.Is(err, driver.ErrUnreachable):
 		return sample, err
 	}
 	if info.State == sandbox.Running {

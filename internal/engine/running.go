@@ -40,7 +40,8 @@ func (p *place) dial(ctx context.Context) (*net.UnixConn, error) {
 		err = conn.SetReadDeadline(time.Time{})
 	}
 	p.paused = err == nil && welcome[0] == keeper.PausedWelcome
-	if err != nil || welcome[0] != keeper.Welcome && !p.paused {
+	p.unreachable = err == nil && welcome[0] == keeper.UnreachableWelcome
+	if err != nil || welcome[0] != keeper.Welcome && !p.paused && !p.unreachable {
 		return nil, errors.Join(fault.Wrap("", driver.ErrUnreachable, "cannot reach the keeper"), conn.Close())
 	}
 	return conn.(*net.UnixConn), nil
@@ -55,7 +56,7 @@ const welcomePatience = 5 * time.Second
 // an entry in the audit log, unless it belongs to something that has one.
 func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *net.UnixConn, err error) {
 	if conn, err := p.dial(ctx); err == nil {
-		return p.unlessPaused(conn)
+		return e.ready(ctx, p, conn)
 	}
 	unlock, err := p.store.Lock(ctx, p.record.ID, "lease")
 	if err != nil {
@@ -74,7 +75,7 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 	}
 	// Another command may have been faster while we waited.
 	if conn, err := p.dial(ctx); err == nil {
-		return p.unlessPaused(conn)
+		return e.ready(ctx, p, conn)
 	}
 	ctx, call, err := e.record(ctx, "start", p.record.Repository, p.record.Name, map[string]any{"allow_degraded": degraded})
 	if err != nil {
@@ -95,7 +96,7 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 		}
 	}
 	if conn := e.awaitKeeper(ctx, p); conn != nil {
-		return p.unlessPaused(conn)
+		return e.ready(ctx, p, conn)
 	}
 	forgotten, err := p.forgetKeys()
 	if err != nil {
@@ -112,7 +113,7 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 	if errors.Is(err, driver.ErrLeaseUnavailable) {
 		var conn *net.UnixConn
 		if conn, err = e.settleStart(ctx, p, recorded, lease != nil); conn != nil {
-			return p.unlessPaused(conn)
+			return e.ready(ctx, p, conn)
 		}
 		if err == nil {
 			started, err = e.startKeeper(ctx, p, lease, degraded)
@@ -169,13 +170,25 @@ func (e *Engine) settleStart(ctx context.Context, p *place, recorded *sandbox.Le
 // startPatience is how long a keeper may take from its start to its socket.
 const startPatience = 3 * time.Second
 
-// unlessPaused returns conn, unless the sandbox is paused and only somebody can
-// end that.
-func (p *place) unlessPaused(conn *net.UnixConn) (*net.UnixConn, error) {
-	if !p.paused {
-		return conn, nil
+// ready returns conn, unless what it leads to cannot answer: a sandbox that a
+// human has paused, or one whose keeper does not reach it.
+func (e *Engine) ready(ctx context.Context, p *place, conn *net.UnixConn) (*net.UnixConn, error) {
+	if err := e.unready(ctx, p); err != nil {
+		return nil, errors.Join(err, conn.Close())
 	}
-	return nil, errors.Join(keeper.ErrPaused(p.record.Name), conn.Close())
+	return conn, nil
+}
+
+// unready is why the sandbox cannot answer, as its keeper said when it was
+// dialled last.
+func (e *Engine) unready(ctx context.Context, p *place) error {
+	switch {
+	case p.paused:
+		return keeper.ErrPaused(p.record.Name)
+	case p.unreachable:
+		return e.unreachable(ctx, p, nil)
+	}
+	return nil
 }
 
 // revive looks at what became of a recorded lease. It returns the lease when
@@ -187,7 +200,7 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 		p.note("started sandbox " + p.record.Name)
 		return nil, nil
 	}
-	err := p.driver.Attach(ctx, was)
+	err := p.attach(ctx, was)
 	if err == nil && lease.PausedFor == sandbox.PausedByUser {
 		return nil, keeper.ErrPaused(p.record.Name)
 	}
@@ -203,6 +216,9 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 		p.note("the keeper of sandbox " + p.record.Name + " was gone: attached again, everything in it still runs")
 		return lease, nil
 	}
+	if !errors.Is(err, driver.ErrMachineLost) {
+		return nil, e.unreachable(ctx, p, err)
+	}
 	// Its keeper may just be clearing the place away.
 	unlock, err := e.alone(ctx, p, lease)
 	if err != nil {
@@ -216,10 +232,14 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 	if err != nil {
 		return nil, err
 	}
+	p.note(done...)
+	if p.driver.Attach(ctx, was) == nil {
+		p.note("sandbox " + p.record.Name + " was recovered: attached again, everything in it still runs")
+		return lease, nil
+	}
 	if lease.State != sandbox.LeaseLost { // its keeper went with it, unable to say so
 		e.emit(p, event(sandbox.EventLost, 0, "lease", lease.ID))
 	}
-	p.note(done...)
 	p.note("sandbox " + p.record.Name + " was not running any more: started it again" + p.withFiles())
 	return nil, nil
 }

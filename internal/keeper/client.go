@@ -28,6 +28,7 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	// something of the keeper only.
 	var stream wire.Stream
 	welcome := byte(Welcome)
+	var unreachable error
 	why := k.idle.why()
 	if why != "" && errors.Is(k.driver.Attach(ctx, k.driverLease()), driver.ErrMachineLost) {
 		_ = k.resume(ctx) // it was killed while it stood still, and dies when it goes on
@@ -36,10 +37,14 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	switch why {
 	case "":
 		var err error
-		if stream, err = k.link.Open(); err != nil {
+		switch stream, err = k.wire.await(ctx); {
+		case errors.Is(err, driver.ErrUnreachable):
+			welcome, unreachable = UnreachableWelcome, ErrUnreachable(k.order.Spec.Name, k.wire.cutSince(), nil)
+		case err != nil:
 			return
+		default:
+			defer stream.Close()
 		}
-		defer stream.Close()
 	case sandbox.PausedByUser:
 		welcome = PausedWelcome
 	}
@@ -63,6 +68,10 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 		k.own(ctx, conn, request)
 		return
 	}
+	if unreachable != nil {
+		_ = wire.Fail(conn, unreachable) // who asked may have gone
+		return
+	}
 	if request.Op == wire.OpHead { // what every commit begins with
 		k.committing()
 	}
@@ -72,7 +81,8 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	}
 	defer k.end()
 	if stream == nil {
-		if stream, err = k.link.Open(); err != nil {
+		if stream, err = k.wire.await(ctx); err != nil {
+			_ = wire.Fail(conn, ErrUnreachable(k.order.Spec.Name, k.wire.cutSince(), nil)) // likewise
 			return
 		}
 		defer stream.Close()

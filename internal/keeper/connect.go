@@ -16,16 +16,17 @@ import (
 
 // connect opens the wire and the keeper's own socket, and records the lease.
 func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
-	var err error
-	if k.link, err = k.openWire(ctx); err != nil {
+	link, err := k.openWire(ctx)
+	if err != nil {
 		return nil, err
 	}
+	k.wire.tie(link)
 	if err := k.tellGuest(ctx); err != nil {
-		return nil, errors.Join(err, k.link.Close())
+		return nil, errors.Join(err, link.Close())
 	}
 	dir := k.order.Spec.StateDir
 	if k.net, err = openNetwork(dir, k.emit); err != nil {
-		return nil, errors.Join(err, k.link.Close())
+		return nil, errors.Join(err, link.Close())
 	}
 	path := filepath.Join(dir, Socket)
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -37,7 +38,7 @@ func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot open the keeper's socket"), k.link.Close())
+		return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot open the keeper's socket"), link.Close())
 	}
 	listener.SetUnlinkOnClose(false) // its short path is gone by then
 	return listener, k.renew(sandbox.LeaseActive)
@@ -63,7 +64,9 @@ func (k *keeper) connectEarly(ctx context.Context) func(net.Conn) {
 
 func (k *keeper) openWire(ctx context.Context) (*wire.Link, error) {
 	if k.early != nil {
-		if early := <-k.early; early.err == nil {
+		early := <-k.early
+		k.early = nil
+		if early.err == nil {
 			return early.link, nil
 		}
 	}

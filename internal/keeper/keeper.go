@@ -72,7 +72,7 @@ type keeper struct {
 	order  Order
 	driver driver.Driver
 	store  *store.Store
-	link   *wire.Link
+	wire   *tether
 	net    *network
 	packs  packs
 	unlock func() // gives Lock back, before the process ends
@@ -80,9 +80,9 @@ type keeper struct {
 
 	worktree worktree
 
-	ports *forward.Listeners // nil without forwarded ports
-	notes []string           // for the report
-	watch sync.Once          // begins watching the services, when there are some
+	ports   *forward.Listeners // nil without forwarded ports
+	notes   []string           // for the report
+	watched *wire.Link         // on which the services are watched, when there are some; guarded by mu
 
 	idle       idle
 	supervisor supervisor
@@ -121,7 +121,7 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (_
 		return nil, nil, err
 	}
 	records = records.Durable(order.Strict)
-	k := &keeper{order: order, driver: d, store: records, ended: make(chan struct{})}
+	k := &keeper{order: order, driver: d, store: records, wire: newTether(), ended: make(chan struct{})}
 	if err := k.single(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -182,6 +182,10 @@ func (k *keeper) renew(state sandbox.LeaseState) error {
 	if state == sandbox.LeaseActive && k.lease.PausedFor != "" {
 		state = sandbox.LeasePaused
 	}
+	unreachable := !k.lease.UnreachableSince.IsZero()
+	if state == sandbox.LeaseActive && unreachable {
+		state = sandbox.LeaseUnreachable
+	}
 	now := time.Now()
 	self, err := process.Identify(os.Getpid())
 	if err != nil {
@@ -197,8 +201,11 @@ func (k *keeper) renew(state sandbox.LeaseState) error {
 	k.lease.Beat = process.Now()
 	k.lease.Holder = string(holder)
 	k.lease.Health = "ok"
+	if unreachable {
+		k.lease.Health = string(sandbox.LeaseUnreachable)
+	}
 	if over {
-		k.lease.Health, k.lease.PausedFor = "gone", ""
+		k.lease.Health, k.lease.PausedFor, k.lease.UnreachableSince = "gone", "", time.Time{}
 	}
 	err = k.store.SaveLease(k.lease)
 	k.final = over && err == nil
@@ -209,20 +216,11 @@ func (k *keeper) renew(state sandbox.LeaseState) error {
 }
 
 func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
-	gone := make(chan struct{})
-	go func() {
-		_ = k.link.Wait() // how the guest went does not matter, only that it did
-		close(gone)
-	}()
 	networkCtx, stopNetwork := context.WithCancel(ctx)
 	defer stopNetwork()
-	go func() {
-		// It ends with the guest. Without it nothing gets out, and the log in
-		// the sandbox's directory says why.
-		if err := k.net.serve(networkCtx, k.driver, k.driverLease()); networkCtx.Err() == nil {
-			fmt.Fprintln(os.Stderr, "keeper: the network ended:", err)
-		}
-	}()
+	go k.hold(networkCtx)
+	go k.carryNetwork(networkCtx)
+	go k.net.refusals.run(networkCtx)
 	if k.ports != nil {
 		go k.forwardPorts(networkCtx)
 		defer k.ports.Close()
@@ -256,12 +254,14 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 			// A full disk must not end a sandbox; the next beat tries again.
 			problem = k.renew(sandbox.LeaseActive)
 			continue
-		case <-gone:
+		case <-k.wire.gone:
 			// In an ordered stop this comes first; its client still waits
 			// for the answer.
-			if k.released() {
+			switch {
+			case k.released():
 				<-k.ended
-			} else {
+			case ctx.Err() != nil: // as below
+			default:
 				problem = errors.Join(problem, k.lost(ctx), k.renew(sandbox.LeaseLost),
 					k.emit(&sandbox.Event{Type: sandbox.EventLost, Data: map[string]string{"lease": k.lease.ID}}))
 			}
@@ -273,7 +273,7 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 	}
 	k.worktree.close()
 	k.packs.close()
-	problem = errors.Join(problem, k.net.save(), listener.Close(), k.link.Close())
+	problem = errors.Join(problem, k.net.save(), listener.Close(), k.wire.newest().Close())
 	k.echo.finish()
 	return problem
 }
@@ -301,7 +301,7 @@ func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 		fmt.Fprintln(os.Stderr, "keeper: cannot resume what shall end:", err)
 	}
 	orderly := false
-	if stream, err := k.link.Open(); err == nil {
+	if stream, err := k.wire.open(); err == nil {
 		orderly = wire.Shutdown(ctx, stream, grace) == nil
 		stream.Close()
 	}

@@ -158,7 +158,6 @@ func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease
 	if _, err := unixConn.Write([]byte(wire.EgressHello)); err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	go n.refusals.run(ctx)
 	link := wire.NewEgress(unixConn)
 	stop := context.AfterFunc(ctx, func() { link.Close() })
 	defer stop()

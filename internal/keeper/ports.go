@@ -138,7 +138,7 @@ func (d *dialer) open() (*wire.Dialer, error) {
 
 // overWire carries the bytes on a stream of the wire.
 func (d *dialer) overWire(port uint16, gone <-chan struct{}) (forward.Conn, error) {
-	stream, err := d.k.link.Open()
+	stream, err := d.k.wire.open()
 	if err != nil {
 		return nil, err
 	}

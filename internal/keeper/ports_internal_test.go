@@ -61,7 +61,9 @@ func TestForwardOverTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer link.Close()
-	d := &dialer{k: &keeper{link: link}, ctx: t.Context()}
+	k := &keeper{wire: newTether()}
+	k.wire.tie(link)
+	d := &dialer{k: k, ctx: t.Context()}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 

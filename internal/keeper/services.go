@@ -29,25 +29,36 @@ func (k *keeper) tellGuest(ctx context.Context) error {
 	if err != nil || !havePorts && !haveServices {
 		return err
 	}
-	stream, err := k.link.Open()
+	link := k.wire.newest()
+	stream, err := link.Open()
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	if len(services.Services) > 0 {
-		k.watch.Do(func() { go k.watchServices(context.WithoutCancel(ctx)) })
+	if len(services.Services) > 0 && k.beginWatch(link) {
+		go k.watchServices(context.WithoutCancel(ctx), link)
 	}
 	return wire.Set(ctx, stream, wire.Configure{Env: ports.Env(), Services: services.Services, Wanted: services.Wanted})
 }
 
+// beginWatch reports whether services are to be watched on that link, and are
+// not yet.
+func (k *keeper) beginWatch(link *wire.Link) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	fresh := k.watched != link
+	k.watched = link
+	return fresh
+}
+
 // watchServices records as events what becomes of the services, until the wire
 // ends. A guest that makes too much of it is not listened to for a while.
-func (k *keeper) watchServices(ctx context.Context) {
+func (k *keeper) watchServices(ctx context.Context, link *wire.Link) {
 	const (
 		burst = 64
 		every = time.Second
 	)
-	stream, err := k.link.Open()
+	stream, err := link.Open()
 	if err != nil {
 		return
 	}

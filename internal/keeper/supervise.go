@@ -139,7 +139,7 @@ func (s *supervisor) sockets(ctx context.Context) int64 {
 	const patience = time.Second
 	brief, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	stream, err := s.k.link.Open()
+	stream, err := s.k.wire.open()
 	if err != nil {
 		return 0
 	}
@@ -224,8 +224,8 @@ func (s *supervisor) files(ctx context.Context, limits sandbox.Limits) {
 // a process nor much memory for that.
 const killPatience = 5 * time.Second
 
-// kill has the guest end processes and says who it was. A guest that does not
-// answer ends with them.
+// kill has the guest end processes and says who it was. A guest that can be
+// reached and does not answer ends with them.
 func (s *supervisor) kill(ctx context.Context, most int) string {
 	type answer struct {
 		ended []wire.Process
@@ -235,7 +235,7 @@ func (s *supervisor) kill(ctx context.Context, most int) string {
 	brief, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
 	go func() {
-		stream, err := s.k.link.Open()
+		stream, err := s.k.wire.open()
 		if err != nil {
 			answered <- answer{err: err}
 			return
@@ -253,6 +253,11 @@ func (s *supervisor) kill(ctx context.Context, most int) string {
 	}
 	if ctx.Err() != nil {
 		return "the sandbox is ending"
+	}
+	// Only a guest that could answer and does not is ended: of one that cannot be
+	// reached nothing is known.
+	if err := s.k.driver.Attach(ctx, s.k.driverLease()); err != nil || !s.k.wire.cutSince().IsZero() {
+		return "nothing could be ended: the sandbox does not answer"
 	}
 	if err := s.k.driver.Destroy(ctx, s.k.driverLease(), true); err != nil {
 		fmt.Fprintln(os.Stderr, "keeper: cannot end what is too much:", err)

@@ -30,6 +30,8 @@ const (
 	EventAttached        EventType = "sandbox.attached"
 	EventStopped         EventType = "sandbox.stopped"
 	EventLost            EventType = "sandbox.lost"
+	EventUnreachable     EventType = "sandbox.unreachable"
+	EventReached         EventType = "sandbox.reached"
 	EventDeleted         EventType = "sandbox.deleted"
 	EventRestored        EventType = "sandbox.restored"
 	EventMerged          EventType = "sandbox.merged"
@@ -64,6 +66,8 @@ func EventTypes() []EventKind {
 		{EventAttached, "a new keeper took over a place that still ran", []string{"lease: id of the lease"}},
 		{EventStopped, "its processes were ended in order", nil},
 		{EventLost, "its place ended without being asked to", []string{"lease: id of the lost lease"}},
+		{EventUnreachable, "its place does not answer; it is dialled again", []string{"since: when the wire was cut"}},
+		{EventReached, "its place answers again", []string{"since: when the wire had been cut"}},
 		{EventDeleted, "a sandbox was deleted", []string{"tip: the last commit of its branch", "trash: the ref that keeps it"}},
 		{EventRestored, "a deleted sandbox was restored with its files", []string{"tip: the last commit of its branch"}},
 		{EventMerged, "its branch was merged by apply or merge", []string{"tip: the commit that was merged"}},

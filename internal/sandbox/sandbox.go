@@ -19,10 +19,13 @@ const (
 	Creating State = "creating"
 	Running  State = "running"
 	Paused   State = "paused"
-	Stopped  State = "stopped"
-	Failed   State = "failed"
-	Orphaned State = "orphaned" // its repository is gone from where it was
-	Deleting State = "deleting"
+	// Unreachable is running as far as is known: its place does not answer, and
+	// is not known to be gone.
+	Unreachable State = "unreachable"
+	Stopped     State = "stopped"
+	Failed      State = "failed"
+	Orphaned    State = "orphaned" // its repository is gone from where it was
+	Deleting    State = "deleting"
 )
 
 // Isolation names the tier a sandbox runs in.
@@ -79,7 +82,9 @@ const (
 	LeaseActive    LeaseState = "active"
 	LeasePaused    LeaseState = "paused"
 	LeaseLost      LeaseState = "lost" // the place is gone: machine rebooted, guest killed
-	LeaseReleased  LeaseState = "released"
+	// LeaseUnreachable: the wire was cut, and the keeper dials again.
+	LeaseUnreachable LeaseState = "unreachable"
+	LeaseReleased    LeaseState = "released"
 )
 
 // Lease is the record that a sandbox holds a running place. It outlives every
@@ -99,6 +104,8 @@ type Lease struct {
 	Health     string     `json:"health"`
 	// PausedFor is the reason of a pause, and empty when there is none.
 	PausedFor PauseReason `json:"paused_for,omitempty"`
+	// UnreachableSince is when the wire was cut, and zero while it is whole.
+	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
 	// InForce says who keeps each limit that is kept (Limit.By), by its name.
 	InForce map[string]string `json:"in_force,omitempty"`
 }

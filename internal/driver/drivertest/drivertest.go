@@ -36,6 +36,10 @@ type Env struct {
 	// its machine), behind the driver's back.
 	Kill func(ctx context.Context, lease driver.Lease) error
 
+	// Deafen makes a place answer nothing, or answer again, behind the driver's
+	// back: its network is down, its socket is moved away. What runs there goes on.
+	Deafen func(ctx context.Context, lease driver.Lease, deaf bool) error
+
 	// Places names what runs at this moment because of any driver value, one
 	// entry for each place or part of one. It is asked again for some seconds
 	// where something may just be ending.

@@ -19,6 +19,16 @@ func recovery() []Check {
 			Run:  recoversTwice,
 		},
 		{
+			Name: "survives a cut wire",
+			Why:  "the end of a wire is not the end of a place: what runs there goes on, and the next wire finds it",
+			Run:  survivesACutWire,
+		},
+		{
+			Name: "tells silence from death",
+			Why:  "what is only not reached is not recovered: work in a healthy place must not end because a network, or this process, lacks something",
+			Run:  tellsSilenceFromDeath,
+		},
+		{
 			Name: "notices a killed guest",
 			Why:  "a lease that looks alive without a guest would hang every command after it",
 			Run:  noticesAKilledGuest,
@@ -61,6 +71,88 @@ func (p *place) recover(ctx context.Context) error {
 	for range 2 {
 		if _, err := p.driver.Recover(ctx, p.lease); err != nil {
 			return wrong("cannot recover: %v", err)
+		}
+	}
+	return nil
+}
+
+func survivesACutWire(ctx context.Context, env *Env) error {
+	return with(ctx, env, "cut", func(p *place) error {
+		before, err := p.greet(ctx)
+		if err != nil {
+			return err
+		}
+		conn, err := p.driver.Dial(ctx, p.lease)
+		if err != nil {
+			return wrong("cannot dial the place: %v", err)
+		}
+		link, err := wire.Connect(ctx, conn, p.keys.HostPrivate, p.keys.GuestPublic)
+		if err != nil {
+			return wrong("cannot talk over the dialled wire: %v", err)
+		}
+		running, err := keepRunning(ctx, link)
+		if err != nil {
+			return errors.Join(err, link.Close())
+		}
+		// Not the link, which would say goodbye.
+		if err := conn.Close(); err != nil {
+			return wrong("cannot close the wire: %v", err)
+		}
+		select {
+		case <-running: // its client is gone, and it with that
+		case <-ctx.Done():
+			return wrong("a cut wire does not end its streams")
+		}
+		return errors.Join(p.isTheSame(ctx, before), link.Close())
+	})
+}
+
+// isTheSame looks for the guest of before.
+func (p *place) isTheSame(ctx context.Context, before wire.Hello) error {
+	if err := p.driver.Attach(ctx, p.lease); err != nil {
+		return wrong("the place cannot be attached to any more: %v", err)
+	}
+	after, err := p.greet(ctx)
+	if err != nil {
+		return err
+	}
+	if after.PID != before.PID || !after.Started.Equal(before.Started) {
+		return wrong("another guest answers: process %d of %v, and before %d of %v", after.PID, after.Started, before.PID, before.Started)
+	}
+	return nil
+}
+
+func tellsSilenceFromDeath(ctx context.Context, env *Env) error {
+	return with(ctx, env, "deaf", func(p *place) error {
+		before, err := p.greet(ctx)
+		if err != nil {
+			return err
+		}
+		if err := env.Deafen(ctx, p.lease, true); err != nil {
+			return err
+		}
+		found := p.isUnreachable(ctx)
+		if err := env.Deafen(ctx, p.lease, false); err != nil {
+			return errors.Join(found, err)
+		}
+		if found != nil {
+			return found
+		}
+		return p.isTheSame(ctx, before)
+	})
+}
+
+func (p *place) isUnreachable(ctx context.Context) error {
+	answers := map[string]error{"Attach": p.driver.Attach(ctx, p.lease)}
+	conn, err := p.driver.Dial(ctx, p.lease)
+	if conn != nil {
+		err = errors.Join(err, conn.Close())
+	}
+	answers["Dial"] = err
+	_, answers["Recover"] = p.driver.Recover(ctx, p.lease)
+	for what, err := range answers {
+		if !errors.Is(err, driver.ErrUnreachable) {
+			return wrong("%s of a place that is there and does not answer: %v, want ErrUnreachable", what, err)
 		}
 	}
 	return nil

@@ -21,6 +21,10 @@ const (
 	LeavesFailedPlaces       Defect = "leaves a place after a failure"
 	LeaksErrno               Defect = "leaks an errno"
 	RecoverEndsPlaces        Defect = "ends a healthy place in recover"
+	EndsWithItsWire          Defect = "ends with its wire"
+	TakesSilenceForDeath     Defect = "takes silence for death"
+	AnswersForTheDeaf        Defect = "answers for a place that does not"
+	RecoverEndsTheDeaf       Defect = "ends a place that does not answer in recover"
 	MissesKilledGuest        Defect = "misses that the guest was killed"
 	LosesFilesInCrash        Defect = "loses files in a crash"
 	LeavesCanceledPlaces     Defect = "leaves a place after a cancellation"
@@ -67,7 +71,7 @@ func Defects() []Defect {
 	return []Defect{
 		GreetsWithAnotherVersion, LosesExitCodes, LetsStrangersIn, AcquiresTwice, RemembersInMemory,
 		AttachesToNothing, FailsSecondDestroy, FailsOrderlyDestroy, LeavesProcesses, LeavesFailedPlaces, LeaksErrno,
-		RecoverEndsPlaces, MissesKilledGuest, LosesFilesInCrash, LeavesCanceledPlaces,
+		RecoverEndsPlaces, EndsWithItsWire, TakesSilenceForDeath, AnswersForTheDeaf, RecoverEndsTheDeaf, MissesKilledGuest, LosesFilesInCrash, LeavesCanceledPlaces,
 		ReversesLayers, WritesIntoLayers, HidesChanges, ForgetsDeletions, NeedsLayers, ChangesOwnership,
 		StandsElsewhere, LeaksEnvironment, ForgetsHome, RunsAsSomebodyElse, HasAnotherName, MountsWritable,
 		MixesPlaces, CarriesOneWire, PausesNothing, PausesLate, OutlivesInPause,

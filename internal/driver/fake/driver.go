@@ -148,12 +148,25 @@ func (d Driver) find(lease driver.Lease) (*place, error) {
 	return p, nil
 }
 
+// reach is find for what needs an answer of the place.
+func (d Driver) reach(lease driver.Lease) (*place, error) {
+	p, err := d.find(lease)
+	if err == nil && p.deaf && !d.has(AnswersForTheDeaf) {
+		sentinel := driver.ErrUnreachable
+		if d.has(TakesSilenceForDeath) {
+			sentinel = driver.ErrMachineLost
+		}
+		return nil, fault.Wrap("", sentinel, "cannot reach the place of %q", lease.SandboxID)
+	}
+	return p, err
+}
+
 // Attach implements driver.Driver.
 func (d Driver) Attach(_ context.Context, lease driver.Lease) error {
 	d.machine.mu.Lock()
 	defer d.machine.mu.Unlock()
-	p, err := d.find(lease)
-	if err != nil && p == nil && d.has(AttachesToNothing) {
+	p, err := d.reach(lease)
+	if err != nil && p == nil && d.has(AttachesToNothing) && errors.Is(err, driver.ErrMachineLost) {
 		return nil
 	}
 	if err != nil && p != nil && p.crashed && d.has(MissesKilledGuest) {
@@ -166,7 +179,7 @@ func (d Driver) Attach(_ context.Context, lease driver.Lease) error {
 func (d Driver) Dial(_ context.Context, lease driver.Lease) (net.Conn, error) {
 	d.machine.mu.Lock()
 	defer d.machine.mu.Unlock()
-	p, err := d.find(lease)
+	p, err := d.reach(lease)
 	if err != nil {
 		return nil, err
 	}
@@ -187,9 +200,14 @@ func (d Driver) Dial(_ context.Context, lease driver.Lease) (net.Conn, error) {
 func (d Driver) Recover(_ context.Context, lease driver.Lease) ([]string, error) {
 	d.machine.mu.Lock()
 	defer d.machine.mu.Unlock()
-	if p, err := d.find(lease); err == nil && d.has(RecoverEndsPlaces) {
+	p, err := d.find(lease)
+	if err == nil && (d.has(RecoverEndsPlaces) && !p.deaf || d.has(RecoverEndsTheDeaf) && p.deaf) {
 		p.end()
 		return []string{"ended a place"}, nil
+	}
+	if len(lease.Handle) > 0 && err == nil && p.deaf {
+		_, err = d.reach(lease)
+		return nil, err
 	}
 	return nil, nil
 }

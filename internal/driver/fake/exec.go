@@ -26,6 +26,9 @@ func (p *place) exec(command *wire.Exec, in *wire.Reader, out *wire.Writer) (wir
 	if err != nil {
 		_ = out.Frame(wire.KindStderr, []byte(argv[0]+": "+err.Error()+"\n"))
 	}
+	if err != nil && argv[0] == "cat" && p.driver.has(EndsWithItsWire) {
+		p.end() // its client has gone
+	}
 	if p.driver.has(LosesExitCodes) {
 		code = 0
 	}

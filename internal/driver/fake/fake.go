@@ -65,6 +65,34 @@ func (m *Machine) Kill(lease driver.Lease) error {
 	return nil
 }
 
+// Deafen makes a place answer nothing, or answer again, as a machine does whose
+// network is down. What runs there goes on.
+func (m *Machine) Deafen(lease driver.Lease, deaf bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.places[lease.SandboxID]
+	if p == nil {
+		return fmt.Errorf("cannot deafen the place of %q: there is none", lease.SandboxID)
+	}
+	p.deaf = deaf
+	if deaf {
+		p.cut()
+	}
+	return nil
+}
+
+// Cut ends every wire into a place; it goes on and can be dialled again.
+func (m *Machine) Cut(lease driver.Lease) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.places[lease.SandboxID]
+	if p == nil {
+		return fmt.Errorf("cannot cut the wires of %q: there is none", lease.SandboxID)
+	}
+	p.cut()
+	return nil
+}
+
 // Options choose a variant of the driver.
 type Options struct {
 	// Minimal declares no optional operation.

@@ -20,6 +20,7 @@ func newEnv(t testing.TB, options fake.Options) drivertest.Env {
 		Dir:    t.TempDir(),
 		Driver: func() driver.Driver { return fake.New(machine, options) },
 		Kill:   func(_ context.Context, lease driver.Lease) error { return machine.Kill(lease) },
+		Deafen: func(_ context.Context, lease driver.Lease, deaf bool) error { return machine.Deafen(lease, deaf) },
 		Places: func() ([]string, error) { return machine.Places(), nil },
 	}
 }
@@ -49,6 +50,10 @@ func caughtBy() map[fake.Defect]string {
 		fake.LeavesFailedPlaces:       "fails without a trace",
 		fake.LeaksErrno:               "seals foreign errors",
 		fake.RecoverEndsPlaces:        "recovers twice",
+		fake.EndsWithItsWire:          "survives a cut wire",
+		fake.TakesSilenceForDeath:     "tells silence from death",
+		fake.AnswersForTheDeaf:        "tells silence from death",
+		fake.RecoverEndsTheDeaf:       "tells silence from death",
 		fake.MissesKilledGuest:        "notices a killed guest",
 		fake.LosesFilesInCrash:        "keeps files over a crash",
 		fake.LeavesCanceledPlaces:     "cancels without a trace",

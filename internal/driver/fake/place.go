@@ -17,6 +17,7 @@ type place struct {
 	serial  int
 	started time.Time
 	crashed bool // ended by Kill; guarded by the machine
+	deaf    bool // answers nothing; guarded by the machine
 
 	ended   chan struct{} // closed when the guest has ended
 	endOnce *sync.Once
@@ -64,14 +65,21 @@ func (p *place) wires() int {
 	return open
 }
 
-// end takes the guest away and with it every stream.
-func (p *place) end() {
-	p.endOnce.Do(func() { close(p.ended) })
+// cut ends every stream.
+func (p *place) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn := range p.conns {
 		conn.Close()
 	}
+}
+
+// end takes the guest away and with it every stream.
+func (p *place) end() {
+	p.endOnce.Do(func() { close(p.ended) })
+	p.cut()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	*p.still = false
 	p.gate.Broadcast()
 }

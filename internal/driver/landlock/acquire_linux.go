@@ -42,7 +42,10 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	if err := prepare(spec); err != nil {
 		return lease, driver.Seal(err, "cannot prepare the sandbox's directories")
 	}
-	if answers(ctx, spec.StateDir) {
+	switch runs, err := answers(ctx, spec.StateDir); {
+	case err != nil:
+		return lease, driver.Seal(err, "cannot find out whether the sandbox runs already")
+	case runs:
 		return lease, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot start sandbox %q: it runs already", spec.Name)
 	}
 	listener, err := listen(spec.StateDir)

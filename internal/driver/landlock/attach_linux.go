@@ -59,13 +59,19 @@ func dialGuest(ctx context.Context, stateDir string) (net.Conn, error) {
 	return conn, err
 }
 
-func answers(ctx context.Context, stateDir string) bool {
+// answers reports whether a guest serves on the sandbox's socket. That this
+// process cannot ask, for lack of descriptors, is an error.
+func answers(ctx context.Context, stateDir string) (bool, error) {
 	conn, err := dialGuest(ctx, stateDir)
-	if err != nil {
-		return false
+	switch {
+	case err == nil:
+		return true, conn.Close()
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
+		return false, nil
+	case errors.Is(err, unix.EAGAIN): // its queue is full
+		return true, nil
 	}
-	conn.Close()
-	return true
+	return false, err
 }
 
 // patience is how long an asked-for end may take, and then how long an end
@@ -131,8 +137,14 @@ func (d Driver) clear(ctx context.Context, lease driver.Lease) error {
 	deadline := time.Now().Add(patience)
 	for {
 		left := marked(lease.StateDir)
-		if len(left) == 0 && !answers(ctx, lease.StateDir) {
-			break
+		if len(left) == 0 {
+			serves, err := answers(ctx, lease.StateDir)
+			if err != nil {
+				return driver.Seal(err, "cannot find out whether the sandbox has ended")
+			}
+			if !serves {
+				break
+			}
 		}
 		if time.Now().After(deadline) {
 			return fault.New(fault.Timeout, "cannot end the sandbox: some of its processes do not die")
@@ -176,20 +188,13 @@ func marked(stateDir string) []int {
 
 // Recover implements driver.Driver.
 func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, error) {
-	if len(lease.Handle) > 0 && d.Attach(ctx, lease) == nil {
-		return nil, nil
+	if len(lease.Handle) > 0 {
+		// That this process cannot reach it says nothing about the place.
+		if err := d.Attach(ctx, lease); !errors.Is(err, driver.ErrMachineLost) {
+			return nil, err
+		}
 	}
-	before := len(lease.Handle) > 0
-	if place, err := decode(lease); before && err == nil {
-		before = process.Alive(place.Warden)
-	}
-	if err := d.Destroy(ctx, lease, true); err != nil {
-		return nil, err
-	}
-	if before {
-		return []string{"ended a guest that did not answer"}, nil
-	}
-	return nil, nil
+	return nil, d.Destroy(ctx, lease, true)
 }
 
 func decode(lease driver.Lease) (handle, error) {

@@ -54,6 +54,7 @@ func newEnv(t testing.TB) drivertest.Env {
 			_, err := syscall.Wait4(handle.Warden.PID, nil, 0, nil)
 			return err
 		},
+		Deafen: deafen,
 		Places: places,
 	}
 }
@@ -79,4 +80,13 @@ func places() ([]string, error) {
 	}
 	slices.Sort(running)
 	return running, nil
+}
+
+// deafen moves the guest's socket away, and back.
+func deafen(_ context.Context, lease driver.Lease, deaf bool) error {
+	from, to := filepath.Join(lease.StateDir, "guest.sock"), filepath.Join(lease.StateDir, "moved.sock")
+	if !deaf {
+		from, to = to, from
+	}
+	return os.Rename(from, to)
 }

@@ -43,7 +43,10 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	if err := prepare(spec, config); err != nil {
 		return lease, driver.Seal(err, "cannot prepare the sandbox's directories")
 	}
-	if answers(ctx, spec.StateDir) {
+	switch runs, err := answers(ctx, spec.StateDir); {
+	case err != nil:
+		return lease, driver.Seal(err, "cannot find out whether the sandbox runs already")
+	case runs:
 		return lease, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot start sandbox %q: it runs already", spec.Name)
 	}
 	listener, err := listen(spec.StateDir)
@@ -268,13 +271,18 @@ func listen(stateDir string) (*os.File, error) {
 	return file, err
 }
 
-// answers tells whether a guest serves on the sandbox's socket: two guests on
-// one upper directory would spoil it.
-func answers(ctx context.Context, stateDir string) bool {
+// answers reports whether a guest serves on the sandbox's socket: two guests on
+// one upper directory would spoil it. No socket, or one without a listener, is a
+// no; that this process cannot ask, for lack of descriptors, is an error.
+func answers(ctx context.Context, stateDir string) (bool, error) {
 	conn, err := dialGuest(ctx, stateDir)
-	if err != nil {
-		return false
+	switch {
+	case err == nil:
+		return true, conn.Close()
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
+		return false, nil
+	case errors.Is(err, unix.EAGAIN): // its queue is full
+		return true, nil
 	}
-	conn.Close()
-	return true
+	return false, err
 }

@@ -41,6 +41,9 @@ func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) 
 		return nil, fault.Wrap("", driver.ErrMachineLost, "cannot reach the sandbox")
 	}
 	conn, err := dialGuest(ctx, lease.StateDir)
+	if err != nil && !place.lives() { // it has just ended
+		return nil, fault.Wrap("", driver.ErrMachineLost, "cannot reach the sandbox")
+	}
 	if err != nil {
 		return nil, fault.Wrap("", driver.Joined(driver.ErrUnreachable, err), "cannot reach the sandbox")
 	}
@@ -171,14 +174,15 @@ func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	if process.Alive(place.Guest) {
-		if err := d.Attach(ctx, lease); err == nil {
-			return nil, nil
-		}
-		if err := d.Destroy(ctx, lease, true); err != nil {
+	if place.lives() {
+		// That this process cannot reach it says nothing about the place: it may
+		// lack descriptors itself.
+		if err := d.Attach(ctx, lease); !errors.Is(err, driver.ErrMachineLost) {
 			return nil, err
 		}
-		return []string{"ended a guest that did not answer"}, nil
+	}
+	if process.Alive(place.Guest) { // killed, and has not died yet
+		return nil, d.Destroy(ctx, lease, true)
 	}
 	if err := os.Remove(filepath.Join(lease.StateDir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, driver.Seal(err, "cannot remove a stale socket")

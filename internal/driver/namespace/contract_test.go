@@ -62,6 +62,7 @@ func newEnv(t testing.TB) drivertest.Env {
 			}
 			return endAndReap(handle.Guest.PID)
 		},
+		Deafen: deafen,
 		Places: places,
 	}
 }
@@ -112,4 +113,13 @@ func places() ([]string, error) {
 	}
 	slices.Sort(running)
 	return running, nil
+}
+
+// deafen moves the guest's socket away, and back.
+func deafen(_ context.Context, lease driver.Lease, deaf bool) error {
+	from, to := filepath.Join(lease.StateDir, "guest.sock"), filepath.Join(lease.StateDir, "moved.sock")
+	if !deaf {
+		from, to = to, from
+	}
+	return os.Rename(from, to)
 }

@@ -24,7 +24,11 @@ func newList(s *session) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the sandboxes of this repository",
-		Long:    "List the sandboxes of this repository, or with --all of every repository.",
+		Long: `List the sandboxes of this repository, or with --all of every repository.
+
+One that is "unreachable" does not answer and is not known to be gone: it goes
+on, is reached again by itself, and is neither merged nor started anew meanwhile.
+litterbox stop ends it.`,
 		Example: `  litterbox list
   litterbox list --all --json`,
 		Args:              wantArgs(0, 0),

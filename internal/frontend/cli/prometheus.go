@@ -71,7 +71,7 @@ func prometheus(samples []engine.Sample, now time.Time) string {
 		states[s.State]++
 	}
 	x.family("litterbox_sandboxes", "gauge", "Sandboxes by state.")
-	for _, state := range []sandbox.State{sandbox.Creating, sandbox.Running, sandbox.Paused, sandbox.Stopped, sandbox.Failed, sandbox.Orphaned, sandbox.Deleting} {
+	for _, state := range []sandbox.State{sandbox.Creating, sandbox.Running, sandbox.Paused, sandbox.Unreachable, sandbox.Stopped, sandbox.Failed, sandbox.Orphaned, sandbox.Deleting} {
 		x.sample("litterbox_sandboxes", float64(states[state]), "state", string(state))
 	}
 	each := func(name, kind, help string, write func(s engine.Sample, labels []string)) {
