@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
@@ -45,18 +46,17 @@ type Host struct {
 }
 
 // ThisHost is the machine that this program runs on; state is where it
-// may keep its records.
-func ThisHost(state string) (Host, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return Host{}, fault.New(fault.NotFound, "cannot find your home directory: %v", err).WithHint("export HOME=…")
+// may keep its records, and who whose settings count.
+func ThisHost(who *caller.Caller, state string) (Host, error) {
+	if who.Home == "" {
+		return Host{}, fault.New(fault.NotFound, "cannot find your home directory: HOME is not set").WithHint("export HOME=…")
 	}
 	self, err := os.Executable()
 	if err != nil {
 		self = ServerName
 	}
 	return Host{
-		Home: home, State: filepath.Join(state, "agents"), Env: os.Getenv, System: runtime.GOOS, Self: self, Find: exec.LookPath,
+		Home: who.Home, State: filepath.Join(state, "agents"), Env: who.Get, System: runtime.GOOS, Self: self, Find: exec.LookPath,
 	}, nil
 }
 

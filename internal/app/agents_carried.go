@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
 	"github.com/litterbox-sandbox/litterbox/internal/payload"
@@ -17,7 +18,8 @@ import (
 // serveAgents becomes the full program, which reads the same command line.
 func serveAgents(string) func(context.Context, cli.ServeRequest) error {
 	return func(context.Context, cli.ServeRequest) error {
-		root, err := store.DefaultRoot()
+		self := caller.ThisProcess()
+		root, err := store.DefaultRoot(&self)
 		if err != nil {
 			return err
 		}
@@ -34,7 +36,7 @@ func serveAgents(string) func(context.Context, cli.ServeRequest) error {
 			return err
 		}
 		// Closed by the exec itself, after the kernel has opened it once more.
-		err = syscall.Exec(payload.ExecPath(program), os.Args, append(os.Environ(), payload.GuestVariable+"="+guest))
+		err = syscall.Exec(payload.ExecPath(program), os.Args, append(self.Env, payload.GuestVariable+"="+guest))
 		return fault.Wrap(fault.Unavailable, fmt.Errorf("%s: %w", program.Name(), err), "cannot start the full program")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/litterbox-sandbox/litterbox/internal/app/child"
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
@@ -33,7 +34,8 @@ func Main(args []string, version string) int {
 }
 
 func build(progress engine.Progress) (*engine.Engine, error) {
-	root, err := store.DefaultRoot()
+	self := caller.ThisProcess()
+	root, err := store.DefaultRoot(&self)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +45,7 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 	}
 	// To try on any machine what happens where no overlay can be mounted, or no
 	// user namespace made.
-	embedded := namespace.Driver{Copy: os.Getenv("LITTERBOX_WORKSPACE") == "copy", Degraded: os.Getenv("LITTERBOX_TIER") == "degraded"}
+	embedded := namespace.Driver{Copy: self.Get("LITTERBOX_WORKSPACE") == "copy", Degraded: self.Get("LITTERBOX_TIER") == "degraded"}
 	degraded := landlock.Driver{}
 	return engine.New(engine.Options{
 		Store:    records,

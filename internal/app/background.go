@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
@@ -21,7 +22,7 @@ func background(args []string) int {
 	process.MakeIdle(os.Getpid())
 	e, err := build(nil)
 	if err == nil {
-		err = e.Background(context.Background(), args[1], args[2])
+		err = e.Background(caller.For(context.Background(), caller.ThisProcess()), args[1], args[2])
 	}
 	if err != nil {
 		return 1 // nobody reads a reason; what was put off stays undone
@@ -30,8 +31,8 @@ func background(args []string) int {
 }
 
 // later starts this program for a task, in a session of its own and without
-// anything of ours open.
-func later(task, sandboxID string) error {
+// anything of ours open; env is all its environment.
+func later(env []string, task, sandboxID string) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func later(task, sandboxID string) error {
 		return err
 	}
 	child, err := os.StartProcess(program, []string{backgroundProgram, task, sandboxID}, &os.ProcAttr{
-		Dir: "/", Env: os.Environ(), Files: []*os.File{null, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Dir: "/", Env: env, Files: []*os.File{null, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		return errors.Join(err, null.Close())

@@ -15,6 +15,7 @@ const policy = `
 fault:
 seal:
 redact:
+caller: redact
 sandbox: fault
 service: fault
 service/journal:
@@ -33,18 +34,18 @@ ownership: fault
 hostile:
 
 # Records and settings on disk.
-store: fault ownership redact sandbox process seal
-image: fault ownership sandbox
+store: caller fault ownership redact sandbox process seal
+image: caller fault ownership sandbox
 packagecache:
 # What calls of models have cost, and the budgets that bound it.
 ledger: fault meter sandbox seal
 audit: fault redact
 agents/patch: fault
-agents: agents/patch fault
+agents: caller agents/patch fault
 
 # What is known of agents' clients that run inside: data and pure functions.
 profile:
-config: egress fault image ownership packagecache sandbox seal secret service
+config: caller egress fault image ownership packagecache sandbox seal secret service
 payload: fault ownership
 
 # Git, layers of workspaces, the commit path, and how work lands. The inner
@@ -53,10 +54,10 @@ payload: fault ownership
 git/wildmatch:
 git/ignore: git/wildmatch
 git/attribute: fault git/wildmatch
-branch/branchtest: branch fsmonitor git git/gittest layer sandbox
-git: fault git/ignore process sandbox seal
-git/gittest: fault git
-landing: fault git layer
+branch/branchtest: caller branch fsmonitor git git/gittest layer sandbox
+git: caller fault git/ignore process sandbox seal
+git/gittest: caller fault git
+landing: caller fault git layer
 layer: fault fsmonitor git hostile process sandbox
 # What may be asked about the files of a sandbox, and how this disk answers.
 workspace: fault
@@ -72,7 +73,7 @@ guest: fault git/ignore git/wildmatch guest/egress guest/overlay guest/proc serv
 
 # What may leave a sandbox: decisions, and who carries them out on the host.
 egress: fault
-egress/preset: fault
+egress/preset: caller fault
 egress/intercept: egress fault
 
 # Values that programs inside use and never see.
@@ -102,7 +103,7 @@ driver/drivertest: driver fault sandbox wire
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
 keeper: driver egress egress/intercept fault forward git landing process sandbox seal service store wire
-engine: agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process profile redact sandbox seal secret service service/journal store wire workspace workspace/local
+engine: caller agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process profile redact sandbox seal secret service service/journal store wire workspace workspace/local
 
 # Attacks on a sandbox as data. They run this program from outside, as a user
 # types it; the probe is what runs inside, and knows nothing of ours.
@@ -111,13 +112,13 @@ redteam: fault redteam/probe
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other. The attacks are no use case of the engine: they drive all of it.
-frontend/cli: engine fault redteam sandbox wire
-frontend/mcp: engine fault sandbox
+frontend/cli: caller engine fault redteam sandbox wire
+frontend/mcp: caller engine fault sandbox
 
 # The composition roots: the only ones that name concrete drivers. child is
 # the small program; it must stay free of engine, git and frontends.
-app/child: driver driver/landlock driver/landlock/confine driver/namespace driver/namespace/stage fault fsmonitor keeper keeper/launch sandbox
-app: app/child driver driver/landlock driver/namespace engine fault frontend/cli frontend/mcp keeper/launch payload process redteam/probe sandbox store
+app/child: caller driver driver/landlock driver/landlock/confine driver/namespace driver/namespace/stage fault fsmonitor keeper keeper/launch sandbox
+app: caller app/child driver driver/landlock driver/namespace engine fault frontend/cli frontend/mcp keeper/launch payload process redteam/probe sandbox store
 
 # Programs.
 cmd/litterbox: app app/child

@@ -28,10 +28,10 @@ func BenchmarkImport(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				if result, err := branch.Import(b.Context(), x.Repository, x.Request()); err != nil || result.Changed != 10 {
+				if result, err := branch.Import(gittest.Context(b), x.Repository, x.Request()); err != nil || result.Changed != 10 {
 					b.Fatal(result, err)
 				} else if result.Packing == git.PackingOverdue {
-					if err := x.Repository.Consolidate(b.Context(), x.Consolidation()); err != nil {
+					if err := x.Repository.Consolidate(gittest.Context(b), x.Consolidation()); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -44,9 +44,9 @@ func BenchmarkImport(b *testing.B) {
 func BenchmarkImportNothing(b *testing.B) {
 	x := benchBox(b, 100)
 	for b.Loop() {
-		result, err := branch.Import(b.Context(), x.Repository, x.Request())
+		result, err := branch.Import(gittest.Context(b), x.Repository, x.Request())
 		if err == nil && result.Packing == git.PackingOverdue {
-			err = x.Repository.Consolidate(b.Context(), x.Consolidation())
+			err = x.Repository.Consolidate(gittest.Context(b), x.Consolidation())
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -83,7 +83,7 @@ func BenchmarkCheckout(b *testing.B) {
 		for b.Loop() {
 			n++
 			cache := layer.Cache{Dir: filepath.Join(place, fmt.Sprint(n))}
-			if _, err := cache.Tree(b.Context(), r, r.HeadTree, git.Owner{}, nil); err != nil {
+			if _, err := cache.Tree(gittest.Context(b), r, r.HeadTree, git.Owner{}, nil); err != nil {
 				b.Fatal(err)
 			}
 		}

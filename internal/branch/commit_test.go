@@ -108,7 +108,7 @@ func TestImportNamesALostBranch(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
 	b.ImportNow()
 	b.Show("branch", "-D", "fix")
-	_, err := branch.Import(t.Context(), b.Repository, b.Request())
+	_, err := branch.Import(gittest.Context(t), b.Repository, b.Request())
 	gittest.Kind(t, err, fault.NotFound, true)
 	if found, _ := filepath.Glob(filepath.Join(b.Repository.CommonDir, "fast_import_crash_*")); len(found) != 0 {
 		t.Fatalf("left behind: %q", found)
@@ -139,12 +139,12 @@ func TestImportIsCompletedAfterACrash(t *testing.T) {
 		}
 	}
 	crash()
-	if head, err := branch.InnerHead(t.Context(), b.Repository, b.State, "fix"); err != nil || head != q.Agent.Head {
+	if head, err := branch.InnerHead(gittest.Context(t), b.Repository, b.State, "fix"); err != nil || head != q.Agent.Head {
 		t.Fatalf("taken %q, want %q (%v)", head, q.Agent.Head, err)
 	}
 	b.Show("update-ref", "refs/heads/fix", result.Commit+"~2") // as if it had not moved
 	crash()
-	if head, err := branch.InnerHead(t.Context(), b.Repository, b.State, "fix"); err != nil || head != "" {
+	if head, err := branch.InnerHead(gittest.Context(t), b.Repository, b.State, "fix"); err != nil || head != "" {
 		t.Fatalf("taken %q, want nothing (%v)", head, err)
 	}
 }
@@ -260,7 +260,7 @@ func TestLargeFilesAreLeftAlone(t *testing.T) {
 		t.Fatalf("%+v, large is %s", got, size)
 	}
 	q.Limits.Entries = 3
-	_, err := branch.Import(t.Context(), b.Repository, q)
+	_, err := branch.Import(gittest.Context(t), b.Repository, q)
 	gittest.Kind(t, err, fault.Denied, true)
 }
 
@@ -309,7 +309,7 @@ func TestUnknownOverlayAttributesAreRefused(t *testing.T) {
 		if err := unix.Setxattr(path, "user.overlay."+name, []byte("x"), 0); err != nil {
 			t.Fatal(err)
 		}
-		_, err := branch.Import(t.Context(), b.Repository, b.Request())
+		_, err := branch.Import(gittest.Context(t), b.Repository, b.Request())
 		gittest.Kind(t, err, fault.Unsupported, true)
 	}
 }
@@ -396,7 +396,7 @@ func TestConversionsMatchGitAndNothingRuns(t *testing.T) {
 	q := b.Request()
 	q.Preview = true
 	b.ImportAs(q)
-	ctx := t.Context()
+	ctx := gittest.Context(t)
 	if _, err := branch.Milestone(ctx, b.Repository, branch.MilestoneRequest{
 		ID: "id-fix", Branch: "fix", Onto: b.Base, Subject: "all", Author: b.Request().Author, State: b.State,
 	}); err != nil {
@@ -445,7 +445,7 @@ func TestConsolidate(t *testing.T) {
 				}
 				return func() {}, nil
 			}
-			if err := b.Repository.Consolidate(t.Context(), q); err != nil {
+			if err := b.Repository.Consolidate(gittest.Context(t), q); err != nil {
 				t.Fatal(err)
 			}
 			// A git that reads meanwhile looks for new packs once, so they take the
@@ -466,7 +466,7 @@ func TestConsolidate(t *testing.T) {
 	b.Show("gc", "-q") // the user's own
 	b.Show("fsck", "--full", "--strict")
 	b.ImportNow()
-	if err := b.Repository.Consolidate(t.Context(), b.Consolidation()); err != nil {
+	if err := b.Repository.Consolidate(gittest.Context(t), b.Consolidation()); err != nil {
 		t.Fatal(err)
 	}
 	b.Show("fsck", "--full", "--strict")

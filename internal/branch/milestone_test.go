@@ -20,7 +20,7 @@ func TestMilestoneSurvivesACollection(t *testing.T) {
 	b.Inside("echo x > new")
 	tree := b.ImportNow().Tree
 	request := branch.MilestoneRequest{ID: "id1", Branch: "fix", Onto: b.Base, Subject: "milestone", Author: b.Request().Author, State: b.State}
-	commit, err := branch.Squash(t.Context(), b.Repository, request, tree, func(commit string) error {
+	commit, err := branch.Squash(gittest.Context(t), b.Repository, request, tree, func(commit string) error {
 		b.Show("reflog", "expire", "--expire=now", "--all")
 		b.Show("gc", "-q", "--prune=now")
 		b.Show("update-ref", "refs/heads/fix", commit)
@@ -82,15 +82,15 @@ func TestTrashKeepsTheTip(t *testing.T) {
 	tip := b.ImportNow().Commit
 	linked := filepath.Join(t.TempDir(), "linked")
 	b.Show("worktree", "add", "-q", linked, "fix")
-	_, _, err := branch.Trash(t.Context(), b.Repository, "fix", "fix", branchtest.SomeTime)
+	_, _, err := branch.Trash(gittest.Context(t), b.Repository, "fix", "fix", branchtest.SomeTime)
 	gittest.Kind(t, err, fault.Conflict, true)
 	b.Show("worktree", "remove", linked)
-	ref, got, err := branch.Trash(t.Context(), b.Repository, "fix", "fix", branchtest.SomeTime)
+	ref, got, err := branch.Trash(gittest.Context(t), b.Repository, "fix", "fix", branchtest.SomeTime)
 	if err != nil || got != tip || b.Show("rev-parse", ref) != tip || !strings.HasPrefix(ref, "refs/litterbox/trash/fix-") {
 		t.Fatalf("%q %q %v", ref, got, err)
 	}
-	_, err = b.Repository.Tip(t.Context(), "fix")
+	_, err = b.Repository.Tip(gittest.Context(t), "fix")
 	gittest.Kind(t, err, fault.NotFound, false)
-	_, _, err = branch.Trash(t.Context(), b.Repository, "fix", "fix", branchtest.SomeTime)
+	_, _, err = branch.Trash(gittest.Context(t), b.Repository, "fix", "fix", branchtest.SomeTime)
 	gittest.Kind(t, err, fault.NotFound, false)
 }

@@ -25,7 +25,7 @@ func TestReceiveModule(t *testing.T) {
 	top := filepath.Join(dir, "top")
 	r := gittest.Open(t, top)
 	cache := layer.Cache{Dir: t.TempDir()}
-	made, err := cache.Layers(t.Context(), r, r.Head, r.HeadTree, git.Owner{}, nil)
+	made, err := cache.Layers(gittest.Context(t), r, r.Head, r.HeadTree, git.Owner{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestReceiveModule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return branch.ReceiveModule(t.Context(), r, quarantine, m, bytes.NewReader(pack), want, m.Head)
+		return branch.ReceiveModule(gittest.Context(t), r, quarantine, m, bytes.NewReader(pack), want, m.Head)
 	}
 	has := func(oid string) bool {
 		return exec.Command("git", "--git-dir", m.Origin, "--work-tree", dir, "cat-file", "-e", oid).Run() == nil
@@ -98,7 +98,7 @@ func TestReceiveModule(t *testing.T) {
 			}
 		}
 	}
-	if err := branch.ReceiveModule(t.Context(), r, quarantine, m, strings.NewReader(""), strings.Repeat("ab", 20), m.Head); err == nil {
+	if err := branch.ReceiveModule(gittest.Context(t), r, quarantine, m, strings.NewReader(""), strings.Repeat("ab", 20), m.Head); err == nil {
 		t.Error("a commit that nobody has was taken")
 	}
 	if refs := gittest.Git(t, dir, "--git-dir", m.Origin, "--work-tree", dir, "for-each-ref", "--format=%(refname)", "refs/litterbox"); len(strings.Fields(refs)) != 2 {

@@ -39,7 +39,7 @@ func pack(b *branchtest.Box, have string) (pack []byte, want string) {
 func receive(b *branchtest.Box, have string) *branch.Received {
 	b.T.Helper()
 	pack, want := pack(b, have)
-	got, err := branch.Receive(b.T.Context(), b.Repository, quarantine(b), bytes.NewReader(pack), want, have)
+	got, err := branch.Receive(gittest.Context(b.T), b.Repository, quarantine(b), bytes.NewReader(pack), want, have)
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func receive(b *branchtest.Box, have string) *branch.Received {
 // step takes the agent's commits and commits the state, as after each command.
 func step(b *branchtest.Box) branch.ImportResult {
 	b.T.Helper()
-	have, err := branch.InnerHead(b.T.Context(), b.Repository, b.State, b.Name)
+	have, err := branch.InnerHead(gittest.Context(b.T), b.Repository, b.State, b.Name)
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestHostilePacksAreRefused(t *testing.T) {
 			if name == "not there" {
 				want = strings.Repeat("1", 40)
 			}
-			_, err := branch.Receive(t.Context(), b.Repository, quarantine(b), bytes.NewReader(sent), want, "")
+			_, err := branch.Receive(gittest.Context(t), b.Repository, quarantine(b), bytes.NewReader(sent), want, "")
 			if err == nil {
 				t.Fatal("accepted")
 			}
@@ -214,11 +214,11 @@ func TestHostilePacksAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent, want := pack(tree("100644", "fine", blob))
-	if got, err := branch.Receive(t.Context(), b.Repository, quarantine(b), bytes.NewReader(sent), want, ""); err != nil || len(got.Commits) != 1 {
+	if got, err := branch.Receive(gittest.Context(t), b.Repository, quarantine(b), bytes.NewReader(sent), want, ""); err != nil || len(got.Commits) != 1 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	garbage := bytes.NewReader([]byte("PACK\x00\x00\x00\x02\xff\xff\xff\xffgarbage"))
-	_, err := branch.Receive(t.Context(), b.Repository, quarantine(b), garbage, b.Base, "")
+	_, err := branch.Receive(gittest.Context(t), b.Repository, quarantine(b), garbage, b.Base, "")
 	gittest.Kind(t, err, fault.Denied, false)
 	if out := b.Show("fsck", "--full", "--strict"); strings.Contains(out, "hostile") {
 		t.Fatal(out)
@@ -239,7 +239,7 @@ func TestPacksCannotReachTheHostsObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = branch.Receive(t.Context(), b.Repository, quarantine(b), bytes.NewReader(pack), want, "")
+	_, err = branch.Receive(gittest.Context(t), b.Repository, quarantine(b), bytes.NewReader(pack), want, "")
 	gittest.Kind(t, err, fault.Denied, false)
 }
 
@@ -266,7 +266,7 @@ git reset -q --soft $(git commit-tree -m bomb -p HEAD $tree)`
 			pack, want := pack(b, "")
 			q := quarantine(b)
 			q.Limits = test.limits
-			_, err := branch.Receive(t.Context(), b.Repository, q, bytes.NewReader(pack), want, "")
+			_, err := branch.Receive(gittest.Context(t), b.Repository, q, bytes.NewReader(pack), want, "")
 			if err == nil || !strings.Contains(err.Error(), test.want) || fault.KindOf(err) != fault.Denied {
 				t.Fatalf("%v, want %q", err, test.want)
 			}

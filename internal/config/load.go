@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 )
@@ -32,8 +33,8 @@ func Load(repoTop string) (Config, error) {
 // are followed: dotfiles are often kept elsewhere. A file that another user
 // controls is refused: root with that user's HOME would mount and run what it
 // says.
-func LoadUser() (Config, error) {
-	file, err := UserFile()
+func LoadUser(who *caller.Caller) (Config, error) {
+	file, err := UserFile(who)
 	if err != nil {
 		return Config{}, err
 	}
@@ -50,14 +51,13 @@ func LoadUser() (Config, error) {
 // UserFile is where the human's own configuration lies, there or not:
 // $XDG_CONFIG_HOME/litterbox/config.toml. A relative $XDG_CONFIG_HOME does not
 // count (XDG Base Directory Specification); then it is ~/.config.
-func UserFile() (string, error) {
-	base := os.Getenv("XDG_CONFIG_HOME")
+func UserFile(who *caller.Caller) (string, error) {
+	base := who.Get("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(base) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fault.Wrap(fault.Invalid, err, "cannot find the user's configuration").WithHint("export HOME=/home/you")
+		if who.Home == "" {
+			return "", fault.New(fault.Invalid, "cannot find the user's configuration: HOME is not set").WithHint("export HOME=/home/you")
 		}
-		base = filepath.Join(home, ".config")
+		base = filepath.Join(who.Home, ".config")
 	}
 	return filepath.Join(base, "litterbox", "config.toml"), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
@@ -124,15 +125,14 @@ func TestLoadUser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			t.Setenv("HOME", filepath.Join(dir, "home"))
-			t.Setenv("XDG_CONFIG_HOME", c.variable)
+			who := &caller.Caller{Home: filepath.Join(dir, "home"), Env: []string{"XDG_CONFIG_HOME=" + c.variable}}
 			if c.variable == "xdg" {
-				t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "xdg"))
+				who.Env = []string{"XDG_CONFIG_HOME=" + filepath.Join(dir, "xdg")}
 			}
 			if strings.HasSuffix(name, "and home") {
 				write(t, filepath.Join(dir, "home/.config/litterbox/config.toml"), "this is not read")
 			}
-			got, err := config.LoadUser()
+			got, err := config.LoadUser(who)
 			if diff := cmp.Diff(config.Config{}, got); err != nil || diff != "" {
 				t.Fatalf("without a file: %v\n%s", err, diff)
 			}
@@ -145,7 +145,7 @@ func TestLoadUser(t *testing.T) {
 			if err := os.Symlink(kept, file); err != nil {
 				t.Fatal(err)
 			}
-			got, err = config.LoadUser()
+			got, err = config.LoadUser(who)
 			if err != nil || got.File != file || got.Git.BranchPrefix != "me/" {
 				t.Errorf("%+v, %v; want %s", got, err, file)
 			}

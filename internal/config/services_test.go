@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
@@ -116,14 +117,14 @@ func TestPortsListenIsNotForRepositories(t *testing.T) {
 	if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "line 2, column 1: container.ports-listen counts in your own configuration only") {
 		t.Errorf("from a repository: %v", err)
 	}
-	t.Setenv("XDG_CONFIG_HOME", dir)
+	who := &caller.Caller{Env: []string{"XDG_CONFIG_HOME=" + dir}}
 	if err := os.MkdirAll(filepath.Join(dir, "litterbox"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "litterbox", "config.toml"), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := config.LoadUser(); err != nil || c.Container.PortsListen != "0.0.0.0" {
+	if c, err := config.LoadUser(who); err != nil || c.Container.PortsListen != "0.0.0.0" {
 		t.Errorf("from the user: %+v, %v", c, err)
 	}
 	// Nor can it come in by another way.

@@ -34,7 +34,7 @@ func (e *Engine) UninstallAgents(ctx context.Context, dir string, r AgentRequest
 }
 
 func (e *Engine) changeAgents(ctx context.Context, action, dir string, r AgentRequest, change func(agents.Host, agents.Request) (agents.Result, error)) (result AgentResult, err error) {
-	host, err := agents.ThisHost(e.Store.Root)
+	host, err := agents.ThisHost(callerOf(ctx), e.Store.Root)
 	if err != nil {
 		return AgentResult{}, err
 	}
@@ -61,7 +61,7 @@ func (e *Engine) changeAgents(ctx context.Context, action, dir string, r AgentRe
 
 // Agents tells which clients are here, and where litterbox is installed.
 func (e *Engine) Agents(ctx context.Context, dir string) ([]AgentStatus, error) {
-	host, err := agents.ThisHost(e.Store.Root)
+	host, err := agents.ThisHost(callerOf(ctx), e.Store.Root)
 	if err != nil {
 		return nil, err
 	}

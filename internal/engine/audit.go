@@ -69,7 +69,7 @@ func (e *Engine) Begin(ctx context.Context, who Actor, action Action) (context.C
 		who = open.actor()
 	}
 	caller := callerOf(ctx)
-	call := &Call{log: e.auditLog(), begun: time.Now(), secrets: caller.secrets()}
+	call := &Call{log: e.auditLog(), begun: time.Now(), secrets: caller.Secrets()}
 	call.entry = audit.Entry{
 		Event: audit.EventCall, Action: action.Name, Time: call.begun.UTC(), Arguments: call.redact(action.Arguments),
 		Who: &audit.Who{Via: who.Via, Client: who.Client, Version: who.Version, Session: who.Session, User: caller.User, PID: os.Getpid()},

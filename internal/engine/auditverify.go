@@ -113,7 +113,7 @@ func (c *commitCheck) compare(ctx context.Context) error {
 		for oid := range commits {
 			oids = append(oids, oid)
 		}
-		values, err := git.At(location.CommonDir, location.Top, oids[0]).TrailerOf(ctx, auditTrailer, oids)
+		values, err := git.At(ctx, location.CommonDir, location.Top, oids[0]).TrailerOf(ctx, auditTrailer, oids)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
@@ -12,9 +13,9 @@ const TaskFlatten = "flatten"
 
 // flattenLater has the layers of a new sandbox made one when a few lie above
 // each other. That it cannot be started costs time later, and nothing now.
-func (e *Engine) flattenLater(p *place) {
+func (e *Engine) flattenLater(ctx context.Context, p *place) {
 	if p.flatten && e.Later != nil {
-		_ = e.Later(TaskFlatten, p.record.ID)
+		_ = e.Later(caller.Lasting(callerOf(ctx).Env), TaskFlatten, p.record.ID)
 	}
 }
 
@@ -27,7 +28,7 @@ func (e *Engine) Background(ctx context.Context, task, sandboxID string) error {
 	if err != nil {
 		return err
 	}
-	p, err := e.open(record)
+	p, err := e.open(ctx, record)
 	if err != nil {
 		return err
 	}

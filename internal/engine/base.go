@@ -25,7 +25,7 @@ func (e *Engine) chooseBase(ctx context.Context, c config.Config, top string, ow
 	if err != nil || source.Kind == image.Host {
 		return nil, err
 	}
-	if source, err = source.Locate(top); err != nil {
+	if source, err = source.Locate(top, callerOf(ctx).Home); err != nil {
 		return nil, err
 	}
 	if name := c.Container.BaseImage; source.Kind == image.Registry && !strings.ContainsAny(name, ":@") {

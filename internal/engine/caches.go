@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/packagecache"
 )
@@ -13,7 +14,7 @@ import (
 // packageCaches lists the host's package caches that this sandbox has below
 // its own: only what exists now, and nothing that would show more than a cache.
 // env is what commands inside get.
-func (e *Engine) packageCaches(p *place, caller *Caller, homeInside string, env map[string]string, mounts []Mount) []driver.Cache {
+func (e *Engine) packageCaches(p *place, caller *caller.Caller, homeInside string, env map[string]string, mounts []Mount) []driver.Cache {
 	home := caller.Home
 	if home == "" {
 		return nil

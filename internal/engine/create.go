@@ -43,7 +43,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 	if err != nil {
 		return Creation{}, err
 	}
-	found, err := e.settings(repo.Top, repo.CommonDir)
+	found, err := e.settings(ctx, repo.Top, repo.CommonDir)
 	if err != nil {
 		return Creation{}, err
 	}
@@ -68,7 +68,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 	}
 	record.Strict = merged.Durability == config.Strict
 	record.Milestone = record.Base
-	policy, err := e.policyOf(merged)
+	policy, err := e.policyOf(ctx, merged)
 	if err != nil {
 		return Creation{}, err
 	}
@@ -96,7 +96,7 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 	if err := e.furnish(ctx, p, request); err != nil {
 		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
 	}
-	e.flattenLater(p)
+	e.flattenLater(ctx, p)
 	head := record.Base
 	if record.Last != "" {
 		head = record.Last
@@ -131,7 +131,7 @@ func (e *Engine) furnish(ctx context.Context, p *place, request CreateRequest) e
 // build makes branch and place. They do not depend on each other, so they are
 // made at the same time; the place, which takes longer, is begun first.
 func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, request CreateRequest) error {
-	l := e.launch(p)
+	l := e.launch(ctx, p)
 	spec, err := e.prepare(ctx, p, policy)
 	if err != nil {
 		l.abandon()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -21,6 +22,7 @@ func TestDurabilityIsTheSandboxsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx := caller.For(t.Context(), caller.Caller{Home: t.TempDir()})
 	e := New(Options{Store: records, Drivers: map[string]driver.Driver{"none": nil}})
 	var repositories [2]*sandbox.Sandbox // plain and strict
 	for n, text := range []string{"durability = \"normal\"\n", "durability = \"strict\"\n"} {
@@ -32,19 +34,19 @@ func TestDurabilityIsTheSandboxsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		record := &sandbox.Sandbox{Name: "fix", Repository: top, GitDir: filepath.Join(top, ".git"), Driver: "none", State: sandbox.Stopped}
-		found, err := e.settings(top, record.GitDir)
+		found, err := e.settings(ctx, top, record.GitDir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		record.Strict = found.config.Durability == config.Strict
-		if err := e.claim(t.Context(), record); err != nil {
+		if err := e.claim(ctx, record); err != nil {
 			t.Fatal(err)
 		}
 		repositories[n] = record
 	}
 	check := func(p *place, strict bool) {
 		t.Helper()
-		ctx, call, err := e.record(apart(t.Context()), "exec", p.record.Repository, "fix", nil)
+		ctx, call, err := e.record(apart(ctx), "exec", p.record.Repository, "fix", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,16 +62,16 @@ func TestDurabilityIsTheSandboxsOwn(t *testing.T) {
 	}
 	var places [2]*place
 	for n, record := range repositories {
-		if places[n], err = e.open(record); err != nil {
+		if places[n], err = e.open(ctx, record); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for n, other := range []int{1, 0} {
 		// What a call on the other repository does at the same time.
-		if _, err := e.settings(repositories[other].Repository, repositories[other].GitDir); err != nil {
+		if _, err := e.settings(ctx, repositories[other].Repository, repositories[other].GitDir); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.open(repositories[other]); err != nil {
+		if _, err := e.open(ctx, repositories[other]); err != nil {
 			t.Fatal(err)
 		}
 		check(places[n], n == 1)

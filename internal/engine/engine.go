@@ -43,8 +43,9 @@ type Options struct {
 	Probe    func(stateDir string) []Check
 	Progress Progress
 	// Later starts this program again, detached, for work that nobody waits
-	// for; [Engine.Background] does it there. nil leaves such work undone.
-	Later func(task, sandboxID string) error
+	// for; [Engine.Background] does it there, with the environment env. nil leaves
+	// such work undone.
+	Later func(env []string, task, sandboxID string) error
 	// Note receives what the user should know from use cases whose result has
 	// no place for it; nil drops it.
 	Note func(string)
@@ -109,7 +110,7 @@ func (e *Engine) find(ctx context.Context, dir, name string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.open(record)
+	p, err := e.open(ctx, record)
 	if err == nil {
 		e.moveWorktree(ctx, p)
 	}
@@ -130,7 +131,7 @@ func gitDirOf(ctx context.Context, dir string) (string, error) {
 }
 
 // open prepares the work on a recorded sandbox.
-func (e *Engine) open(record *sandbox.Sandbox) (*place, error) {
+func (e *Engine) open(ctx context.Context, record *sandbox.Sandbox) (*place, error) {
 	d, ok := e.Drivers[record.Driver]
 	if !ok {
 		return nil, fault.New(fault.Unsupported, "cannot use sandbox %q: this program has no driver %q", record.Name, record.Driver)
@@ -139,7 +140,7 @@ func (e *Engine) open(record *sandbox.Sandbox) (*place, error) {
 		return nil, fault.Wrap(fault.NotFound, err, "cannot open the repository of sandbox %q", record.Name).
 			WithHint("litterbox list --all")
 	}
-	repo := e.memory().At(record.GitDir, record.Repository, record.Base)
+	repo := e.memory().At(ctx, record.GitDir, record.Repository, record.Base)
 	p := e.place(record, repo, d)
 	if record.State == sandbox.Creating || record.State == sandbox.Deleting {
 		return nil, e.unfinished(record)
@@ -175,8 +176,8 @@ func (p *place) deltaFile() string { return p.path(keeper.DeltaFile) }
 
 // settings loads the configuration that counts: the one in the human's
 // checkout, and the human's own.
-func (e *Engine) settings(top, gitDir string) (settings, error) {
-	user, err := config.LoadUser()
+func (e *Engine) settings(ctx context.Context, top, gitDir string) (settings, error) {
+	user, err := config.LoadUser(callerOf(ctx))
 	if err != nil {
 		return settings{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/redact"
@@ -48,7 +49,7 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResu
 
 // command is what runs, as everything shows it that is written down about it:
 // without secrets.
-func (r *ExecRequest) command(caller *Caller) string {
+func (r *ExecRequest) command(caller *caller.Caller) string {
 	if r.Command != "" {
 		return redact.Text(r.Command, r.secrets(caller)...)
 	}
@@ -56,13 +57,13 @@ func (r *ExecRequest) command(caller *Caller) string {
 }
 
 // message is what was said about it, without secrets.
-func (r *ExecRequest) message(caller *Caller) string {
+func (r *ExecRequest) message(caller *caller.Caller) string {
 	return redact.Tokens(r.Message, r.secrets(caller)...)
 }
 
 // secrets are the values that it was given or that its caller has.
-func (r *ExecRequest) secrets(caller *Caller) []string {
-	return append(redact.Values(r.Env), caller.secrets()...)
+func (r *ExecRequest) secrets(caller *caller.Caller) []string {
+	return append(redact.Values(r.Env), caller.Secrets()...)
 }
 
 // names are the names of variables: their values may be secrets.
@@ -106,7 +107,7 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 
 func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cycle *sandbox.Cycle, stream wire.Stream) (ExecResult, error) {
 	defer stream.Close()
-	trust, err := e.trustEnv(p)
+	trust, err := e.trustEnv(ctx, p)
 	if err != nil {
 		return ExecResult{}, err
 	}

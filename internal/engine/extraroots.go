@@ -5,6 +5,8 @@ import (
 	"encoding/pem"
 	"os"
 	"slices"
+
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 )
 
 // extraRootsVariable names a file with authorities that Node.js and Bun trust
@@ -34,7 +36,7 @@ func certificates(content []byte) [][]byte {
 // extraRoots are the authorities that the caller's own Node.js programs trust
 // beside the system's: companies have one of their own. One that cannot be read
 // is a note, as it is a warning of theirs.
-func (p *place) extraRoots(caller *Caller) []byte {
+func (p *place) extraRoots(caller *caller.Caller) []byte {
 	path := caller.Get(extraRootsVariable)
 	if path == "" {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -44,7 +45,7 @@ func TestExtraRoots(t *testing.T) {
 				return path
 			}
 			p := &place{record: &sandbox.Sandbox{}, dir: dir}
-			caller := &Caller{Env: []string{"NODE_EXTRA_CA_CERTS=" + put("extra.pem", c.extra)}}
+			caller := &caller.Caller{Env: []string{"NODE_EXTRA_CA_CERTS=" + put("extra.pem", c.extra)}}
 			made, err := p.writeRoots(caller, put("bundle.pem", c.bundle), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -65,7 +66,7 @@ func TestExtraRoots(t *testing.T) {
 func TestExtraRootsMissing(t *testing.T) {
 	t.Parallel()
 	p := &place{record: &sandbox.Sandbox{}, dir: t.TempDir()}
-	if got := p.extraRoots(&Caller{Env: []string{"NODE_EXTRA_CA_CERTS=/nonexistent/ca.pem"}}); got != nil || len(p.notes) != 1 || !strings.Contains(p.notes[0], "/nonexistent/ca.pem") {
+	if got := p.extraRoots(&caller.Caller{Env: []string{"NODE_EXTRA_CA_CERTS=/nonexistent/ca.pem"}}); got != nil || len(p.notes) != 1 || !strings.Contains(p.notes[0], "/nonexistent/ca.pem") {
 		t.Errorf("%q, notes %q", got, p.notes)
 	}
 }

@@ -110,7 +110,7 @@ func (e *Engine) change(ctx context.Context, p *place, kind, what, message strin
 	if err := e.recover(ctx, p); err != nil {
 		return nil, nil, err
 	}
-	secrets := callerOf(ctx).secrets()
+	secrets := callerOf(ctx).Secrets()
 	what, message = redact.Tokens(what, secrets...), redact.Tokens(message, secrets...)
 	cycle, stream, err := e.beginCycle(ctx, p, kind, what, message, false)
 	if cycle == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
@@ -21,15 +22,16 @@ type launch struct {
 }
 
 // launch begins to start the sandbox's keeper, and makes its keys. Either
-// command or abandon must follow.
-func (e *Engine) launch(p *place) *launch {
+// command or abandon must follow. It gets what it needs of the caller's
+// environment: it outlives the client.
+func (e *Engine) launch(ctx context.Context, p *place) *launch {
 	l := &launch{p: p, started: make(chan struct{})}
 	go func() {
 		defer close(l.started)
 		made := make(chan error, 1)
 		go func() {
 			var err error
-			l.keeper, err = e.Keepers.Start(p.dir, ThisProcess().Env)
+			l.keeper, err = e.Keepers.Start(p.dir, caller.Lasting(callerOf(ctx).Env))
 			made <- err
 		}()
 		var err error

@@ -178,7 +178,7 @@ func (e *Engine) repositoryLeftovers(ctx context.Context, gitDir string, known m
 	if !fileExists(gitDir) {
 		return found, nil
 	}
-	repo := git.At(gitDir, "", "")
+	repo := git.At(ctx, gitDir, "", "")
 	found = append(found, e.deadPacks(repo)...)
 	pins, err := repo.Pins(ctx)
 	if err != nil {

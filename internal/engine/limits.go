@@ -211,7 +211,7 @@ func (e *Engine) setLimits(ctx context.Context, p *place, changes []string) (err
 	if err != nil {
 		return err
 	}
-	if err := e.configure(p); err != nil {
+	if err := e.configure(ctx, p); err != nil {
 		return err
 	}
 	fresh, err := p.rules(set)

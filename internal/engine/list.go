@@ -64,7 +64,7 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 		}
 		if _, known := tips[record.GitDir]; !known {
 			// A repository that is gone has no tips, and its sandboxes say so.
-			found, err := git.At(record.GitDir, "", record.Base).Tips(ctx)
+			found, err := git.At(ctx, record.GitDir, "", record.Base).Tips(ctx)
 			if err != nil && !orphaned(record) {
 				return nil, err
 			}
@@ -198,7 +198,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 			status.Cycles = append(status.Cycles, cycle)
 		}
 	}
-	if err := e.configure(p); err != nil {
+	if err := e.configure(ctx, p); err != nil {
 		return status, err
 	}
 	status.Mounts = append(status.Mounts, e.visible(p, callerOf(ctx))...)
@@ -263,7 +263,7 @@ func (e *Engine) Stop(ctx context.Context, request StopRequest) (result StopResu
 	p, err := e.find(ctx, request.Dir, request.Name)
 	orphan := false
 	if fault.KindOf(err) == fault.NotFound {
-		if found := e.findOrphan(request.Name); found != nil {
+		if found := e.findOrphan(ctx, request.Name); found != nil {
 			p, err, orphan = found, nil, true
 		}
 	}

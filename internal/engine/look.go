@@ -139,7 +139,7 @@ func (e *Engine) refusedSince(ctx context.Context, p *place, since time.Time) ([
 		refusal := Refusal{Destination: one.Destination(), Process: one.Process, Why: one.Why}
 		if suggested := egress.Suggest(policy, []egress.Observation{one}, preset.Shared); len(suggested) > 0 {
 			refusal.Rule = suggested[0].Rule
-			refusal.Preset = preset.For(one.Host, preset.Host())
+			refusal.Preset = preset.For(one.Host, preset.Host(callerOf(ctx)))
 		}
 		refusals = append(refusals, refusal)
 	}

@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"os/exec"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
@@ -35,10 +35,10 @@ type Report struct {
 func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 	report := Report{Isolation: sandbox.IsolationFull}
 	version := Check{Name: "git", Needed: true, Mend: "install git 2.31 or newer"}
-	if out, err := exec.CommandContext(ctx, "git", "version").Output(); err != nil {
+	if out, err := (git.Command{Dir: "/", Args: []string{"version"}}).Line(ctx); err != nil {
 		version.Found = "not found"
 	} else {
-		version.Found = strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
+		version.Found = strings.TrimPrefix(strings.TrimSpace(out), "git version ")
 		version.OK = !git.TooOld(version.Found)
 	}
 	report.Checks = append(report.Checks, version, homeCheck(callerOf(ctx)))
@@ -58,7 +58,7 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 // homeCheck looks whose home this is. The state directory and the configuration
 // are refused where they are another user's; git and its helpers look into HOME
 // by themselves.
-func homeCheck(caller *Caller) Check {
+func homeCheck(caller *caller.Caller) Check {
 	check := Check{Name: "home", OK: true, Found: "no HOME"}
 	home := caller.Home
 	if home == "" {
@@ -111,7 +111,7 @@ func (e *Engine) trust(ctx context.Context, dir, shown string) (result TrustResu
 		return TrustResult{}, fault.New(fault.Conflict, "cannot trust %s: it has changed since it was shown", config.RepositoryFile).
 			WithHint("litterbox trust")
 	}
-	user, err := config.LoadUser()
+	user, err := config.LoadUser(callerOf(ctx))
 	if err != nil {
 		return TrustResult{}, err
 	}

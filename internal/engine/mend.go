@@ -75,7 +75,7 @@ func (e *Engine) remake(ctx context.Context, id string) (*sandbox.Sandbox, error
 			record.Milestone = one.Commit
 		}
 	}
-	repo := git.At(record.GitDir, record.Repository, record.Base)
+	repo := git.At(ctx, record.GitDir, record.Repository, record.Base)
 	tip, err := repo.Tip(ctx, record.Branch)
 	if err != nil {
 		return record, nil // orphaned, as list and reattach will say

@@ -244,7 +244,7 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 		}
 	}
 	if err != nil {
-		if orphan := e.findOrphan(request.Name); orphan != nil && fault.KindOf(err) == fault.NotFound {
+		if orphan := e.findOrphan(ctx, request.Name); orphan != nil && fault.KindOf(err) == fault.NotFound {
 			return e.deleteOrphan(ctx, orphan, request.Force)
 		}
 		return DeleteResult{}, err
@@ -369,7 +369,7 @@ func (e *Engine) destroy(ctx context.Context, p *place, tip string, keep *store.
 	result := DeleteResult{Name: p.record.Name}
 	at := time.Now().UTC()
 	if keep != nil {
-		stay, why := e.keepsFiles(p)
+		stay, why := e.keepsFiles(ctx, p)
 		if stay == 0 {
 			p.note("its files are not kept: " + why)
 			keep = nil

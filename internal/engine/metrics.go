@@ -89,7 +89,7 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 	if err != nil {
 		return sample, err
 	}
-	p := e.orphan(record) // no repository is needed
+	p := e.orphan(ctx, record) // no repository is needed
 	if sample.Commands, err = e.commands(info.ID); err != nil {
 		return sample, err
 	}

@@ -22,7 +22,7 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 		return Milestoned{}, fault.New(fault.Invalid, "cannot make a milestone without a message").
 			WithHint("litterbox milestone %s -m \"Add the login page\"", name)
 	}
-	message = redact.Tokens(message, callerOf(ctx).secrets()...)
+	message = redact.Tokens(message, callerOf(ctx).Secrets()...)
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
 		return Milestoned{}, err

@@ -44,7 +44,7 @@ type PolicyRequest struct {
 
 // policyOf makes the first revision from the configuration. Presets are
 // expanded on the host, where the tools' own configuration lies.
-func (e *Engine) policyOf(c config.Config) (*egress.Policy, error) {
+func (e *Engine) policyOf(ctx context.Context, c config.Config) (*egress.Policy, error) {
 	policy := &egress.Policy{Default: c.Network.Default, Revision: 1}
 	var err error
 	if policy.Allow, err = parseRules(c.Network.Allow); err != nil {
@@ -53,11 +53,11 @@ func (e *Engine) policyOf(c config.Config) (*egress.Policy, error) {
 	if policy.Deny, err = parseRules(c.Network.Deny); err != nil {
 		return nil, err
 	}
-	return expand(policy)
+	return expand(ctx, policy)
 }
 
-func expand(policy *egress.Policy) (*egress.Policy, error) {
-	environment := preset.Host()
+func expand(ctx context.Context, policy *egress.Policy) (*egress.Policy, error) {
+	environment := preset.Host(callerOf(ctx))
 	environment.Lookup = lookup
 	around := egress.WatchSurroundings()()
 	environment.Beside = around.Beside
@@ -246,7 +246,7 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 		}
 	}
 	policy.Revision++
-	if policy, err = expand(policy); err != nil {
+	if policy, err = expand(ctx, policy); err != nil {
 		return Network{}, err
 	}
 	if err := p.savePolicy(policy); err != nil {
@@ -340,7 +340,9 @@ func (e *Engine) SuggestNetwork(ctx context.Context, dir, name string) ([]egress
 }
 
 // Presets lists the named rule sets and what each means on this machine.
-func (e *Engine) Presets() []preset.Preset { return preset.List(preset.Host()) }
+func (e *Engine) Presets(ctx context.Context) []preset.Preset {
+	return preset.List(preset.Host(callerOf(ctx)))
+}
 
 // summary is the network as listings show it.
 func summary(policy *egress.Policy) string {

@@ -10,7 +10,7 @@ import (
 
 // findOrphan is the one sandbox called name whose repository is gone; nil when
 // there is none, or more than one.
-func (e *Engine) findOrphan(name string) *place {
+func (e *Engine) findOrphan(ctx context.Context, name string) *place {
 	slug, err := sandbox.Slug(name)
 	if err != nil {
 		return nil
@@ -27,7 +27,7 @@ func (e *Engine) findOrphan(name string) *place {
 		if found != nil {
 			return nil
 		}
-		found = e.orphan(record)
+		found = e.orphan(ctx, record)
 	}
 	return found
 }
@@ -35,7 +35,7 @@ func (e *Engine) findOrphan(name string) *place {
 // elsewhere explains why slug names no sandbox here, when there is one of that
 // name that has lost its repository: then the next step is to take it back.
 func (e *Engine) elsewhere(ctx context.Context, dir, slug string, err error) error {
-	orphan := e.findOrphan(slug)
+	orphan := e.findOrphan(ctx, slug)
 	if orphan == nil || fault.KindOf(err) != fault.NotFound && fault.KindOf(err) != fault.AlreadyExists {
 		return err
 	}
@@ -79,8 +79,8 @@ func (e *Engine) Strays(ctx context.Context, dir string) ([]Info, error) {
 }
 
 // orphan prepares the work on a sandbox without a repository.
-func (e *Engine) orphan(record *sandbox.Sandbox) *place {
-	return e.place(record, git.At(record.GitDir, "", record.Base), e.Drivers[record.Driver])
+func (e *Engine) orphan(ctx context.Context, record *sandbox.Sandbox) *place {
+	return e.place(record, git.At(ctx, record.GitDir, "", record.Base), e.Drivers[record.Driver])
 }
 
 // deleteOrphan deletes a sandbox that has no repository: no branch, no trash.

@@ -94,7 +94,7 @@ func (e *Engine) onRecord(ctx context.Context, id string, do func(*place) error)
 	if err != nil {
 		return err
 	}
-	p, err := e.open(record)
+	p, err := e.open(ctx, record)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (e *Engine) pruneOne(ctx context.Context, one *Pruned, request PruneRequest
 			return err
 		}
 		if orphaned(record) {
-			_, err = e.deleteOrphan(ctx, e.orphan(record), request.Force)
+			_, err = e.deleteOrphan(ctx, e.orphan(ctx, record), request.Force)
 			return err
 		}
 		if one.Kept, err = e.inUse(ctx, one.id); err != nil || one.Kept != "" {
@@ -208,7 +208,7 @@ func (e *Engine) planPrune(ctx context.Context, request PruneRequest) ([]Pruned,
 // what the whole would take after what is planned so far.
 func (e *Engine) planSandboxes(ctx context.Context, infos []Info, left *int64, force bool) ([]Pruned, error) {
 	policy := config.Retention{}
-	user, err := config.LoadUser()
+	user, err := config.LoadUser(callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}

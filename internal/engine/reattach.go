@@ -56,7 +56,7 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 		if !wanted {
 			continue
 		}
-		p := e.place(record, git.At(repo.CommonDir, repo.Top, record.Base), e.Drivers[record.Driver])
+		p := e.place(record, git.At(ctx, repo.CommonDir, repo.Top, record.Base), e.Drivers[record.Driver])
 		result := Reattached{Name: record.Name, Branch: record.Branch}
 		if err := e.reattach(ctx, p, repo); err != nil {
 			result.Problem, result.Files = err.Error(), e.workspace(p).Where()
@@ -93,7 +93,7 @@ func (e *Engine) lost(ctx context.Context, repo *git.Repository, record *sandbox
 			return true, nil
 		}
 		// Another repository took the old one's place: it has no such branch.
-		_, err := git.At(record.GitDir, "", record.Base).Tip(ctx, record.Branch)
+		_, err := git.At(ctx, record.GitDir, "", record.Base).Tip(ctx, record.Branch)
 		if fault.KindOf(err) == fault.NotFound {
 			return true, nil
 		}

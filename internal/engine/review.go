@@ -41,7 +41,7 @@ func (e *Engine) review(ctx context.Context, repo *git.Repository, found setting
 			if _, err := e.trust(ctx, request.Dir, found.hash); err != nil {
 				return found, err
 			}
-			return e.settings(repo.Top, repo.CommonDir)
+			return e.settings(ctx, repo.Top, repo.CommonDir)
 		}
 		found.notes = slices.DeleteFunc(found.notes, withheld) // it has been said
 	}

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
@@ -38,7 +40,7 @@ type roots struct {
 // hostRoots finds the host's bundles, each once, by their true paths: links in
 // the way of a mount are not followed. source is the one that the human's own
 // programs read.
-func hostRoots(caller *Caller) (source string, found []string) {
+func hostRoots(caller *caller.Caller) (source string, found []string) {
 	seen := map[string]bool{}
 	for _, path := range rootBundles {
 		path, err := filepath.EvalSymlinks(path)
@@ -64,7 +66,7 @@ func hostRoots(caller *Caller) (source string, found []string) {
 // An image has roots of its own, in places of its own. They stay as they are:
 // its programs are told of ours only where the sandbox has to trust its own
 // authority.
-func (p *place) writeRoots(caller *Caller, source string, bundles []string) (roots, error) {
+func (p *place) writeRoots(caller *caller.Caller, source string, bundles []string) (roots, error) {
 	made := roots{env: map[string]string{}}
 	var content []byte
 	if source != "" {
@@ -122,7 +124,7 @@ var overriding = []string{"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINF
 
 // trustEnv is what a command needs in its environment, as K=V, to trust the
 // sandbox's own authority. What container.env says stays.
-func (e *Engine) trustEnv(p *place) ([]string, error) {
+func (e *Engine) trustEnv(ctx context.Context, p *place) ([]string, error) {
 	policy, err := e.policy(p)
 	if err != nil || !policy.Inspects() {
 		return nil, err
@@ -130,7 +132,7 @@ func (e *Engine) trustEnv(p *place) ([]string, error) {
 	if info, err := os.Stat(p.path(keeper.RootsFile)); err != nil || info.Size() == 0 {
 		return nil, nil // a sandbox that was started before there were such files
 	}
-	found, err := e.settings(p.record.Repository, p.record.GitDir)
+	found, err := e.settings(ctx, p.record.Repository, p.record.GitDir)
 	if err != nil {
 		return nil, err
 	}

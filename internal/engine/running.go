@@ -278,7 +278,7 @@ const keysFile = "keys.json"
 // startKeeper starts a keeper that attaches to lease, or acquires a new place
 // when lease is nil, and waits for its report.
 func (e *Engine) startKeeper(ctx context.Context, p *place, lease *sandbox.Lease, degraded bool) (*sandbox.Lease, error) {
-	l := e.launch(p)
+	l := e.launch(ctx, p)
 	spec, err := e.spec(ctx, p, lease == nil)
 	if err != nil {
 		l.abandon()

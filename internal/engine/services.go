@@ -65,7 +65,7 @@ func (e *Engine) Service(ctx context.Context, request ServiceRequest) (result Se
 		}
 		defer func() { err = call.end("", nil, err) }()
 	}
-	if err := e.configure(p); err != nil {
+	if err := e.configure(ctx, p); err != nil {
 		return ServiceResult{}, err
 	}
 	record, changed, err := e.wantServices(ctx, p, request)

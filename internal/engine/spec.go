@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -18,7 +19,7 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	if !fresh {
 		return spec, nil
 	}
-	err := e.configure(p)
+	err := e.configure(ctx, p)
 	if err == nil {
 		p.store = e.Store.Durable(p.config.Durability == config.Strict)
 		err = p.limit()
@@ -65,7 +66,7 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 
 // addSurroundings adds what the host lends, and the environment that leads
 // there; roots is what makes programs find the certificates.
-func (e *Engine) addSurroundings(p *place, caller *Caller, spec *driver.Spec, roots map[string]string) (mounts []Mount) {
+func (e *Engine) addSurroundings(p *place, caller *caller.Caller, spec *driver.Spec, roots map[string]string) (mounts []Mount) {
 	search := caller.Get("PATH")
 	mounts = e.mounts(p, caller, spec.Home, search)
 	for _, mount := range mounts {
@@ -85,15 +86,15 @@ func (e *Engine) addSurroundings(p *place, caller *Caller, spec *driver.Spec, ro
 }
 
 // visible lists what of the host a sandbox would see were it started now.
-func (e *Engine) visible(p *place, caller *Caller) []Mount {
+func (e *Engine) visible(p *place, caller *caller.Caller) []Mount {
 	spec := driver.Spec{Home: homeInside(caller, p.record.Repository), Workspace: driver.Workspace{Path: p.record.Repository}}
 	mounts := e.addSurroundings(p, caller, &spec, nil)
 	return append(mounts, p.cacheMounts(spec.Caches)...)
 }
 
 // configure loads the configuration for this start, once.
-func (e *Engine) configure(p *place) error {
-	found, err := e.settings(p.record.Repository, p.record.GitDir)
+func (e *Engine) configure(ctx context.Context, p *place) error {
+	found, err := e.settings(ctx, p.record.Repository, p.record.GitDir)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func checkWorkspace(top string) error {
 // homeInside is where HOME stands inside: the user's own path, so that what
 // was installed with absolute paths works. A repository that is the home
 // directory, or holds it, would hide it; then HOME moves.
-func homeInside(caller *Caller, top string) string {
+func homeInside(caller *caller.Caller, top string) string {
 	home := caller.Home
 	if home == "" || home == "/" {
 		return "/home/litterbox"
@@ -137,7 +138,7 @@ func homeInside(caller *Caller, top string) string {
 	return home
 }
 
-func innerUser(caller *Caller, own driver.Ownership) driver.User {
+func innerUser(caller *caller.Caller, own driver.Ownership) driver.User {
 	inner := driver.User{Name: "litterbox", UID: own.UID, GID: own.GID, Shell: "/bin/sh"}
 	if caller.User != "" && !caller.Root && !strings.ContainsAny(caller.User, ":\n") {
 		inner.Name = caller.User

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 )
 
@@ -55,7 +56,7 @@ var clientDirs = []string{".claude/local", ".opencode/bin"}
 
 // mounts lists the host directories that this sandbox sees: toolchains under
 // HOME, then what the configuration names. Only what exists now is listed.
-func (e *Engine) mounts(p *place, caller *Caller, homeInside, search string) []Mount {
+func (e *Engine) mounts(p *place, caller *caller.Caller, homeInside, search string) []Mount {
 	var found []Mount
 	add := func(path, why string) {
 		real, err := os.Stat(path)

@@ -67,8 +67,8 @@ func inodesForTrash(free, total uint64) bool { return free >= total/10 }
 
 // keepsFiles says how long the files of a sandbox that is being deleted stay,
 // or why they do not.
-func (e *Engine) keepsFiles(p *place) (stay time.Duration, why string) {
-	found, err := e.settings(p.record.Repository, p.record.GitDir)
+func (e *Engine) keepsFiles(ctx context.Context, p *place) (stay time.Duration, why string) {
+	found, err := e.settings(ctx, p.record.Repository, p.record.GitDir)
 	if err == nil {
 		if stay = trashKeeps(found.config.Retention); stay == 0 {
 			return 0, "retention.trash keeps none"
@@ -176,7 +176,7 @@ func (e *Engine) trashOf(ctx context.Context, gitDir string, records []*sandbox.
 	var tips []branch.Trashed
 	if fileExists(gitDir) { // with the repository its commits went
 		var err error
-		repo = e.memory().At(gitDir, top, "")
+		repo = e.memory().At(ctx, gitDir, top, "")
 		if tips, err = branch.TrashedTips(ctx, repo); err != nil {
 			return nil, err
 		}
@@ -204,7 +204,7 @@ func (e *Engine) trashOf(ctx context.Context, gitDir string, records []*sandbox.
 		one.Repository, one.id, one.Files, one.Commits = record.Repository, record.ID, true, d.Commits
 		one.Bytes = inodes{}.size(e.Store.Trash().SandboxDir(record.ID))
 		keeps := trashAge
-		if settings, err := e.settings(record.Repository, gitDir); err == nil {
+		if settings, err := e.settings(ctx, record.Repository, gitDir); err == nil {
 			keeps = trashKeeps(settings.config.Retention)
 		}
 		until := d.At.Add(keeps)

@@ -14,7 +14,7 @@ import (
 // One sandbox from its creation to its merge, without a kernel's help.
 func TestWorkIsMerged(t *testing.T) {
 	w := newWorld(t)
-	ctx := t.Context()
+	ctx := gittest.Context(t)
 	made, err := w.Create(ctx, engine.CreateRequest{Dir: w.dir, Name: "fix"})
 	if err != nil {
 		t.Fatal(err)
@@ -51,10 +51,10 @@ func TestCreateWithoutAKeeper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			breakIt(w)
-			if _, err := w.Create(t.Context(), engine.CreateRequest{Dir: w.dir, Name: "fix"}); err == nil {
+			if _, err := w.Create(gittest.Context(t), engine.CreateRequest{Dir: w.dir, Name: "fix"}); err == nil {
 				t.Fatal("it was created")
 			}
-			if all, err := w.List(t.Context(), w.dir, false); err != nil || len(all) > 0 {
+			if all, err := w.List(gittest.Context(t), w.dir, false); err != nil || len(all) > 0 {
 				t.Errorf("list: %v, %v", all, err)
 			}
 			if branches := gittest.Git(t, w.dir, "branch", "--list", "litterbox/*"); branches != "" {

@@ -28,7 +28,7 @@ type WatchRequest struct {
 // it. Sandboxes that come to be are watched too. To watch starts nothing, keeps
 // nothing awake and slows nothing down.
 func (e *Engine) Watch(ctx context.Context, request WatchRequest, each func(Activity) error) error {
-	w := &watching{e: e, request: request, begun: time.Now(), secrets: callerOf(ctx).secrets(), calls: map[uint64]audit.Entry{},
+	w := &watching{e: e, request: request, begun: time.Now(), secrets: callerOf(ctx).Secrets(), calls: map[uint64]audit.Entry{},
 		common: map[string]string{}, items: make(chan Activity), outputs: map[string]*watchedOutput{}}
 	if !request.Since.IsZero() {
 		w.begun = request.Since

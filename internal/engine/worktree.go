@@ -50,7 +50,7 @@ func (e *Engine) moveListedWorktree(ctx context.Context, record *sandbox.Sandbox
 	if !fileExists(filepath.Join(e.Store.SandboxDir(record.ID), keeper.OldWorktreeDir)) {
 		return
 	}
-	if p, err := e.open(record); err == nil {
+	if p, err := e.open(ctx, record); err == nil {
 		e.moveWorktree(ctx, p)
 		e.tell(p)
 	}

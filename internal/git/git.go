@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
@@ -125,7 +126,7 @@ func (c Command) Cmd(ctx context.Context) (*exec.Cmd, error) {
 	if cmd.Dir == "" {
 		cmd.Dir = c.GitDir
 	}
-	cmd.Env = c.environment()
+	cmd.Env = c.environment(caller.Of(ctx).Env)
 	cmd.Stdin, cmd.Stdout = c.Stdin, c.Stdout
 	cmd.ExtraFiles = c.Files
 	if !c.Plain {
@@ -137,12 +138,13 @@ func (c Command) Cmd(ctx context.Context) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-func (c Command) environment() []string {
+// environment is what the process gets of its caller's.
+func (c Command) environment(callers []string) []string {
 	if c.Plain {
-		return append(os.Environ(), c.Env...)
+		return append(append([]string{}, callers...), c.Env...) // never nil, which is this process's own
 	}
-	var env []string
-	for _, kv := range os.Environ() {
+	env := []string{}
+	for _, kv := range callers {
 		key, _, _ := strings.Cut(kv, "=")
 		switch {
 		case key == "GIT_CONFIG_GLOBAL", key == "GIT_CONFIG_SYSTEM", key == "GIT_CONFIG_NOSYSTEM",

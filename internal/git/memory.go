@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
@@ -57,36 +58,37 @@ func (m Memory) Open(ctx context.Context, dir string) (*Repository, error) {
 	if !plain {
 		return Open(ctx, dir)
 	}
-	path := m.path(location)
-	if r := quickOpen(dir, location, recall(path, location)); r != nil {
+	path, who := m.path(location), caller.Of(ctx)
+	if r := quickOpen(dir, location, recall(who, path, location)); r != nil {
+		r.caller = who
 		return r, nil
 	}
 	started := time.Now()
 	r, err := Open(ctx, dir)
 	if err == nil && r.Location == location {
 		if said, err := r.Settings(); err == nil {
-			remember(path, location, said, head{r.Head, r.HeadTree}, started)
+			remember(who, path, location, said, head{r.Head, r.HeadTree}, started)
 		}
 	}
 	return r, err
 }
 
 // At is [At] with what the memory knows of the user's settings.
-func (m Memory) At(commonDir, top, oid string) *Repository {
-	r := At(commonDir, top, oid)
+func (m Memory) At(ctx context.Context, commonDir, top, oid string) *Repository {
+	r := At(ctx, commonDir, top, oid)
 	location := r.Location
 	// Asked of the common directory, as At does: a linked work tree's own
 	// configuration is for its own commands.
 	location.GitDir = commonDir
 	path, ask := m.path(location), r.Settings
 	r.Settings = sync.OnceValues(func() (*Settings, error) {
-		if known := recall(path, location); known != nil {
-			return &Settings{Values: known.Values}, nil
+		if known := recall(r.caller, path, location); known != nil {
+			return &Settings{Values: known.Values, caller: r.caller}, nil
 		}
 		started := time.Now()
 		said, err := ask()
 		if err == nil {
-			remember(path, location, said, lastHead(path), started)
+			remember(r.caller, path, location, said, lastHead(path), started)
 		}
 		return said, err
 	})
@@ -116,16 +118,16 @@ func lastHead(path string) head {
 
 // recall reads what was remembered; nil when there is nothing or it may no
 // longer hold.
-func recall(path string, l Location) *remembered {
+func recall(who *caller.Caller, path string, l Location) *remembered {
 	found, ok := readMemory(path)
 	if !ok {
 		return nil
 	}
 	git, err := exec.LookPath("git")
-	if err != nil || git != found.Git || !maps.Equal(configEnv(), found.Env) {
+	if err != nil || git != found.Git || !maps.Equal(configEnv(who), found.Env) {
 		return nil
 	}
-	for _, source := range configFiles(git, l) {
+	for _, source := range configFiles(who, git, l) {
 		if _, known := found.Sources[source]; !known {
 			return nil
 		}
@@ -150,14 +152,14 @@ func settled(changed, now time.Time) bool {
 
 // remember keeps what git said since started. It is housekeeping: what cannot
 // be kept is asked again the next time.
-func remember(path string, l Location, said *Settings, at head, started time.Time) {
+func remember(who *caller.Caller, path string, l Location, said *Settings, at head, started time.Time) {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		return
 	}
-	found := remembered{Version: memoryVersion, Git: git, Env: configEnv(), Sources: map[string]string{},
+	found := remembered{Version: memoryVersion, Git: git, Env: configEnv(who), Sources: map[string]string{},
 		Values: map[string]string{}, head: at}
-	for _, source := range append(configFiles(git, l), said.files...) {
+	for _, source := range append(configFiles(who, git, l), said.files...) {
 		if !filepath.IsAbs(source) {
 			continue // as git names the repository's own, which are among ours
 		}
@@ -199,12 +201,12 @@ func ReplaceFile(path string, data []byte) error {
 	return nil
 }
 
-// configEnv is the part of our environment that [call] hands on and that
+// configEnv is the part of a caller's environment that [call] hands on and that
 // tells git where its configuration is.
-func configEnv() map[string]string {
+func configEnv(who *caller.Caller) map[string]string {
 	env := map[string]string{}
 	for _, key := range []string{"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"} {
-		if value, set := os.LookupEnv(key); set {
+		if value, set := who.Lookup(key); set {
 			env[key] = value
 		}
 	}
@@ -213,22 +215,22 @@ func configEnv() map[string]string {
 
 // configFiles are the files in which git looks for configuration
 // (git-config(1), FILES), whether they exist or not, and git itself.
-func configFiles(git string, l Location) []string {
+func configFiles(who *caller.Caller, git string, l Location) []string {
 	files := []string{git, filepath.Join(l.CommonDir, "config"), filepath.Join(l.GitDir, "config.worktree"), "/etc/gitconfig"}
 	if real, err := filepath.EvalSymlinks(git); err == nil {
 		// Built for another prefix than /usr, git has its own etc there.
 		files = append(files, real, filepath.Join(filepath.Dir(filepath.Dir(real)), "etc", "gitconfig"))
 	}
 	for _, key := range []string{"GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL"} {
-		if path := os.Getenv(key); path != "" {
+		if path := who.Get(key); path != "" {
 			files = append(files, path)
 		}
 	}
-	home := os.Getenv("HOME")
+	home := who.Get("HOME")
 	if home != "" {
 		files = append(files, filepath.Join(home, ".gitconfig"))
 	}
-	if xdg := os.Getenv("XDG_CONFIG_HOME"); xdg != "" {
+	if xdg := who.Get("XDG_CONFIG_HOME"); xdg != "" {
 		files = append(files, filepath.Join(xdg, "git", "config"))
 	} else if home != "" {
 		files = append(files, filepath.Join(home, ".config", "git", "config"))

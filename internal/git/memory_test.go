@@ -72,9 +72,9 @@ func TestMemoryAgreesWithGit(t *testing.T) {
 
 	check := func(from, what string, processes int) {
 		t.Helper()
-		want, wantErr := git.Open(t.Context(), from)
+		want, wantErr := git.Open(gittest.Context(t), from)
 		started()
-		got, err := memory.Open(t.Context(), from)
+		got, err := memory.Open(gittest.Context(t), from)
 		if n := started(); processes >= 0 && n != processes {
 			t.Errorf("%s: %d processes, want %d", what, n, processes)
 		}
@@ -127,7 +127,7 @@ func TestMemoryAgreesWithGit(t *testing.T) {
 		started()
 		counts := [2]int{}
 		for i := range counts {
-			if _, err := memory.Open(t.Context(), dir); err != nil {
+			if _, err := memory.Open(gittest.Context(t), dir); err != nil {
 				t.Fatal(err)
 			}
 			counts[i] = started()
@@ -185,7 +185,7 @@ func TestMemoryLearnsFromSettings(t *testing.T) {
 	started := gitLog(t)
 	files := []string{filepath.Join(os.Getenv("HOME"), ".gitconfig"), filepath.Join(common, "config")}
 	age(t, files...)
-	opened, err := memory.Open(t.Context(), dir)
+	opened, err := memory.Open(gittest.Context(t), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestMemoryLearnsFromSettings(t *testing.T) {
 	age(t, files...)
 	started()
 	for _, want := range []int{1, 0} {
-		values := git.Values(t, memory.At(common, dir, opened.Head))
+		values := git.Values(t, memory.At(gittest.Context(t), common, dir, opened.Head))
 		if n := started(); n != want {
 			t.Errorf("%d processes, want %d", n, want)
 		}
@@ -201,7 +201,7 @@ func TestMemoryLearnsFromSettings(t *testing.T) {
 			t.Errorf("user.name is %q", values["user.name"])
 		}
 	}
-	again, err := memory.Open(t.Context(), dir)
+	again, err := memory.Open(gittest.Context(t), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestMemoryHoldsNoCredentials(t *testing.T) {
 	age(t, filepath.Join(dir, ".git/config"), filepath.Join(os.Getenv("HOME"), ".gitconfig"))
 	memories := t.TempDir()
 	memory := git.Memory{Dir: func(string) string { return memories }}
-	if _, err := memory.Open(t.Context(), dir); err != nil {
+	if _, err := memory.Open(gittest.Context(t), dir); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(memories, "*"))

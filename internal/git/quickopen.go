@@ -31,7 +31,7 @@ func quickOpen(dir string, l Location, known *remembered) *Repository {
 		}
 	}
 	values := known.Values
-	r.Settings = func() (*Settings, error) { return &Settings{Values: values}, nil }
+	r.Settings = func() (*Settings, error) { return &Settings{Values: values, caller: r.caller}, nil }
 	return r
 }
 

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
@@ -32,7 +33,8 @@ type Repository struct {
 
 	Settings func() (*Settings, error)
 	spare    spare
-	View     string // of a submodule: a git directory of ours; CommonDir lends its objects only
+	caller   *caller.Caller // who opened it
+	View     string         // of a submodule: a git directory of ours; CommonDir lends its objects only
 }
 
 // Location says where a repository is.
@@ -86,7 +88,7 @@ func Open(ctx context.Context, dir string) (*Repository, error) {
 	if f[7] != "HEAD" {
 		r.HeadRef = f[7]
 	}
-	r.Settings = <-settings
+	r.Settings, r.caller = <-settings, caller.Of(ctx)
 	return r, nil
 }
 
@@ -102,8 +104,9 @@ func notRepository(dir string, err error) error {
 
 // At is a repository known from a record: its common git directory, its work
 // tree (may be empty) and any object id. It starts no process; HEAD is not read.
-func At(commonDir, top, oid string) *Repository {
-	r := &Repository{Location: Location{Top: top, GitDir: commonDir, CommonDir: commonDir}, ObjectFormat: "sha1"}
+// The caller of ctx counts later too; when ctx ends does not matter.
+func At(ctx context.Context, commonDir, top, oid string) *Repository {
+	r := &Repository{Location: Location{Top: top, GitDir: commonDir, CommonDir: commonDir}, ObjectFormat: "sha1", caller: caller.Of(ctx)}
 	if len(oid) == 64 {
 		r.ObjectFormat = "sha256"
 	}
@@ -111,7 +114,7 @@ func At(commonDir, top, oid string) *Repository {
 		r.GitDir = found.GitDir
 	}
 	r.Settings = sync.OnceValues(func() (*Settings, error) {
-		return ReadSettings(context.Background(), Command{GitDir: r.CommonDir})()
+		return ReadSettings(context.WithoutCancel(ctx), Command{GitDir: r.CommonDir})()
 	})
 	return r
 }

@@ -47,11 +47,11 @@ func TestOpenNamesWhatIsWrong(t *testing.T) {
 	for dir, want := range map[string]fault.Kind{
 		empty: fault.NotFound, bare: fault.Invalid, unborn: fault.Invalid, filepath.Join(unborn, ".git"): fault.Invalid,
 	} {
-		_, err := git.Open(t.Context(), dir)
+		_, err := git.Open(gittest.Context(t), dir)
 		gittest.Kind(t, err, want, true)
 	}
 	t.Setenv("PATH", empty)
-	_, err := git.Open(t.Context(), unborn)
+	_, err := git.Open(gittest.Context(t), unborn)
 	gittest.Kind(t, err, fault.Unavailable, true)
 }
 
@@ -67,7 +67,7 @@ func TestOpenIsNotMisledByGitVariables(t *testing.T) {
 
 func TestBranches(t *testing.T) {
 	r := gittest.Open(t, gittest.Repository(t))
-	ctx := t.Context()
+	ctx := gittest.Context(t)
 	if err := r.CreateBranch(ctx, "fix", r.Head, "id1"); err != nil {
 		t.Fatal(err)
 	}
@@ -106,27 +106,27 @@ func TestResolve(t *testing.T) {
 	r := gittest.Open(t, gittest.Repository(t))
 	gittest.Git(t, r.Top, "tag", "-a", "-m", "x", "v1")
 	for _, rev := range []string{"HEAD", "main", "v1", "@", r.Head[:9], ":/first"} {
-		commit, tree, err := r.Resolve(t.Context(), rev)
+		commit, tree, err := r.Resolve(gittest.Context(t), rev)
 		if err != nil || commit != r.Head || tree != r.HeadTree {
 			t.Errorf("%q: %q %q %v", rev, commit, tree, err)
 		}
 	}
 	for _, rev := range []string{"nothing", "--all", "HEAD:README", r.Head[:3] + "x"} {
-		_, _, err := r.Resolve(t.Context(), rev)
+		_, _, err := r.Resolve(gittest.Context(t), rev)
 		gittest.Kind(t, err, fault.NotFound, true)
 	}
-	_, _, err := r.Resolve(t.Context(), "HEAD\nHEAD")
+	_, _, err := r.Resolve(gittest.Context(t), "HEAD\nHEAD")
 	gittest.Kind(t, err, fault.Invalid, false)
 }
 
 func TestIdentity(t *testing.T) {
 	dir := gittest.Repository(t)
-	got, err := gittest.Open(t, dir).Identity(t.Context())
+	got, err := gittest.Open(t, dir).Identity(gittest.Context(t))
 	if diff := cmp.Diff(sandbox.Identity{Name: "Ada", Email: "ada@example.com"}, got); err != nil || diff != "" {
 		t.Fatal(diff, err)
 	}
 	gittest.Write(t, os.Getenv("HOME"), ".gitconfig", "[user]\n\tuseConfigOnly = true\n")
-	_, err = gittest.Open(t, dir).Identity(t.Context())
+	_, err = gittest.Open(t, dir).Identity(gittest.Context(t))
 	gittest.Kind(t, err, fault.Invalid, true)
 }
 
@@ -134,7 +134,7 @@ func TestDirty(t *testing.T) {
 	r := gittest.Open(t, gittest.Repository(t))
 	check := func(want bool) {
 		t.Helper()
-		if got, err := r.Dirty(t.Context()); err != nil || got != want {
+		if got, err := r.Dirty(gittest.Context(t)); err != nil || got != want {
 			t.Fatalf("%v, %v", got, err)
 		}
 	}

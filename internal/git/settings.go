@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -19,13 +20,14 @@ import (
 type Settings struct {
 	Values map[string]string // lower-case section and key; the last one wins
 	files  []string          // where they came from
+	caller *caller.Caller    // whose they are
 }
 
 // ReadSettings runs git config and hands out a function with the outcome.
 func ReadSettings(ctx context.Context, c Command) func() (*Settings, error) {
 	c.Args = []string{"config", "--list", "-z", "--show-origin"}
 	out, err := c.Output(ctx)
-	s := &Settings{Values: map[string]string{}}
+	s := &Settings{Values: map[string]string{}, caller: caller.Of(ctx)}
 	// Origin and value take turns; after "file:" the origin is a path as git
 	// opened it, relative to where it ran.
 	items := bytes.Split(bytes.TrimSuffix(out, []byte{0}), []byte{0})
@@ -91,10 +93,10 @@ const MaxRules = 16 << 20
 // XDG_CONFIG_HOME (gitignore(5), gitattributes(5)). A missing file is empty.
 func (s *Settings) userFile(key, standard string) ([]byte, error) {
 	path, set := s.Values[key]
-	home := os.Getenv("HOME")
+	home, config := s.caller.Get("HOME"), s.caller.Get("XDG_CONFIG_HOME")
 	switch {
-	case !set && os.Getenv("XDG_CONFIG_HOME") != "":
-		path = filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "git", standard)
+	case !set && config != "":
+		path = filepath.Join(config, "git", standard)
 	case !set && home != "":
 		path = filepath.Join(home, ".config", "git", standard)
 	case strings.HasPrefix(path, "~/"):
@@ -149,6 +151,7 @@ func (r *Repository) Identity(ctx context.Context) (sandbox.Identity, error) {
 	if err != nil {
 		return sandbox.Identity{}, err
 	}
+	who := caller.Of(ctx)
 	first := func(candidates ...string) string {
 		for _, v := range candidates {
 			if v = strings.TrimSpace(v); v != "" {
@@ -158,8 +161,8 @@ func (r *Repository) Identity(ctx context.Context) (sandbox.Identity, error) {
 		return ""
 	}
 	id := sandbox.Identity{
-		Name:  first(os.Getenv("GIT_AUTHOR_NAME"), s.Values["author.name"], s.Values["user.name"]),
-		Email: first(os.Getenv("GIT_AUTHOR_EMAIL"), s.Values["author.email"], s.Values["user.email"], os.Getenv("EMAIL")),
+		Name:  first(who.Get("GIT_AUTHOR_NAME"), s.Values["author.name"], s.Values["user.name"]),
+		Email: first(who.Get("GIT_AUTHOR_EMAIL"), s.Values["author.email"], s.Values["user.email"], who.Get("EMAIL")),
 	}
 	if id.Name != "" && id.Email != "" {
 		return id, nil
@@ -167,7 +170,7 @@ func (r *Repository) Identity(ctx context.Context) (sandbox.Identity, error) {
 	// git can still know one: from the password database and the host name.
 	c := r.Command("var", "GIT_AUTHOR_IDENT")
 	for _, key := range []string{"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"} {
-		if v := os.Getenv(key); v != "" {
+		if v := who.Get(key); v != "" {
 			c.Env = append(c.Env, key+"="+v)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 )
 
 // spare is a git fast-import that was started before anybody knew what to tell
@@ -35,7 +37,7 @@ func (r *Repository) Prefetch(state string, strict bool) {
 		if r.spare.process != nil {
 			return
 		}
-		started, err := r.StartFastImport(context.Background(), edges, strict)
+		started, err := r.StartFastImport(r.own(), edges, strict)
 		if err != nil {
 			return // the Import that follows meets the same error
 		}
@@ -46,6 +48,15 @@ func (r *Repository) Prefetch(state string, strict bool) {
 			}
 		})
 	}()
+}
+
+// own is a context for work that no request waits for, on behalf of who opened
+// the repository.
+func (r *Repository) own() context.Context {
+	if r.caller == nil {
+		return context.Background()
+	}
+	return caller.For(context.Background(), *r.caller)
 }
 
 // TakeSpare gives the spare process to whoever needs one like it, or nil.

@@ -22,6 +22,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sys/unix"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/image"
 )
@@ -335,19 +336,17 @@ func TestLogin(t *testing.T) {
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
 	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("DOCKER_CONFIG", home)
-	t.Setenv("XDG_RUNTIME_DIR", "")
+	ctx := caller.For(t.Context(), caller.Caller{Home: home, Env: []string{"DOCKER_CONFIG=" + home}})
 	s := store(t)
 	source := must(t, host+"/some/image:tag")
-	if _, err := s.Image(t.Context(), source, false); fault.KindOf(err) != fault.Denied || !strings.HasPrefix(fault.HintOf(err), "docker login "+host) {
+	if _, err := s.Image(ctx, source, false); fault.KindOf(err) != fault.Denied || !strings.HasPrefix(fault.HintOf(err), "docker login "+host) {
 		t.Errorf("without a login: %v (try: %s)", err, fault.HintOf(err))
 	}
 	config := `{"auths":{"` + host + `":{"auth":"bWU6cGFzczp3b3Jk"}}}`
 	if err := os.WriteFile(filepath.Join(home, "config.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Image(t.Context(), source, false); err != nil {
+	if _, err := s.Image(ctx, source, false); err != nil {
 		t.Error(err)
 	}
 	if len(elsewhere) == 0 || slices.Max(elsewhere) != "" {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 )
@@ -108,12 +109,12 @@ type logins struct {
 // when there is none. What cannot be read counts as none: most images need no
 // login, and for the others the registry's refusal says what to type.
 func loginFor(ctx context.Context, host string) string {
-	home, _ := os.UserHomeDir() // without one there is nothing to find there
-	files := []string{filepath.Join(home, ".docker", "config.json"), filepath.Join(home, ".config", "containers", "auth.json")}
-	if dir := os.Getenv("DOCKER_CONFIG"); dir != "" {
+	who := caller.Of(ctx)
+	files := []string{filepath.Join(who.Home, ".docker", "config.json"), filepath.Join(who.Home, ".config", "containers", "auth.json")}
+	if dir := who.Get("DOCKER_CONFIG"); dir != "" {
 		files[0] = filepath.Join(dir, "config.json")
 	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+	if dir := who.Get("XDG_RUNTIME_DIR"); dir != "" {
 		files = append(files, filepath.Join(dir, "containers", "auth.json"))
 	}
 	names := []string{host}
@@ -156,6 +157,7 @@ func askHelper(ctx context.Context, helper, name string) string {
 	defer stop()
 	cmd := exec.CommandContext(ctx, "docker-credential-"+helper, "get")
 	cmd.Stdin = strings.NewReader(name)
+	cmd.Env = append([]string{}, caller.Of(ctx).Env...)
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	var given struct{ Username, Secret string }

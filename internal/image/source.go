@@ -95,15 +95,14 @@ func (s Source) String() string {
 }
 
 // Locate makes the path of a source absolute. A relative one is meant from the
-// top of the repository and must stay in it: a link there came with a clone.
-func (s Source) Locate(top string) (Source, error) {
+// top of the repository and must stay in it: a link there came with a clone. home is what ~ stands for.
+func (s Source) Locate(top, home string) (Source, error) {
 	if s.Kind != Directory && s.Kind != Layout && s.Kind != Archive {
 		return s, nil
 	}
 	if below, ok := strings.CutPrefix(s.Path, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return s, fault.Wrap(fault.Invalid, err, "cannot find the base image %q", s.String()).WithHint("export HOME=/home/you")
+		if home == "" {
+			return s, fault.New(fault.Invalid, "cannot find the base image %q: HOME is not set", s.String()).WithHint("export HOME=/home/you")
 		}
 		s.Path = filepath.Join(home, below)
 	}

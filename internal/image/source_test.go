@@ -112,9 +112,9 @@ func TestLocate(t *testing.T) {
 	}
 	for typed, want := range map[string]fault.Kind{
 		"./root": "", "./good": "", "oci:root": "", "oci:root:tag": "", outside: "", "debian": "", "host": "",
-		"./evil": fault.Denied, "./up": fault.Denied, "../x": fault.NotFound, "./none": fault.NotFound, "oci:evil": fault.Denied, "docker-archive:up": fault.Denied,
+		"~/x": fault.Invalid, "./evil": fault.Denied, "./up": fault.Denied, "../x": fault.NotFound, "./none": fault.NotFound, "oci:evil": fault.Denied, "docker-archive:up": fault.Denied,
 	} {
-		if _, err := must(t, typed).Locate(top); fault.KindOf(err) != want {
+		if _, err := must(t, typed).Locate(top, ""); fault.KindOf(err) != want {
 			t.Errorf("%q: got %v, want %q", typed, err, want)
 		}
 	}

@@ -69,6 +69,7 @@ type Report struct {
 
 // keeper is one running keeper.
 type keeper struct {
+	base   context.Context // has the keeper's caller, and never ends
 	order  Order
 	driver driver.Driver
 	store  *store.Store
@@ -121,7 +122,7 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (_
 		return nil, nil, err
 	}
 	records = records.Durable(order.Strict)
-	k := &keeper{order: order, driver: d, store: records, wire: newTether(), ended: make(chan struct{})}
+	k := &keeper{base: context.WithoutCancel(ctx), order: order, driver: d, store: records, wire: newTether(), ended: make(chan struct{})}
 	if err := k.single(ctx); err != nil {
 		return nil, nil, err
 	}

@@ -66,7 +66,7 @@ func (k *keeper) consolidate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return git.At(record.GitDir, "", record.Base).Consolidate(ctx, git.Consolidation{
+	return git.At(ctx, record.GitDir, "", record.Base).Consolidate(ctx, git.Consolidation{
 		State: filepath.Join(k.order.Spec.StateDir, DeltaFile), Lock: k.store.LocksOf(record.ID), Idle: true,
 	})
 }

@@ -66,7 +66,7 @@ func (k *keeper) follow() {
 		return
 	}
 	w.armed = false
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(k.base)
 	w.cancel = cancel
 	w.done.Add(1)
 	w.mu.Unlock()
@@ -95,7 +95,7 @@ func (k *keeper) fillWorktree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	repo := git.At(record.GitDir, record.Repository, record.Base)
+	repo := git.At(ctx, record.GitDir, record.Repository, record.Base)
 	tip, err := repo.Tip(ctx, record.Branch)
 	if fault.KindOf(err) == fault.NotFound {
 		return nil

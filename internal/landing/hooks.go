@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
@@ -326,7 +327,7 @@ func configFiles(ctx context.Context, r *git.Repository) ([]string, error) {
 		// git-config(1), "Includes": relative to the file that includes.
 		switch {
 		case strings.HasPrefix(value, "~/"):
-			value = filepath.Join(os.Getenv("HOME"), value[2:])
+			value = filepath.Join(caller.Of(ctx).Get("HOME"), value[2:])
 		case !filepath.IsAbs(value):
 			value = filepath.Join(filepath.Dir(origin), value)
 		}

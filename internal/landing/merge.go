@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
@@ -60,7 +61,7 @@ func RunMerge(ctx context.Context, r *git.Repository, args []string, target Merg
 	if o.NoEdit {
 		c.Env = append(c.Env, "GIT_EDITOR=:")
 	}
-	if os.Getenv("GIT_REFLOG_ACTION") == "" {
+	if caller.Of(ctx).Get("GIT_REFLOG_ACTION") == "" {
 		c.Env = append(c.Env, "GIT_REFLOG_ACTION="+strings.Join(append([]string{"merge"}, append(args, target.Branch)...), " "))
 	}
 	if flags := ReadMergeFlags(args); !flags.Resumes && !flags.Leaves {

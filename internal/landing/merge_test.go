@@ -18,7 +18,7 @@ import (
 // merge runs the user's git merge and returns its exit code.
 func merge(b *branchtest.Box, o landing.MergeOptions, args ...string) int {
 	b.T.Helper()
-	code, err := landing.RunMerge(b.T.Context(), b.Repository, args, landing.MergeTarget{Branch: b.Name, Commit: b.Show("rev-parse", "refs/heads/"+b.Name), NeedsCommit: true}, o)
+	code, err := landing.RunMerge(gittest.Context(b.T), b.Repository, args, landing.MergeTarget{Branch: b.Name, Commit: b.Show("rev-parse", "refs/heads/"+b.Name), NeedsCommit: true}, o)
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func merge(b *branchtest.Box, o landing.MergeOptions, args ...string) int {
 
 func landed(b *branchtest.Box, want bool) {
 	b.T.Helper()
-	got, err := landing.Landed(b.T.Context(), b.Repository, b.Show("rev-parse", b.Name))
+	got, err := landing.Landed(gittest.Context(b.T), b.Repository, b.Show("rev-parse", b.Name))
 	if err != nil || got != want {
 		b.T.Fatalf("landed: %v, %v; want %v", got, err, want)
 	}
@@ -63,14 +63,14 @@ func TestMergeInProgress(t *testing.T) {
 	if code := merge(b, landing.MergeOptions{}, "--no-edit"); code != 1 {
 		t.Fatalf("git merge ended with %d", code)
 	}
-	got, err := landing.MergeInProgress(t.Context(), b.Repository)
+	got, err := landing.MergeInProgress(gittest.Context(t), b.Repository)
 	if diff := cmp.Diff(landing.InProgress{Head: tip, Unmerged: []string{"README"}}, got); err != nil || diff != "" {
 		t.Fatal(diff, err)
 	}
 	landed(b, false)
 	gittest.Write(t, b.Repository.Top, "README", "both\n")
 	b.Show("add", "README")
-	if got, err = landing.MergeInProgress(t.Context(), b.Repository); err != nil || got.Head != tip || len(got.Unmerged) != 0 {
+	if got, err = landing.MergeInProgress(gittest.Context(t), b.Repository); err != nil || got.Head != tip || len(got.Unmerged) != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	t.Setenv("GIT_EDITOR", "true")
@@ -78,7 +78,7 @@ func TestMergeInProgress(t *testing.T) {
 		t.Fatalf("git merge --continue ended with %d", code)
 	}
 	landed(b, true)
-	if got, err = landing.MergeInProgress(t.Context(), b.Repository); err != nil || got.Head != "" {
+	if got, err = landing.MergeInProgress(gittest.Context(t), b.Repository); err != nil || got.Head != "" {
 		t.Fatalf("%+v, %v", got, err)
 	}
 }
@@ -91,13 +91,13 @@ func TestHooksAtRisk(t *testing.T) {
 	b := branchtest.New(t, dir, "fix")
 	b.Inside("mkdir .husky; printf '#!/bin/sh\ntouch " + canary + "\n' > .husky/post-merge; chmod +x .husky/post-merge; echo '[user]' > shared.gitconfig")
 	tip := b.ImportNow().Commit
-	changes, _, err := landing.ChangedAgainst(t.Context(), b.Repository, b.Base, tip)
+	changes, _, err := landing.ChangedAgainst(gittest.Context(t), b.Repository, b.Base, tip)
 	if err != nil {
 		t.Fatal(err)
 	}
 	risk := func(want string) {
 		t.Helper()
-		got, why, err := landing.HooksAtRisk(t.Context(), b.Repository, changes)
+		got, why, err := landing.HooksAtRisk(gittest.Context(t), b.Repository, changes)
 		if err != nil || got != (want != "") || !strings.Contains(why, want) {
 			t.Fatalf("%v %q %v, want %q", got, why, err, want)
 		}
@@ -173,11 +173,11 @@ func TestHooksAtRiskByWhatTheyRead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r, err := git.Open(t.Context(), dir)
+			r, err := git.Open(gittest.Context(t), dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, why, err := landing.HooksAtRisk(t.Context(), r, []landing.Change{{Path: c.changed, NewMode: 0o100644, Status: 'A'}})
+			got, why, err := landing.HooksAtRisk(gittest.Context(t), r, []landing.Change{{Path: c.changed, NewMode: 0o100644, Status: 'A'}})
 			if err != nil || got != c.want || got != strings.Contains(why, c.changed) {
 				t.Errorf("%v, %q, %v", got, why, err)
 			}
@@ -193,7 +193,7 @@ func TestConfigurationNamesPrograms(t *testing.T) {
 	tip := b.ImportNow().Commit
 	gittest.Git(t, dir, "config", "filter.x.clean", `"$(git rev-parse --show-toplevel)/cmds/clean.sh" %f`)
 	gittest.Git(t, dir, "config", "init.defaultBranch", "main")
-	_, risks, err := landing.ChangedAgainst(t.Context(), b.Repository, b.Base, tip)
+	_, risks, err := landing.ChangedAgainst(gittest.Context(t), b.Repository, b.Base, tip)
 	if err != nil || len(risks) != 1 || risks[0].Path != "cmds/clean.sh" || risks[0].Reason != "your git configuration names it: filter.x.clean" {
 		t.Fatalf("%+v, %v", risks, err)
 	}
@@ -243,7 +243,7 @@ func TestDiffPutsTheUsersArgumentsInPlace(t *testing.T) {
 	run := func(args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
-		code, err := landing.Diff(t.Context(), b.Repository, b.Repository.Top, b.Base, tip, args, landing.Streams{Stdout: &out, Stderr: &out})
+		code, err := landing.Diff(gittest.Context(t), b.Repository, b.Repository.Top, b.Base, tip, args, landing.Streams{Stdout: &out, Stderr: &out})
 		if err != nil || code > 1 {
 			t.Fatalf("%q: %d, %v\n%s", args, code, err, out.String())
 		}
@@ -263,6 +263,6 @@ func TestDiffPutsTheUsersArgumentsInPlace(t *testing.T) {
 	if run("-p"); gittest.Exists(canary) {
 		t.Fatal("diff.external ran")
 	}
-	_, err := landing.Diff(t.Context(), b.Repository, b.Repository.Top, b.Base, tip, []string{"--ext-diff"}, landing.Streams{})
+	_, err := landing.Diff(gittest.Context(t), b.Repository, b.Repository.Top, b.Base, tip, []string{"--ext-diff"}, landing.Streams{})
 	gittest.Kind(t, err, fault.Denied, false)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"golang.org/x/term"
@@ -27,7 +28,7 @@ func mergeMessage(ctx context.Context, r *git.Repository, flags MergeFlags, targ
 		return nil, fault.Wrap("", err, "cannot write the message of the merge")
 	}
 	args := []string{"-m", strings.TrimRight(string(message), "\n")}
-	if !flags.edit && opensEditor(s) {
+	if !flags.edit && opensEditor(ctx, s) {
 		args = append(args, "--edit") // -m alone takes the editor away
 	}
 	return args, nil
@@ -61,8 +62,8 @@ func makesCommit(ctx context.Context, r *git.Repository, flags MergeFlags, targe
 
 // opensEditor reports whether git merge would open an editor by itself
 // (git-merge(1), GIT_MERGE_AUTOEDIT).
-func opensEditor(s Streams) bool {
-	switch strings.ToLower(os.Getenv("GIT_MERGE_AUTOEDIT")) {
+func opensEditor(ctx context.Context, s Streams) bool {
+	switch strings.ToLower(caller.Of(ctx).Get("GIT_MERGE_AUTOEDIT")) {
 	case "":
 	case "true", "yes", "on", "1":
 		return true

@@ -100,7 +100,7 @@ func TestRealTools(t *testing.T) {
 				for name, text := range c.other {
 					write(name, text, 0o644)
 				}
-				cmd := exec.CommandContext(t.Context(), "sh", "-ec", "command -v "+c.tool+" >/dev/null || exit 77\n"+c.run)
+				cmd := exec.CommandContext(gittest.Context(t), "sh", "-ec", "command -v "+c.tool+" >/dev/null || exit 77\n"+c.run)
 				cmd.Dir = dir
 				cmd.Env = append(os.Environ(), "PATH="+path, "CANARY="+canary, "TOOLS="+installed, "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home,
 					"GOFLAGS=-mod=mod", "CI=1", "npm_config_cache="+filepath.Join(home, "npm"), "MAGEFILE_CACHE="+filepath.Join(home, "mage"))

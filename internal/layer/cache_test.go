@@ -29,7 +29,7 @@ func TestTreeIsSharedByThoseWhoRaceForIt(t *testing.T) {
 	errs := make([]error, 10)
 	var all sync.WaitGroup
 	for i := range got {
-		all.Go(func() { got[i], errs[i] = cache.Tree(t.Context(), r, r.HeadTree, git.Owner{}, nil) })
+		all.Go(func() { got[i], errs[i] = cache.Tree(gittest.Context(t), r, r.HeadTree, git.Owner{}, nil) })
 	}
 	all.Wait()
 	for i := range got {
@@ -61,7 +61,7 @@ func TestTreeIsVerifiedAfterAReboot(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
 	again := func() string {
 		t.Helper()
-		tree, err := b.Cache.Tree(t.Context(), b.Repository, b.Repository.HeadTree, git.Owner{}, nil)
+		tree, err := b.Cache.Tree(gittest.Context(t), b.Repository, b.Repository.HeadTree, git.Owner{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestTreeIsVerifiedAfterAReboot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Cache.Git(t.Context(), b.Repository, b.Base, tree, git.Owner{}, nil); err != nil {
+		if _, err := b.Cache.Git(gittest.Context(t), b.Repository, b.Base, tree, git.Owner{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		return string(content)
@@ -152,7 +152,7 @@ func TestTreeSurvivesKill(t *testing.T) {
 			t.Fatal("the helper was not killed in the middle")
 		}
 	}
-	tree, err := layer.Cache{Dir: cache}.Tree(t.Context(), r, r.HeadTree, git.Owner{}, nil)
+	tree, err := layer.Cache{Dir: cache}.Tree(gittest.Context(t), r, r.HeadTree, git.Owner{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestHelperTree(t *testing.T) {
 		return // only as a child
 	}
 	r := gittest.Open(t, dir)
-	_, err := layer.Cache{Dir: cache}.Tree(t.Context(), r, r.HeadTree, git.Owner{}, func(string, int, int) {
+	_, err := layer.Cache{Dir: cache}.Tree(gittest.Context(t), r, r.HeadTree, git.Owner{}, func(string, int, int) {
 		_, _ = os.Stdout.WriteString("progress\n")
 		select {} // wait to be killed
 	})
@@ -212,11 +212,11 @@ func TestGitSharesTheHistoryOfAncestorsOnly(t *testing.T) {
 	layer := func() string {
 		t.Helper()
 		r := gittest.Open(t, dir)
-		tree, err := b.Cache.Tree(t.Context(), r, r.HeadTree, git.Owner{}, nil)
+		tree, err := b.Cache.Tree(gittest.Context(t), r, r.HeadTree, git.Owner{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := b.Cache.Git(t.Context(), r, r.Head, tree, git.Owner{}, nil)
+		g, err := b.Cache.Git(gittest.Context(t), r, r.Head, tree, git.Owner{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +318,7 @@ func TestHistoryOnAnotherFileSystem(t *testing.T) {
 	}
 	r := gittest.Open(t, odd)
 	cache := layer.Cache{Dir: filepath.Join(other, "cache")}
-	made, err := cache.Layers(t.Context(), r, r.Head, r.HeadTree, git.Owner{}, nil)
+	made, err := cache.Layers(gittest.Context(t), r, r.Head, r.HeadTree, git.Owner{}, nil)
 	layers := made.Dirs
 	if err != nil {
 		t.Fatal(err)

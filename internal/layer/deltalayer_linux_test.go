@@ -172,7 +172,7 @@ func TestDeltasAreFlattened(t *testing.T) {
 		gittest.Shell(t, dir, fmt.Sprintf("echo %d > d1/e1/f1; git commit -qam step", n))
 		last = branchtest.NewOn(t, cache, dir, fmt.Sprint("step", n))
 	}
-	ctx := t.Context()
+	ctx := gittest.Context(t)
 	if err := cache.Flatten(ctx, last.Repository, last.Repository.HeadTree, git.Owner{}); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestDeltaIsSharedByThoseWhoRaceForIt(t *testing.T) {
 	for i := range got {
 		all.Go(func() {
 			var made layer.Layers
-			made, errs[i] = cache.Layers(t.Context(), r, r.Head, r.HeadTree, git.Owner{}, nil)
+			made, errs[i] = cache.Layers(gittest.Context(t), r, r.Head, r.HeadTree, git.Owner{}, nil)
 			got[i] = made.Dirs
 		})
 	}

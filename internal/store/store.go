@@ -41,6 +41,7 @@ import (
 	"path/filepath"
 	"sort"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
@@ -63,17 +64,17 @@ func (s *Store) Durable(strict bool) *Store { return &Store{Root: s.Root, strict
 // Strict reports whether every record is flushed.
 func (s *Store) Strict() bool { return s.strict }
 
-// DefaultRoot is $XDG_STATE_HOME/litterbox, or ~/.local/state/litterbox.
-func DefaultRoot() (string, error) {
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+// DefaultRoot is $XDG_STATE_HOME/litterbox, or ~/.local/state/litterbox, as who
+// has it.
+func DefaultRoot(who *caller.Caller) (string, error) {
+	if dir := who.Get("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "litterbox"), nil
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "cannot find the state directory").
+	if who.Home == "" {
+		return "", fault.New(fault.Unavailable, "cannot find the state directory: HOME is not set").
 			WithHint("export XDG_STATE_HOME=/some/directory")
 	}
-	return filepath.Join(home, ".local", "state", "litterbox"), nil
+	return filepath.Join(who.Home, ".local", "state", "litterbox"), nil
 }
 
 // Open uses root, making it when it is missing. The directory is private

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
@@ -390,14 +391,13 @@ func TestOpenResolvesLinks(t *testing.T) {
 }
 
 func TestDefaultRoot(t *testing.T) {
-	t.Setenv("HOME", "/home/me")
 	for variable, want := range map[string]string{
 		"":         "/home/me/.local/state/litterbox",
 		"relative": "/home/me/.local/state/litterbox", // does not count (XDG Base Directory Specification)
 		"/state":   "/state/litterbox",
 	} {
-		t.Setenv("XDG_STATE_HOME", variable)
-		if got, err := store.DefaultRoot(); got != want || err != nil {
+		who := caller.Caller{Home: "/home/me", Env: []string{"XDG_STATE_HOME=" + variable}}
+		if got, err := store.DefaultRoot(&who); got != want || err != nil {
 			t.Errorf("XDG_STATE_HOME=%q: %q, %v", variable, got, err)
 		}
 	}

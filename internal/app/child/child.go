@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
@@ -89,5 +90,5 @@ func keep() error {
 	})
 	defer settle.Stop()
 	drivers := map[string]driver.Driver{namespace.Name: namespace.Driver{}, landlock.Name: landlock.Driver{}}
-	return keeper.Run(ctx, drivers, order, os.Stdout)
+	return keeper.Run(caller.For(ctx, caller.ThisProcess()), drivers, order, os.Stdout)
 }

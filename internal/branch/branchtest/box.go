@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
@@ -147,7 +148,7 @@ func NewOn(t testing.TB, cache layer.Cache, dir, name string) *Box {
 	}
 	// overlayfs leaves a directory there that an ordinary user cannot enter.
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(b.Work, "work"), 0o700) })
-	ctx := t.Context()
+	ctx := gittest.Context(t)
 	made, err := b.Cache.Layers(ctx, r, r.Head, r.HeadTree, git.Owner{}, nil)
 	b.Layers, b.Tree = made.Dirs, made.Files
 	if err != nil {
@@ -200,7 +201,7 @@ func (b *Box) ImportNow() branch.ImportResult {
 
 func (b *Box) ImportAs(q branch.ImportRequest) branch.ImportResult {
 	b.T.Helper()
-	result, err := branch.Import(context.Background(), b.Repository, q)
+	result, err := branch.Import(caller.For(context.Background(), caller.ThisProcess()), b.Repository, q)
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -262,7 +263,7 @@ func NewCopy(t testing.TB, cache layer.Cache, dir, name string) *Box {
 	t.Helper()
 	b := NewOn(t, cache, dir, name)
 	b.copied = filepath.Join(filepath.Dir(b.State), "copied")
-	if err := b.Copy().Make(t.Context(), git.Owner{}, nil); err != nil {
+	if err := b.Copy().Make(gittest.Context(t), git.Owner{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	b.Layers, b.own = nil, nil

@@ -9,11 +9,11 @@ package preset
 
 import (
 	"net/netip"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
@@ -33,13 +33,9 @@ type Environment struct {
 	Beside func(netip.Addr) bool
 }
 
-// Host is the environment of this process.
-func Host() Environment {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = "" // a machine's services have none; only system files count then
-	}
-	return Environment{Getenv: os.Getenv, Home: home, Root: "/"}
+// Host is this machine as who sees it. Without a home only system files count.
+func Host(who *caller.Caller) Environment {
+	return Environment{Getenv: who.Get, Home: who.Home, Root: "/"}
 }
 
 // Preset is what one name means here.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -90,7 +91,7 @@ type useCases interface {
 	SuggestNetwork(ctx context.Context, dir, name string) ([]engine.Suggestion, error)
 	ExplainNetwork(ctx context.Context, dir, name, destination string) (engine.Explanation, error)
 	ChangePolicy(context.Context, engine.PolicyRequest) (engine.Network, error)
-	Presets() []engine.Preset
+	Presets(context.Context) []engine.Preset
 	Service(context.Context, engine.ServiceRequest) (engine.ServiceResult, error)
 	ServiceLogs(context.Context, engine.LogRequest) (engine.LogPage, error)
 	FollowServiceLogs(ctx context.Context, r engine.LogRequest, report func(engine.LogLine) error) error
@@ -161,8 +162,17 @@ func (s *session) action(run func(ctx context.Context, e useCases, dir string, a
 		if err != nil {
 			return err
 		}
-		ctx, stop := interruptible(cmd.Context())
+		ctx, stop := interruptible(onOwnBehalf(cmd.Context()))
 		defer stop()
 		return run(ctx, e, dir, args)
 	}
+}
+
+// onOwnBehalf is ctx for use cases that work for who typed the command, which is
+// who this process belongs to.
+func onOwnBehalf(ctx context.Context) context.Context {
+	if ctx == nil { // of a command that was not executed, as in completion
+		ctx = context.Background()
+	}
+	return caller.For(ctx, caller.ThisProcess())
 }

@@ -130,7 +130,7 @@ func (s *session) command(cmd *cobra.Command, run func(ctx context.Context, e us
 	if err != nil {
 		return err
 	}
-	return run(cmd.Context(), e, dir)
+	return run(onOwnBehalf(cmd.Context()), e, dir)
 }
 
 func runExec(ctx context.Context, o *execOptions) error {

@@ -15,11 +15,7 @@ func (s *session) sandboxNames(many bool, suffix string) cobra.CompletionFunc {
 		if len(args) > 0 && !many {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		ctx := cmd.Context()
-		if ctx == nil {
-			ctx = context.Background()
-		}
-		names, err := s.names(ctx)
+		names, err := s.names(onOwnBehalf(cmd.Context()))
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveDefault
 		}

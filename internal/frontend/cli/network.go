@@ -227,8 +227,8 @@ package managers are read from the tools' own configuration, mirrors included.`,
 		Example:           "  litterbox network presets\n  litterbox allow fix-login preset:go",
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: s.action(func(_ context.Context, e useCases, _ string, _ []string) error {
-			presets := e.Presets()
+		RunE: s.action(func(ctx context.Context, e useCases, _ string, _ []string) error {
+			presets := e.Presets(ctx)
 			if asJSON {
 				return s.console.document(list(presets))
 			}

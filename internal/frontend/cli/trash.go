@@ -184,10 +184,6 @@ It shows what would go, and asks.`,
 // trashNames completes names of deleted sandboxes.
 func (s *session) trashNames(many bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		ctx := cmd.Context()
-		if ctx == nil {
-			ctx = context.Background()
-		}
 		dir, err := s.dir.absolute()
 		if err != nil || len(args) > 0 && !many {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -196,7 +192,7 @@ func (s *session) trashNames(many bool) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		entries, err := e.Trash(ctx, dir, false)
+		entries, err := e.Trash(onOwnBehalf(cmd.Context()), dir, false)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

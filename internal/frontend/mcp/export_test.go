@@ -32,7 +32,7 @@ func Cut(limit int, pieces ...string) (string, bool) {
 // that calls name.
 func Server(e UseCases, handles bool) (made *sdk.Server, end func()) {
 	s := &server{Options: Options{Engine: e, Dir: "/project", Stderr: io.Discard, AnswerWithin: DefaultAnswerWithin}}
-	s.sessions.init()
+	s.sessions.init(context.Background())
 	if handles {
 		return s.newServer(s.byHandle, true), s.sessions.keep(context.Background(), e)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -89,6 +90,7 @@ Each change becomes a step, committed outside with your message (sandbox-log has
 type server struct {
 	Options
 	sessions registry
+	caller   caller.Caller // for whom all calls are
 }
 
 // Serve serves until ctx ends, the client goes away (stdio) or the address
@@ -98,8 +100,12 @@ func Serve(ctx context.Context, o Options) error {
 	if o.AnswerWithin <= 0 {
 		o.AnswerWithin = DefaultAnswerWithin
 	}
-	s := &server{Options: o}
-	s.sessions.init()
+	s := &server{Options: o, caller: caller.ThisProcess()}
+	if o.HTTP != "" {
+		s.caller = caller.Account() // a client over the network sees nothing else of our environment
+	}
+	ctx = caller.For(ctx, s.caller)
+	s.sessions.init(ctx)
 	stop := s.sessions.keep(ctx, o.Engine)
 	defer stop()
 	if o.HTTP != "" {
@@ -116,8 +122,15 @@ func (s *server) newServer(find finder, handles bool) *sdk.Server {
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}},
 	)
 	register(&registrar{server: s, to: made, find: find, handles: handles})
-	made.AddReceivingMiddleware(onlyServed, pointing)
+	made.AddReceivingMiddleware(onlyServed, pointing, s.onBehalf)
 	return made
+}
+
+// onBehalf says for whom the engine works.
+func (s *server) onBehalf(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		return next(caller.For(ctx, s.caller), method, request)
+	}
 }
 
 // onlyServed refuses the methods of features that are not declared here. The SDK

@@ -211,7 +211,7 @@ func (s *session) end() {
 	}
 	for _, hold := range open {
 		// Without its process the hold counts for nothing anyway.
-		_ = s.engine.Release(context.Background(), *hold)
+		_ = s.engine.Release(context.WithoutCancel(s.ctx), *hold)
 	}
 }
 
@@ -230,11 +230,14 @@ func (s *session) idle(now time.Time, limit time.Duration) bool {
 // registry is the sessions that live.
 type registry struct {
 	mu     sync.Mutex
+	base   context.Context // has the caller of all sessions, and never ends
 	all    map[string]*session
 	ending sync.WaitGroup
 }
 
-func (r *registry) init() { r.all = map[string]*session{} }
+func (r *registry) init(ctx context.Context) {
+	r.base, r.all = context.WithoutCancel(ctx), map[string]*session{}
+}
 
 // open makes a session.
 func (r *registry) open(e UseCases) (*session, error) {
@@ -246,7 +249,7 @@ func (r *registry) open(e UseCases) (*session, error) {
 	}
 	s := &session{id: rand.Text(), engine: e, jobs: map[int]*job{}, shell: map[string][]string{}, left: map[string]bool{}, used: time.Now()}
 	s.actor = engine.Actor{Via: "mcp", Session: s.id}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancel(r.base)
 	r.all[s.id] = s
 	return s, nil
 }

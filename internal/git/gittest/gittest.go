@@ -1,12 +1,14 @@
 package gittest
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
@@ -83,7 +85,7 @@ func Repository(t testing.TB) string {
 
 func Open(t testing.TB, dir string) *git.Repository {
 	t.Helper()
-	r, err := git.Open(t.Context(), dir)
+	r, err := git.Open(Context(t), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,4 +106,10 @@ func Kind(t *testing.T, err error, want fault.Kind, hinted bool) {
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
+}
+
+// Context is the test's context on behalf of who runs the test, with the
+// environment as it is now: after [Home].
+func Context(t testing.TB) context.Context {
+	return caller.For(t.Context(), caller.ThisProcess())
 }
