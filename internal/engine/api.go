@@ -137,6 +137,7 @@ type WriteRequest struct {
 	Path    string
 	Message string
 	Content io.Reader
+	Append  bool        // Content comes after what the file holds
 	Mode    os.FileMode // 0 keeps the mode of an existing file, or 0644
 	// Guarded is for agents' tools: nothing in a .git; with Visible no hidden
 	// file either, and with Expect (SHA-256, hexadecimal) only that content.

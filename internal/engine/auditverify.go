@@ -159,13 +159,13 @@ func (c *commitCheck) unproven() []string {
 		list = append(list, fmt.Sprintf("entries %d to %d are held by the chain and its head alone: no commit names them or a later one", c.named+1, last))
 	}
 	if c.gone > 0 {
-		list = append(list, fmt.Sprintf("%d commits that entries speak of are no longer in their repository", c.gone))
+		list = append(list, "no longer in their repository: "+counted(c.gone, "commit")+" that an entry names")
 	}
 	for _, repository := range c.missing {
 		list = append(list, "the repository "+repository+" is not there: its commits were not compared")
 	}
 	if c.silent > 0 {
-		list = append(list, fmt.Sprintf("%d commits name no entry: they are older than the audit log", c.silent))
+		list = append(list, "older than the audit log: "+counted(c.silent, "commit")+" without an entry")
 	}
 	return list
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strconv"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -75,7 +74,7 @@ func (e *Engine) bringIgnored(ctx context.Context, p *place) error {
 		}
 	}
 	if out := len(found) - len(wanted); out > 0 {
-		p.note(strconv.Itoa(out) + " files that copy names stay out: git does not ignore them, so they would be committed")
+		p.note("left out, because git does not ignore them and they would be committed: " + counted(out, "file") + " that copy names")
 	}
 	if len(wanted) == 0 {
 		if len(found) == 0 {

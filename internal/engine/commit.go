@@ -227,12 +227,18 @@ func (p *place) quarantine() branch.Quarantine {
 // exportPatience bounds how long the sandbox may take to pack its own commits.
 const exportPatience = 2 * time.Minute
 
-// body is the part of a commit message below its first line.
+// body is the part of a commit message below its first line: the rest of what
+// was said, and the command.
 func body(iteration *sandbox.Iteration) string {
+	_, said, _ := strings.Cut(strings.TrimSpace(iteration.Message), "\n")
+	said = strings.TrimSpace(said)
 	if iteration.Command == "" {
-		return ""
+		return said
 	}
-	return "$ " + iteration.Command
+	if said != "" {
+		said += "\n\n"
+	}
+	return said + "$ " + iteration.Command
 }
 
 // trailers are machine-readable lines at the end of a commit message.
@@ -267,6 +273,14 @@ func firstLine(message, derived string) string {
 		line = string(runes[:subjectLength-1]) + "…"
 	}
 	return line
+}
+
+// counted is a number with the plural of what it counts where there are more.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return itoa(n) + " " + what
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

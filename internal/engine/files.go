@@ -47,6 +47,10 @@ func (e *Engine) Write(ctx context.Context, request WriteRequest) (made *sandbox
 	}
 	defer func() { err = call.end(commitOf(made), nil, err) }()
 	return e.change(ctx, p, "write", "write "+request.Path, request.Message, func(stream wire.Stream) error {
+		if request.Append {
+			_, err := wire.Append(ctx, stream, []byte(request.Path), request.Content)
+			return err
+		}
 		if !request.Guarded {
 			_, err := wire.Write(ctx, stream, []byte(request.Path), uint32(request.Mode.Perm()), request.Content)
 			return err

@@ -149,8 +149,8 @@ func (e *Engine) resume(ctx context.Context, p *place, repo *git.Repository, tip
 		return MergeResult{}, false, err
 	}
 	if len(under.Unmerged) > 0 {
-		return MergeResult{}, false, fault.New(fault.Conflict, "cannot merge %q: %d files of the merge under way have conflicts (%s)",
-			p.record.Name, len(under.Unmerged), strings.Join(under.Unmerged[:min(3, len(under.Unmerged))], ", ")).
+		return MergeResult{}, false, fault.New(fault.Conflict, "cannot merge %q: the merge under way has conflicts in %s (%s)",
+			p.record.Name, counted(len(under.Unmerged), "file"), strings.Join(under.Unmerged[:min(3, len(under.Unmerged))], ", ")).
 			WithHint("resolve them, git add them, then litterbox merge %s; or litterbox merge %s --abort", p.record.Name, p.record.Name)
 	}
 	ours := under.Head == tip

@@ -21,7 +21,7 @@ type Port struct {
 	Host    int    `json:"host"`   // where this machine listens
 	Address string `json:"address"`
 	URL     string `json:"url"`
-	Open    bool   `json:"open"` // the sandbox runs, and this machine listens
+	Open    bool   `json:"open"` // the sandbox runs, this machine listens, and so does something inside
 }
 
 // Ports lists the forwarded ports of a sandbox. While it is stopped they are
@@ -32,7 +32,15 @@ func (e *Engine) Ports(ctx context.Context, dir, name string) ([]Port, error) {
 		return nil, err
 	}
 	state, _ := e.state(ctx, p.record)
-	return e.ports(p, state == sandbox.Running)
+	ports, err := e.ports(p, state == sandbox.Running)
+	if err != nil || state != sandbox.Running || len(ports) == 0 {
+		return ports, err
+	}
+	inside := p.listening(ctx)
+	for i := range ports {
+		ports[i].Open = ports[i].Open && inside[ports[i].Inside]
+	}
+	return ports, nil
 }
 
 func (e *Engine) ports(p *place, running bool) ([]Port, error) {

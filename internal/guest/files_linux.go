@@ -118,6 +118,36 @@ func (g *guest) write(x *exchange) (wire.FileInfo, error) {
 	return wire.FileInfo{Path: []byte(path), Size: size, Mode: mode}, nil
 }
 
+// append writes a file anew with what it holds and what comes, so that a reader
+// never sees half of that.
+func (g *guest) append(x *exchange) (wire.FileInfo, error) {
+	asked, err := g.path(x.request.Path)
+	if err != nil {
+		return wire.FileInfo{}, err
+	}
+	path, mode, err := target(asked)
+	if err != nil {
+		return wire.FileInfo{}, wrap(err, "cannot append to %q", asked)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return wire.FileInfo{}, wrap(err, "cannot make the directory of %q", asked)
+	}
+	before, _, err := proc.OpenRegular(path)
+	var from io.Reader = &incoming{r: x.in}
+	switch {
+	case err == nil:
+		defer before.Close()
+		from = io.MultiReader(before, from)
+	case !errors.Is(err, fs.ErrNotExist):
+		return wire.FileInfo{}, wrap(err, "cannot append to %q", asked)
+	}
+	size, err := g.replace(path, mode, from)
+	if err != nil {
+		return wire.FileInfo{}, wrap(err, "cannot append to %q", asked)
+	}
+	return wire.FileInfo{Path: []byte(path), Size: size, Mode: mode}, nil
+}
+
 // target finds the file to replace, behind symbolic links as a shell's ">"
 // would, and the mode it shall have.
 func target(path string) (string, uint32, error) {

@@ -95,6 +95,8 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.exec(x)
 	case wire.OpRead:
 		return g.read(x)
+	case wire.OpAppend:
+		return g.append(x)
 	case wire.OpWrite:
 		return g.write(x)
 	case wire.OpPack:
@@ -207,5 +209,9 @@ func wrap(err error, format string, args ...any) error {
 		errors.Is(cause, unix.ENAMETOOLONG), errors.Is(cause, unix.EINVAL), errors.Is(cause, unix.ENXIO):
 		kind = fault.Invalid
 	}
-	return fault.Wrap(kind, cause, format, args...)
+	wrapped := fault.Wrap(kind, cause, format, args...)
+	if errors.Is(cause, unix.EROFS) {
+		return wrapped.WithHint("write below the project, in HOME or in /tmp: the rest is read-only inside")
+	}
+	return wrapped
 }

@@ -52,6 +52,9 @@ type Ready struct {
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
 }
 
+// Told reports whether a service says in some way when it is ready.
+func (r Ready) Told() bool { return r.Port != 0 || r.Named != "" || r.File != "" || len(r.Command) > 0 }
+
 // Defaults of a Spec.
 const (
 	DefaultGrace   = 5 * time.Second

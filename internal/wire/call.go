@@ -43,6 +43,13 @@ func Write(ctx context.Context, s Stream, path []byte, mode uint32, r io.Reader)
 	return info, err
 }
 
+// Append adds r at the end of a file of the sandbox, which is made when missing.
+func Append(ctx context.Context, s Stream, path []byte, r io.Reader) (FileInfo, error) {
+	var info FileInfo
+	err := call(ctx, s, Request{Op: OpAppend, Path: path}, r, nil, &info)
+	return info, err
+}
+
 // Pack writes a file or a directory of the sandbox to w as a tar stream. A
 // file is one entry with its base name; a directory is an entry "./" and
 // everything below it by relative names. Sockets, devices and pipes stay out.

@@ -43,6 +43,7 @@ const (
 	OpHello     Op = "hello"     // → Hello
 	OpExec      Op = "exec"      // Exec → Exit; stdin, stdout and stderr flow as frames
 	OpRead      Op = "read"      // Path, Offset, Limit → FileInfo; KindStdout frames before it
+	OpAppend    Op = "append"    // likewise, after what the file holds
 	OpWrite     Op = "write"     // Path, Mode; KindStdin frames, KindStdinEnd → FileInfo
 	OpPack      Op = "pack"      // Path → Empty; a tar stream as KindStdout frames
 	OpUnpack    Op = "unpack"    // Path; a tar stream as KindStdin frames → Empty

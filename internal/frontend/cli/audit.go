@@ -219,7 +219,7 @@ func printVerification(c *console, v engine.Verification) error {
 	if !v.Intact {
 		verdict = "damaged"
 	}
-	if err := c.print("%s: %d entries, %d commits that name them\n", verdict, v.Entries, v.Commits); err != nil {
+	if err := c.print("%s: %s, named by %s\n", verdict, counted(v.Entries, "entry", "entries"), counted(v.Commits, "commit", "commits")); err != nil {
 		return err
 	}
 	if v.Open > 0 {

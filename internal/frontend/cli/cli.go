@@ -60,7 +60,9 @@ func Main(ctx context.Context, p Program, args []string) int {
 
 // useCases is what the commands need of the engine; tests put a fake here.
 type useCases interface {
+	Within(dir string) string
 	Create(context.Context, engine.CreateRequest) (engine.Creation, error)
+	AwaitServices(ctx context.Context, dir, name string, patience time.Duration) ([]engine.NotReady, error)
 	Exec(context.Context, engine.ExecRequest) (engine.ExecResult, error)
 	Refused(context.Context, engine.Place, time.Time) ([]engine.Refusal, error)
 	Read(ctx context.Context, dir, name, path string, w io.Writer) error

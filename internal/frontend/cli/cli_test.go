@@ -50,6 +50,12 @@ type fake struct {
 	samples   func() ([]engine.Sample, error)
 }
 
+func (f *fake) Within(string) string { return "" }
+
+func (f *fake) AwaitServices(context.Context, string, string, time.Duration) ([]engine.NotReady, error) {
+	return nil, nil
+}
+
 func (f *fake) Create(ctx context.Context, r engine.CreateRequest) (engine.Creation, error) {
 	return f.create(ctx, r)
 }

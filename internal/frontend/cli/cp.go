@@ -23,7 +23,8 @@ func newCp(s *session) *cobra.Command {
 		Use:   "cp NAME:SRC DST | SRC NAME:DST",
 		Short: "Copy files into a sandbox or out of it",
 		Long: `Copy a file or directory between the host and a sandbox; exactly one side names
-a sandbox. What goes in is committed. A host path with a colon is written as
+a sandbox. Both paths are relative to the current directory. What goes
+in is committed. A host path with a colon is written as
 ./a:b.`,
 		Example: `  litterbox cp fix-login:coverage.html .
   litterbox cp testdata/big.json fix-login:testdata/ -m 'Add a large case'`,
@@ -37,6 +38,7 @@ a sandbox. What goes in is committed. A host path with a colon is written as
 			}
 			return s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
 				request.Dir, request.Message, request.Outside = dir, message, hostPath(dir, request.Outside)
+				request.Inside = inHere(e.Within(dir), request.Inside)
 				o.copy, o.request = e.Copy, request
 				return runCp(ctx, o)
 			})(cmd, args)

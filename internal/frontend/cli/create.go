@@ -16,7 +16,10 @@ type createOptions struct {
 	dir, name, base string
 	dirty, pull     bool
 	allowDegraded   bool
+	noWait          bool
 	json            bool
+
+	await awaiting
 }
 
 func newCreate(s *session) *cobra.Command {
@@ -32,19 +35,22 @@ checkout stay out, unless --dirty makes those to tracked files the first commit.
 What .litterbox.toml asks for and does not get before litterbox trust (network,
 host directories, weaker isolation) is named before anything runs; on a terminal
 you may look at the file and trust it. Without the image that it asks for no
-sandbox is made. What container.setup-command prints is shown while it runs.`,
+sandbox is made. What container.setup-command prints is shown while it runs.
+Services that say when they are ready are waited for; when one fails, the end of
+its log is shown, the exit code is 8, and the sandbox stays.`,
 		Example: `  litterbox create fix-login
   litterbox create try-v2 --base v2.0.0`,
 		Args:              wantArgs(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
-			o.create, o.dir, o.name = e.Create, dir, args[0]
+			o.create, o.await, o.dir, o.name = e.Create, e.AwaitServices, dir, args[0]
 			return runCreate(ctx, o)
 		}),
 	}
 	cmd.Flags().StringVar(&o.base, "base", "", "start from `REF` instead of HEAD")
 	cmd.Flags().BoolVar(&o.dirty, "dirty", false, "bring the uncommitted changes to tracked files as the first commit")
 	cmd.Flags().BoolVar(&o.pull, "pull", false, "ask the registry again what container.base-image stands for")
+	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait for services to be ready")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the sandbox as one JSON object")
 	allowDegradedFlag(cmd, &o.allowDegraded)
 	return cmd
@@ -73,5 +79,8 @@ func runCreate(ctx context.Context, o *createOptions) error {
 	if made.Network == "none" {
 		o.console.noteNoNetwork(made.Name)
 	}
-	return nil
+	if o.noWait {
+		return nil
+	}
+	return o.console.awaitServices(ctx, o.await, o.dir, made.Name)
 }

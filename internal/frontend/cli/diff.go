@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,12 +26,14 @@ type diffOptions struct {
 func newDiff(s *session) *cobra.Command {
 	o := &diffOptions{console: s.console}
 	cmd := &cobra.Command{
-		Use:   "diff NAME [git diff flags]",
+		Use:   "diff NAME [git diff flags] [PATH...]",
 		Short: "Show what a sandbox changed",
 		Long: `Show what a sandbox changed since its base, what it has not committed yet
-included. All flags but --json go to git diff, in their order.`,
+included. All flags but --json go to git diff, in their order, and so do the
+paths, which are relative to the current directory. git's pager shows it on a
+terminal.`,
 		Example: `  litterbox diff fix-login
-  litterbox diff fix-login --stat -- src`,
+  litterbox diff fix-login --stat src`,
 		DisableFlagParsing: true,
 		ValidArgsFunction:  s.sandboxNames(false, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +44,7 @@ included. All flags but --json go to git diff, in their order.`,
 			if err != nil {
 				return err
 			}
-			o.name, o.args = name, git
+			o.name, o.args = name, withPaths(git)
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
 				o.diff, o.dir = e.Diff, dir
 				return runDiff(ctx, o)
@@ -50,6 +53,36 @@ included. All flags but --json go to git diff, in their order.`,
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the changed files, their line counts and what could run code as one JSON object")
 	return cmd
+}
+
+// withPaths puts the -- before the paths at the end of git's arguments, where it
+// was left out: git would take them for revisions.
+func withPaths(args []string) []string {
+	if slices.Contains(args, "--") {
+		return args
+	}
+	first := len(args)
+	for first > 0 && !strings.HasPrefix(args[first-1], "-") {
+		first--
+	}
+	if first > 0 && first < len(args) && takesValue(args[first-1]) {
+		first++
+	}
+	if first == len(args) {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), first, "--")
+}
+
+// takesValue reports whether a flag of git diff has its value in the next
+// argument (git-diff(1)).
+func takesValue(flag string) bool {
+	return slices.Contains([]string{
+		"-S", "-G", "-O", "-I", "-l", "-U", "--unified", "--output", "--output-indicator-new", "--output-indicator-old",
+		"--output-indicator-context", "--inter-hunk-context", "--word-diff-regex", "--anchored", "--diff-filter", "--src-prefix",
+		"--dst-prefix", "--line-prefix", "--ws-error-highlight", "--color-moved-ws", "--diff-algorithm", "--skip-to", "--rotate-to",
+		"--find-object", "--max-depth", "--stat-width", "--stat-name-width", "--stat-count",
+	}, flag)
 }
 
 func runDiff(ctx context.Context, o *diffOptions) error {

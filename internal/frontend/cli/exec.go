@@ -22,6 +22,7 @@ type execOptions struct {
 	noCommit      bool
 	env           environment
 	workDir       string
+	here          string // where the user stands in the project, unless workDir says something else
 	allowDegraded bool
 	ask           bool
 	json          bool
@@ -51,6 +52,8 @@ from standard input, so that none stands in this machine's list of processes.
 What the network refused meanwhile is named after the output, with the
 litterbox allow that opens it.
 
+CMD runs in the current directory: in src/ of your checkout, it runs in src/ inside.
+
 The -- may be left out when CMD does not begin with a dash and no flags follow.`,
 		Example: `  litterbox exec fix-login -- go test ./...
   litterbox exec fix-login -m 'Run the linter' --timeout 5m -- make lint`,
@@ -71,6 +74,7 @@ The -- may be left out when CMD does not begin with a dash and no flags follow.`
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
 				o.exec, o.refused, o.dir = e.Exec, e.Refused, dir
+				o.standIn(e, dir)
 				return runExec(ctx, o)
 			})
 		},
@@ -89,7 +93,7 @@ func (o *execOptions) addFlags(cmd *cobra.Command) {
 	f.StringVarP(&o.message, "message", "m", "", "`MESSAGE`: first line of the commit (default: made from CMD)")
 	f.DurationVar(&o.timeout, "timeout", 0, "end CMD after `D`, such as 90s or 10m")
 	o.env.addFlags(cmd)
-	f.StringVarP(&o.workDir, "workdir", "w", "", "run CMD in `DIR`, relative to the project")
+	f.StringVarP(&o.workDir, "workdir", "w", "", "run CMD in `DIR` of the project (default: the current directory)")
 	allowDegradedFlag(cmd, &o.allowDegraded)
 	askFlag(cmd, &o.ask)
 }
@@ -146,11 +150,11 @@ func runExec(ctx context.Context, o *execOptions) error {
 	began := o.console.now()
 	result, err := o.exec(ctx, engine.ExecRequest{
 		Dir: o.dir, Name: o.name, Argv: o.argv, Kind: o.kind, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
-		Env: o.env.values, WorkDir: o.workDir, Streams: a.streams, AllowDegraded: o.allowDegraded, Ask: a.ask,
+		Env: o.env.values, WorkDir: o.directory(), Streams: a.streams, AllowDegraded: o.allowDegraded, Ask: a.ask,
 	})
 	a.detach() // before anything is printed: raw mode has no line breaks
 	if err != nil {
-		return err
+		return o.lost(err)
 	}
 	var refused []engine.Refusal
 	if !o.ask { // else it was asked about

@@ -25,6 +25,7 @@ func newList(s *session) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List the sandboxes of this repository",
 		Long: `List the sandboxes of this repository, or with --all of every repository.
+On a narrow terminal columns are left out; --json has all of them.
 
 One that is "unreachable" does not answer and is not known to be gone: it goes
 on, is reached again by itself, and is neither merged nor started anew meanwhile.
@@ -85,7 +86,7 @@ func runList(ctx context.Context, o *listOptions) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := o.console.table(rows); err != nil {
+	if err := o.console.table(o.console.fit(rows, "LIMITS", "ISOLATION", "HEAD", "NETWORK", "REPOSITORY", "CREATED", "COMMITS", "BRANCH")); err != nil {
 		return err
 	}
 	for _, info := range infos {

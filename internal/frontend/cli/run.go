@@ -47,6 +47,7 @@ are at work in it by then.`,
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
 				o.exists, o.create, o.exec, o.refused, o.delete, o.dir = e.Exists, e.Create, e.Exec, e.Refused, e.Delete, dir
+				o.standIn(e, dir)
 				return runRun(ctx, o)
 			})
 		},

@@ -17,9 +17,9 @@ func newShell(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shell NAME [-- CMD...]",
 		Short: "Open a shell in a sandbox",
-		Long: `Open your shell, or sh where yours does not exist inside, in a sandbox. Many
-shells may be open at once; all share one view. What was done becomes one
-commit when the shell ends.`,
+		Long: `Open your shell, or sh where yours does not exist inside, in a sandbox, in the
+current directory of the project. Many shells may be open at once; all share one
+view. What was done becomes one commit when the shell ends.`,
 		Example: `  litterbox shell fix-login
   litterbox shell fix-login -- python3`,
 		Args:              wantArgs(1, -1),
@@ -36,6 +36,7 @@ commit when the shell ends.`,
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
 				o.exec, o.refused, o.dir = e.Exec, e.Refused, dir
+				o.standIn(e, dir)
 				return runShell(ctx, o)
 			})
 		},

@@ -35,6 +35,14 @@ func (c *console) table(rows [][]string) error {
 	return nil
 }
 
+// counted is a number with the right form of what it counts.
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return decimal(n) + " " + more
+}
+
 // short is a commit as people read it.
 func short(commit string) string {
 	if len(commit) > 7 {

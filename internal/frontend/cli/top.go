@@ -32,7 +32,7 @@ func newTop(s *session) *cobra.Command {
 		Use:   "top [--all]",
 		Short: "Watch what running sandboxes use",
 		Long: `Watch what the running sandboxes of this repository use, the busiest first, until
-Ctrl-C. Where standard output is no terminal, each look is printed below the one
+q or Ctrl-C. Where standard output is no terminal, each look is printed below the one
 before.`,
 		Example: `  litterbox top
   litterbox top --all --once`,
@@ -70,6 +70,11 @@ func runTop(ctx context.Context, o *topOptions) error {
 		}
 		defer func() { _ = o.console.print("%s", leaveScreen) }() // the terminal has hung up
 	}
+	var look keys
+	if live {
+		look = o.console.watchKeys(ctx)
+		defer look.stop()
+	}
 	ticker := time.NewTicker(o.interval)
 	defer ticker.Stop()
 	var before topView
@@ -93,12 +98,25 @@ func runTop(ctx context.Context, o *topOptions) error {
 		if err := o.console.print("%s", text); err != nil || o.once {
 			return err
 		}
-		before = now
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
+		for drawn := true; drawn; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-look.quit:
+				return nil
+			case <-look.resized: // what was measured last, drawn anew
+				width, height, err := term.GetSize(int(out.Fd()))
+				if err == nil {
+					err = o.console.print("%s", screenful(now.text(before), width, height))
+				}
+				if err != nil {
+					return err
+				}
+			case <-ticker.C:
+				drawn = false
+			}
 		}
+		before = now
 	}
 }
 

@@ -121,7 +121,7 @@ func (o *watchOptions) line(a engine.Activity) string {
 			color = "33"
 		}
 	case engine.ActivityLost:
-		color, rest = "35", fmt.Sprintf("%d lines of output are not shown: this watcher is too slow", a.Lines)
+		color, rest = "35", counted(int(a.Lines), "line of output is", "lines of output are")+" not shown: this watcher is too slow"
 		if a.Lines == 0 {
 			rest = "the rest of the output is not known: the sandbox stopped"
 		}

@@ -14,24 +14,27 @@ type writeOptions struct {
 	write   func(context.Context, engine.WriteRequest) (*sandbox.Iteration, []string, error)
 
 	dir, name, path, message string
+	append                   bool
 }
 
 func newWrite(s *session) *cobra.Command {
 	o := &writeOptions{console: s.console}
 	cmd := &cobra.Command{
-		Use:   "write NAME PATH [-m MESSAGE] <FILE",
+		Use:   "write NAME PATH [--append] [-m MESSAGE] <FILE",
 		Short: "Write a file of a sandbox from stdin and commit",
 		Long: `Write what stdin holds to a file of a sandbox and commit it. PATH is relative to
-the project; a file that exists keeps its mode.`,
+the current directory of the project; a file that exists keeps its mode. With
+--append what stdin holds comes after what is there.`,
 		Example:           "  litterbox write fix-login src/login.go -m 'Take the new parser' <login.go",
 		Args:              wantArgs(2, 2),
 		ValidArgsFunction: s.sandboxNames(false, ""),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
-			o.write, o.dir, o.name, o.path = e.Write, dir, args[0], args[1]
+			o.write, o.dir, o.name, o.path = e.Write, dir, args[0], inHere(e.Within(dir), args[1])
 			return runWrite(ctx, o)
 		}),
 	}
 	cmd.Flags().StringVarP(&o.message, "message", "m", "", "`MESSAGE`: first line of the commit (default: made from PATH)")
+	cmd.Flags().BoolVarP(&o.append, "append", "a", false, "add to the end of the file")
 	return cmd
 }
 
@@ -40,7 +43,7 @@ func runWrite(ctx context.Context, o *writeOptions) error {
 		o.console.note("reading the new content from the terminal; end it with Ctrl-D")
 	}
 	it, notes, err := o.write(ctx, engine.WriteRequest{
-		Dir: o.dir, Name: o.name, Path: o.path, Message: o.message, Content: o.console.stdin,
+		Dir: o.dir, Name: o.name, Path: o.path, Message: o.message, Content: o.console.stdin, Append: o.append,
 	})
 	if err != nil {
 		return err
