@@ -54,15 +54,15 @@ payload: fault ownership
 git/wildmatch:
 git/ignore: git/wildmatch
 git/attribute: fault git/wildmatch
-branch/branchtest: caller branch fsmonitor git git/gittest layer sandbox
+branch/branchtest: branch caller fsmonitor git git/gittest layer sandbox workspace/local
 git: caller fault git/ignore process sandbox seal
 git/gittest: caller fault git
 landing: caller fault git layer
-layer: fault fsmonitor git hostile process sandbox
+layer: fault fsmonitor git hostile process sandbox workspace
 # What may be asked about the files of a sandbox, and how this disk answers.
 workspace: fault
 workspace/local: git hostile layer fault sandbox workspace
-branch: fault git git/attribute git/ignore hostile layer redact sandbox seal
+branch: fault git git/attribute git/ignore layer redact sandbox seal workspace
 
 # Inside the sandbox. The guest is small and decides nothing; which files a
 # tool lists, it reads as git does.

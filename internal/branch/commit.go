@@ -15,12 +15,13 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
 	"github.com/litterbox-sandbox/litterbox/internal/git/ignore"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
 // ImportRequest asks for one commit of what a sandbox holds at this moment.
 type ImportRequest struct {
 	Branch        string // short name
-	Source        Source
+	Workspace     workspace.Workspace
 	State         string // path of the sandbox's delta file; its directory exists
 	Base          string // commit the layers hold
 	Last          string // commit of the last iteration; used when State is lost
@@ -105,6 +106,8 @@ type importer struct {
 	now *present
 	fi  *git.FastImport
 
+	base base // what the workspace is compared with
+
 	agent  map[string]git.TreeDiff // what the agent's commits changed since the last iteration
 	active bool                    // the tip holds what the last iteration left: nobody else committed
 	result ImportResult
@@ -124,6 +127,11 @@ func (i *importer) run(ctx context.Context) (ImportResult, error) {
 		}
 	}
 	defer i.fi.Stop()
+	defer func() {
+		if i.base.layers != nil {
+			i.base.layers.Close()
+		}
+	}()
 	if err := i.agentChanges(ctx); err != nil {
 		return i.result, err
 	}
@@ -149,8 +157,11 @@ func (i *importer) scan(ctx context.Context) error {
 	if s.Truth("core.ignorecase") {
 		options = append(options, attribute.IgnoreCase)
 	}
+	if i.base, err = openBase(ctx, i.r, i.q.Workspace.Base()); err != nil {
+		return err
+	}
 	w := &scan{
-		source: i.q.Source, old: i.old, limits: i.q.Limits, format: i.r.ObjectFormat,
+		base: i.base, workspace: i.q.Workspace, old: i.old, limits: i.q.Limits, format: i.r.ObjectFormat,
 		spoolDir: filepath.Dir(i.q.State), emit: i.fi.Blob,
 		ignore:     ignore.NewStack(s.Truth("core.ignorecase"), found.ExcludesFile, found.Exclude),
 		attributes: attribute.NewStack(found.AttributesFile, found.Attributes, options...),

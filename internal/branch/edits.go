@@ -11,8 +11,8 @@ import (
 // edits compares the sandbox's state with that of the last iteration (and the
 // agent's last commit) and gives the paths to change, deletions first.
 //
-// What the sandbox has at a path is, in this order: a file of the upper
-// directory; nothing, when it or a directory above it is gone; else what the
+// What the sandbox has at a path is, in this order: a file that
+// changed; nothing, when it or a directory above it is gone; else what the
 // base has. The same holds for the last iteration, so only few paths need a
 // question to git.
 func (i *importer) edits() ([]git.Edit, error) {
@@ -57,12 +57,11 @@ func (i *importer) edits() ([]git.Edit, error) {
 // Expand adds the layers' paths that are at or below a path of set and were
 // not covered by other.
 func (i *importer) Expand(candidates, set, other map[string]struct{}) error {
-	s := &scan{source: i.q.Source, format: i.r.ObjectFormat}
 	for path := range set {
 		if covered(other, path) {
 			continue
 		}
-		found, err := s.Expand(path)
+		found, err := i.base.expand(path)
 		if err != nil {
 			return err
 		}

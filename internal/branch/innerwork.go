@@ -10,18 +10,15 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
-
-// maxInnerRefs is how many branches of the git inside are looked at: an agent
-// can make any number of them.
-const maxInnerRefs = 200
 
 // InnerWork names a branch of the git inside, or its stash, that holds commits
 // which were never taken: of the agent's own history only what HEAD there
 // reaches comes out. It is empty where there is none. inner is what was taken
 // last ([InnerHead]).
-func InnerWork(ctx context.Context, r *git.Repository, q Quarantine, s Source, inner string) (string, error) {
-	refs, err := innerRefs(s)
+func InnerWork(ctx context.Context, r *git.Repository, q Quarantine, w workspace.Workspace, inner string) (string, error) {
+	refs, err := w.Refs(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil // its files are gone, the branch is what there is
 	}
@@ -29,7 +26,8 @@ func InnerWork(ctx context.Context, r *git.Repository, q Quarantine, s Source, i
 		return "", err
 	}
 	known := func(oid string) bool { return oid == q.Base || oid == inner }
-	maps.DeleteFunc(refs, func(_, oid string) bool { return known(oid) })
+	// The machine of the sandbox may have made them up.
+	maps.DeleteFunc(refs, func(name, oid string) bool { return known(oid) || !innerRef(name, oid) })
 	if len(refs) == 0 {
 		return "", nil
 	}
@@ -53,4 +51,9 @@ func InnerWork(ctx context.Context, r *git.Repository, q Quarantine, s Source, i
 		}
 	}
 	return "", nil
+}
+
+// innerRef reports whether it is a branch, or the stash, at a commit.
+func innerRef(name, oid string) bool {
+	return git.IsOid(oid) && (name == "refs/stash" || git.CheckRef(strings.TrimPrefix(name, git.Heads)) == nil && strings.HasPrefix(name, git.Heads))
 }

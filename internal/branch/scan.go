@@ -6,30 +6,21 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
 	"github.com/litterbox-sandbox/litterbox/internal/git/ignore"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
-
-// Source is where a sandbox's files lie, as the driver mounted them.
-type Source struct {
-	Upper  string   // receives every change; a sandbox may write it while we read
-	Frozen []string // what it wrote before, as layers below Upper that nothing changes any more, topmost first
-	Layers []string // those of the base, read-only, topmost first; no sandbox can write them
-	// Copied is set where Upper holds the whole workspace and there are no
-	// layers: the file that remembers what was copied there ([layer.Copy]).
-	Copied string
-}
 
 // Limits bound what one import takes, from the files of the sandbox or in the
 // commits that the agent made itself. Zero fields mean the defaults.
 type Limits struct {
 	FileSize int64 // bytes of one file; 4 GiB
 	Commit   int64 // bytes of all new files; 8 GiB
-	Entries  int   // paths in the upper directory; 2,000,000
+	Entries  int   // changed paths; 2,000,000
 	Holes    int64 // bytes that the disk does not hold, of all that the sandbox committed; 64 MiB
 }
 
@@ -61,14 +52,27 @@ const (
 // sink receives the blobs that are new.
 type sink func(size int64, content io.Reader) error
 
-// scan reads the upper directory of a sandbox.
+// base is what the layers, or whatever stands for them, have.
+type base struct {
+	layers layer.Beneath
+	copied *layer.Listing // the same, where everything was copied; nil elsewhere
+}
+
+func openBase(ctx context.Context, r *git.Repository, of workspace.Base) (base, error) {
+	layers, err := layer.OpenBase(ctx, r, of)
+	copied, _ := layers.(*layer.Listing)
+	return base{layers, copied}, err
+}
+
+// scan reads what a sandbox changed.
 type scan struct {
-	source   Source
-	old      *delta
-	limits   Limits
-	format   string // object format
-	spoolDir string
-	emit     sink
+	base
+	workspace workspace.Workspace
+	old       *delta
+	limits    Limits
+	format    string // object format
+	spoolDir  string
+	emit      sink
 
 	ignore     *ignore.Stack
 	attributes *attribute.Stack
@@ -81,13 +85,12 @@ type scan struct {
 	largeFile  func(content []byte) error // keeps what an LFS pointer points at
 	blobSize   func(oid string) int64     // of a blob that was committed, as raw bytes; 0 when nobody knows
 
-	start     int64 // ns
+	start     int64 // ns, by the clock that the files get their times from
 	entries   int
 	taken     int64    // bytes that were emitted
 	below     []string // sorted paths that are tracked beside the layers
 	goneBelow []string // sorted paths that were gone
 	result    present
-	copied    *layer.Listing // what was copied to the upper directory; nil above layers
 }
 
 // present is what a scan found.
@@ -112,10 +115,9 @@ func (l *Left) Add(path string) {
 	}
 }
 
-// run walks the upper directory, merged with the frozen ones below it.
+// run walks what the sandbox changed.
 func (s *scan) run(ctx context.Context) (*present, error) {
 	s.limits = s.limits.withDefaults()
-	s.start = time.Now().UnixNano()
 	s.result = present{files: map[string]layer.File{}, gone: map[string]struct{}{}}
 	for path := range s.old.files {
 		s.below = append(s.below, path)

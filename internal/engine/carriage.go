@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
@@ -49,11 +48,4 @@ func (e *Engine) fill(ctx context.Context, p *place) error {
 		return fault.Wrap(fault.Unavailable, err, "cannot read what was copied for sandbox %q", p.record.Name)
 	}
 	return nil
-}
-
-// source is where the sandbox's changes are to be read. Of one whose files are
-// far there is nothing to read here.
-func (p *place) source() branch.Source {
-	base := p.files().Base()
-	return branch.Source{Upper: p.files().Upper(), Layers: base.Layers, Copied: base.Copied}
 }

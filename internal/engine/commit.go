@@ -126,9 +126,9 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 func (e *Engine) importRequest(p *place) branch.ImportRequest {
 	request := branch.ImportRequest{
 		Branch: p.record.Branch, State: p.deltaFile(), Base: p.record.Base, Last: p.record.Last,
-		Author: git.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
-		Source: p.source(),
-		Strict: p.store.Strict(),
+		Author:    git.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
+		Workspace: e.workspace(p),
+		Strict:    p.store.Strict(),
 	}
 	return request
 }

@@ -205,13 +205,9 @@ func (e *Engine) onlyInside(ctx context.Context, p *place) string {
 		return fmt.Sprintf("%d paths, %q among them, are not in its commits as they are now", p.left.Count, p.left.First)
 	}
 	ref := ""
-	_, err := e.workspace(p).Exists(ctx)
-	var inner string
+	inner, err := branch.InnerHead(ctx, p.repo, p.deltaFile(), p.record.Branch)
 	if err == nil {
-		inner, err = branch.InnerHead(ctx, p.repo, p.deltaFile(), p.record.Branch)
-	}
-	if err == nil {
-		ref, err = branch.InnerWork(ctx, p.repo, p.quarantine(), p.source(), inner)
+		ref, err = branch.InnerWork(ctx, p.repo, p.quarantine(), e.workspace(p), inner)
 	}
 	switch {
 	case err != nil:

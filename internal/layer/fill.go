@@ -5,6 +5,6 @@ package layer
 type Copy struct {
 	Layers []string // as [Cache.Layers] gives them
 	Upper  string   // from [PrepareUpper]; becomes the workspace
-	Base   string   // file that remembers what was copied, for [branch.Source]
+	Base   string   // file that remembers what was copied, for [workspace.Base]
 	Format string   // object format
 }

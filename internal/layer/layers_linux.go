@@ -2,7 +2,6 @@ package layer
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -270,13 +269,4 @@ func (l Stack) Close() {
 	for _, r := range l {
 		_ = r.Dir.Close() // only an O_PATH descriptor: nothing can be lost
 	}
-}
-
-// ReadLimited reads everything; more than limit is refused.
-func ReadLimited(r io.Reader, limit int64) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(content)) > limit {
-		err = Stays{"it grows while it is read", true}
-	}
-	return content, err
 }

@@ -73,7 +73,7 @@ func wayOutAttacks() []Attack {
 		},
 		{
 			Class: WayOut, Name: "hold up the host with a FIFO", Escape: "whoever opens it on the host waits for ever",
-			Defence: "internal/branch/scan_linux.go", fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
+			Defence: "internal/workspace/local/changes_linux.go", fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				// Nobody ever writes to it: a reader waits, however long one looks.
 				if !p.inside() {
 					got, err := p.shell(ctx, "mkfifo fifo; timeout 1 cat fifo; echo $?")

@@ -21,6 +21,12 @@ func (u Unanswered) Where() string { return "" }
 // Exists implements Workspace.
 func (u Unanswered) Exists(context.Context) (bool, error) { return false, Unknown(u.Why) }
 
+// Changes implements Workspace.
+func (u Unanswered) Changes(context.Context) (Changes, error) { return nil, Unknown(u.Why) }
+
+// Refs implements Workspace.
+func (u Unanswered) Refs(context.Context) (map[string]string, error) { return nil, Unknown(u.Why) }
+
 // Touched implements Workspace.
 func (u Unanswered) Touched(context.Context, ...string) (bool, error) { return false, Unknown(u.Why) }
 

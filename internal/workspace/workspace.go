@@ -27,6 +27,14 @@ type Workspace interface {
 	// removed with only the branch left: then there is nothing to commit.
 	Exists(ctx context.Context) (bool, error)
 
+	// Changes opens what differs from the base. The caller closes it.
+	Changes(ctx context.Context) (Changes, error)
+
+	// Refs are the branches and the stash of the git inside that the sandbox has
+	// written: name to commit. At most MaxRefs, and what cannot be read is left
+	// out. It fails with an error that is fs.ErrNotExist where there are no files.
+	Refs(ctx context.Context) (map[string]string, error)
+
 	// Touched reports whether something was written at or below one of paths,
 	// by a few questions and no walk. It may say so without need.
 	Touched(ctx context.Context, paths ...string) (bool, error)
@@ -42,6 +50,10 @@ type Workspace interface {
 	// Where says where the changed files lie, for a human who looks for them.
 	Where() string
 }
+
+// MaxRefs is how many refs of the git inside are looked at: an agent can make
+// any number of them.
+const MaxRefs = 200
 
 // Size is what a workspace takes, in bytes.
 type Size struct {

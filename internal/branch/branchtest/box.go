@@ -19,6 +19,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace/local"
 )
 
 // childVariable makes the test binary serve as the inside of a sandbox.
@@ -186,9 +187,14 @@ func (b *Box) Freeze() {
 
 var SomeTime = time.Unix(1_700_000_000, 0).UTC()
 
+// Workspace is what the engine would ask.
+func (b *Box) Workspace() local.Files {
+	return local.Files{Dir: filepath.Dir(b.State), Frozen: b.Frozen, Layers: b.own, Copy: b.copied != ""}
+}
+
 func (b *Box) Request() branch.ImportRequest {
 	return branch.ImportRequest{
-		Branch: b.Name, Source: branch.Source{Upper: b.Upper, Frozen: b.Frozen, Layers: b.own, Copied: b.copied}, State: b.State, Base: b.Base,
+		Branch: b.Name, Workspace: b.Workspace(), State: b.State, Base: b.Base,
 		Author:  git.Signature{Name: "Ada", Email: "ada@example.com", When: SomeTime},
 		Subject: "step", Body: "command", Trailers: []branch.Trailer{{Key: "Sandbox", Value: b.Name}},
 	}

@@ -21,6 +21,7 @@ import (
 // Files are those of one sandbox. They implement [workspace.Workspace].
 type Files struct {
 	Dir    string   // the sandbox's state directory
+	Frozen []string // what was written before, as layers below Upper that nothing changes any more, topmost first
 	Layers []string // those of the repository's files, topmost first
 	Copy   bool     // the workspace is a copy; Layers are not asked
 }

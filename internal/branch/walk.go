@@ -3,7 +3,7 @@ package branch
 import (
 	"context"
 	"errors"
-	"os"
+	"io/fs"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -11,50 +11,46 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
 	"github.com/litterbox-sandbox/litterbox/internal/git/ignore"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
-	"golang.org/x/sys/unix"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// walker is a scan under way: the descriptors it works with.
+// walker is a scan under way.
 type walker struct {
 	*scan
-	layers layer.Beneath
-	later  []sparse // files that wait for the end of the walk
+	changes workspace.Changes
+	later   []sparse // files that wait for the end of the walk
 }
 
-// directory is one directory of the upper layer on the way down.
+// directory is one directory of what changed on the way down.
 type directory struct {
 	path          string
-	written       *layer.WrittenDir // its parts in the upper and the frozen directories; none: the base's alone
-	visible       []int             // layers that show through here
-	tracked       []int             // layers that had it, opaque or not: what git's index would know
+	written       workspace.Dir
+	visible       []int // layers that show through here
+	tracked       []int // layers that had it, opaque or not: what git's index would know
 	ignore        *ignore.Stack
 	attributes    *attribute.Stack
 	hasAttributes bool
 	ignored       bool // only what is tracked counts in here
 }
 
-func (s *scan) walk(ctx context.Context) error {
-	written, err := layer.OpenWritten(s.source.Upper, s.source.Frozen, s.source.Copied != "")
+func (s *scan) walk(ctx context.Context) (err error) {
+	changes, err := s.workspace.Changes(ctx)
 	if err != nil {
 		return err
 	}
-	defer written.Close()
-	layers, err := s.openBeneath()
+	defer func() { err = errors.Join(err, changes.Close()) }()
+	s.start = changes.Began()
+	w := &walker{scan: s, changes: changes}
+	d, err := changes.Top()
 	if err != nil {
 		return err
-	}
-	defer layers.Close()
-	w := &walker{scan: s, layers: layers}
-	d, err := written.Top()
-	if err != nil {
-		return fault.Wrap("", err, "cannot open %q", s.source.Upper)
 	}
 	defer d.Close()
-	if d.Opaque {
-		return fault.New(fault.Unsupported, "cannot read %q: its top directory hides the layers", s.source.Upper)
+	if d.Opaque() {
+		return fault.New(fault.Unsupported, "cannot read the changes: their top directory hides the layers")
 	}
 	top := &directory{
-		written: d, visible: layers.All(), tracked: layers.All(),
+		written: d, visible: s.layers.All(), tracked: s.layers.All(),
 		ignore: s.ignore, attributes: s.attributes,
 	}
 	if err := w.rules(top); err != nil {
@@ -74,28 +70,6 @@ func (s *scan) walk(ctx context.Context) error {
 		return err
 	}
 	return w.release(top)
-}
-
-// openBeneath opens what the base has: layers, or what was copied.
-func (s *scan) openBeneath() (layer.Beneath, error) {
-	if s.source.Copied == "" {
-		return layer.OpenStack(s.source.Layers)
-	}
-	if s.copied != nil {
-		return s.copied, nil
-	}
-	copied, err := layer.OpenListing(s.source.Copied, s.format)
-	s.copied = copied
-	return copied, err
-}
-
-// OverlayAttributes reads what overlayfs noted on a file. In a copy such
-// attributes are the sandbox's own, and mean nothing.
-func (s *scan) overlayAttributes(f *os.File) (opaque bool, err error) {
-	if s.copied != nil {
-		return false, nil
-	}
-	return layer.OverlayAttributes(f)
 }
 
 // rules enters a directory: its ignore and attribute files, as the merged view
@@ -121,37 +95,30 @@ func (w *walker) rules(d *directory) error {
 // merged reads a file of the merged view. git does not follow a link here
 // (2.32), and neither do we.
 func (w *walker) merged(d *directory, name string) ([]byte, error) {
-	path := git.Join(d.path, name)
-	f, err := d.written.Open(name, unix.O_PATH)
-	if errors.Is(err, unix.ENOENT) {
+	entry, err := d.written.Entry(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		path := git.Join(d.path, name)
 		content, err := w.layers.Read(d.visible, path)
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, err, "cannot read %q", path)
 		}
 		return content, nil
 	}
-	if err == nil { // only a regular file is opened for reading
-		var st unix.Stat_t
-		err = unix.Fstat(int(f.Fd()), &st)
-		_ = f.Close() // O_PATH
-		if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-			return nil, nil
-		}
+	if err != nil || entry.Kind != workspace.Regular { // git goes on without it, too
+		return nil, nil
 	}
-	if err == nil {
-		f, err = d.written.Open(name, unix.O_RDONLY)
-	}
+	f, err := d.written.File(name)
 	if err != nil {
-		var stays layer.Stays
-		if err = unreadable(err); errors.As(err, &stays) {
-			return nil, nil // git goes on without it, too
+		var stays workspace.Stays
+		if errors.As(err, &stays) {
+			return nil, nil
 		}
 		return nil, err
 	}
 	defer f.Close()
 	content, err := layer.ReadLimited(f, git.MaxRules)
 	if err != nil {
-		w.result.notes.Add("%q is not followed: it is too large", path)
+		w.result.notes.Add("%q is not followed: it is too large", git.Join(d.path, name))
 		return nil, nil
 	}
 	return content, nil
@@ -168,8 +135,8 @@ func (w *walker) Read(ctx context.Context, d *directory) error {
 			return fault.Wrap(fault.Canceled, err, "cannot go on reading")
 		}
 		path := git.Join(d.path, name)
-		part, st, err := d.written.Lookup(name)
-		if err == nil && w.unchanged(path, &st) {
+		entry, err := d.written.Entry(name)
+		if err == nil && w.unchanged(path, entry) {
 			continue
 		}
 		if w.entries++; w.entries > w.limits.Entries {
@@ -183,7 +150,7 @@ func (w *walker) Read(ctx context.Context, d *directory) error {
 			continue // vanished meanwhile
 		}
 		mode := uint32(0)
-		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		if entry.Kind == workspace.Link {
 			mode = git.ModeLink
 		}
 		if why := git.BadPath(path, mode); why != "" {
@@ -194,7 +161,7 @@ func (w *walker) Read(ctx context.Context, d *directory) error {
 			}
 			continue
 		}
-		if err := w.entry(ctx, part, d, name, path, &st); err != nil {
+		if err := w.entry(ctx, d, name, path, entry); err != nil {
 			return err
 		}
 	}
@@ -202,15 +169,15 @@ func (w *walker) Read(ctx context.Context, d *directory) error {
 }
 
 // unchanged tells whether something is still as it was copied.
-func (w *walker) unchanged(path string, st *unix.Stat_t) bool {
+func (w *walker) unchanged(path string, entry workspace.Entry) bool {
 	if w.copied == nil {
 		return false
 	}
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFREG, unix.S_IFLNK:
+	switch entry.Kind {
+	case workspace.Regular, workspace.Link:
 		w.copied.Meet(path)
-		return w.copied.Unchanged(path, w.fileOf(st))
-	case unix.S_IFDIR:
+		return w.copied.Unchanged(path, w.fileOf(entry))
+	case workspace.Directory:
 		if f, ok := w.copied.Files[path]; ok && f.Mode == git.ModeGitlink {
 			w.copied.Meet(path)
 		}
@@ -219,12 +186,12 @@ func (w *walker) unchanged(path string, st *unix.Stat_t) bool {
 }
 
 // entry decides about one name.
-func (w *walker) entry(ctx context.Context, part layer.Part, d *directory, name, path string, st *unix.Stat_t) error {
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFDIR:
+func (w *walker) entry(ctx context.Context, d *directory, name, path string, entry workspace.Entry) error {
+	switch entry.Kind {
+	case workspace.Directory:
 		return w.directory(ctx, d, name, path)
-	case unix.S_IFREG, unix.S_IFLNK:
-		return w.file(ctx, part, d, name, path, st)
+	case workspace.Regular, workspace.Link:
+		return w.file(ctx, d, name, path, entry)
 	}
 	// A whiteout, or something git cannot hold: what the layers have is gone.
 	kind, _, err := w.layers.Lookup(d.tracked, path)
@@ -234,7 +201,7 @@ func (w *walker) entry(ctx context.Context, part layer.Part, d *directory, name,
 	if kind != layer.KindNone {
 		w.result.gone[path] = struct{}{}
 	}
-	if !layer.IsWhiteout(st) && !w.ignored(d, path, false) {
+	if entry.Kind != workspace.Whiteout && !w.ignored(d, path, false) {
 		w.result.notes.Add("%q stays out: git cannot hold a socket, pipe or device", path)
 	}
 	return nil
@@ -244,7 +211,7 @@ func (w *walker) ignored(d *directory, path string, isDir bool) bool {
 	return d.ignored || d.ignore.Ignored(path, isDir)
 }
 
-func (w *walker) file(ctx context.Context, part layer.Part, d *directory, name, path string, st *unix.Stat_t) error {
+func (w *walker) file(ctx context.Context, d *directory, name, path string, entry workspace.Entry) error {
 	kind, _, err := w.layers.Lookup(d.tracked, path)
 	if err != nil {
 		return err
@@ -260,19 +227,19 @@ func (w *walker) file(ctx context.Context, part layer.Part, d *directory, name, 
 		return nil
 	}
 	old, had := w.old.files[path]
-	now := w.fileOf(st)
+	now := w.fileOf(entry)
 	same := had && old.Ino != 0 && old.Mode&0o170000 == now.Mode&0o170000 &&
-		old.Ino == st.Ino && old.Size == now.Size && old.Mtime == now.Mtime && old.Ctime == now.Ctime
+		old.Ino == entry.Ino && old.Size == now.Size && old.Mtime == now.Mtime && old.Ctime == now.Ctime
 	switch {
 	case same:
 		now.Oid, now.Hollow = old.Oid, old.Hollow
 	case now.Mode == git.ModeLink:
-		now, err = w.symlink(part.Dir, name, path, st)
+		now, err = w.symlink(d, name, path, entry)
 	default:
-		now, err = w.regular(ctx, part.Root, path, d, w.postpone(path))
+		now, err = w.regular(ctx, func() (workspace.File, error) { return d.written.File(name) }, path, d, w.postpone(path))
 	}
 	if errors.Is(err, errLater) {
-		w.later = append(w.later, sparse{part.Root, path, d, kind})
+		w.later = append(w.later, sparse{path, d, kind})
 		return nil
 	}
 	return w.settle(path, kind, now, err)
@@ -280,7 +247,7 @@ func (w *walker) file(ctx context.Context, part layer.Part, d *directory, name, 
 
 // settle notes what a file turned out to be, or why it stays as it was.
 func (w *walker) settle(path string, kind layer.Kind, now layer.File, err error) error {
-	var stays layer.Stays
+	var stays workspace.Stays
 	if errors.As(err, &stays) {
 		w.result.stays(path, stays)
 		w.keep(path)
@@ -297,7 +264,7 @@ func (w *walker) settle(path string, kind layer.Kind, now layer.File, err error)
 }
 
 // stays notes that a path could not be committed as it is.
-func (p *present) stays(path string, why layer.Stays) {
+func (p *present) stays(path string, why workspace.Stays) {
 	if !why.Passing {
 		p.left.Add(path)
 	}
@@ -338,10 +305,10 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 	if ignored && !known && kind == layer.KindNone {
 		return nil
 	}
-	written, err := d.written.Directory(name)
+	written, err := d.written.Dir(name)
 	if err != nil {
-		var stays layer.Stays
-		if err = unreadable(err); !errors.As(err, &stays) {
+		var stays workspace.Stays
+		if !errors.As(err, &stays) {
 			return err
 		}
 		w.result.stays(path, stays)
@@ -352,7 +319,7 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 		return nil
 	}
 	defer written.Close()
-	opaque := written.Opaque
+	opaque := written.Opaque()
 	sub := &directory{
 		path: path, written: written, tracked: tracked, ignored: ignored,
 		ignore: d.ignore, attributes: d.attributes, hasAttributes: d.hasAttributes,
@@ -369,7 +336,7 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 		if ignored {
 			return nil
 		}
-		if isRepository(written) {
+		if written.Repository() {
 			w.result.notes.Add("%q stays out: it is a git repository of its own; without its .git it would come out", path)
 			w.result.left.Add(path)
 			return nil
@@ -381,23 +348,18 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 	return w.Read(ctx, sub)
 }
 
-// Expand lists the tracked paths of the layers at or below path.
-func (s *scan) Expand(path string) ([]string, error) {
-	stack, err := s.openBeneath()
-	if err != nil {
-		return nil, err
+// expand lists the tracked paths of the base at or below path.
+func (b base) expand(path string) ([]string, error) {
+	if b.copied != nil {
+		return b.layers.Expand(nil, path, nil)
 	}
-	defer stack.Close()
-	if s.copied != nil {
-		return stack.Expand(nil, path, nil)
-	}
-	set := stack.All()
+	set := b.layers.All()
 	for i, part := 0, strings.Split(path, "/"); i < len(part)-1; i++ {
-		kind, dirs, err := stack.Lookup(set, strings.Join(part[:i+1], "/"))
+		kind, dirs, err := b.layers.Lookup(set, strings.Join(part[:i+1], "/"))
 		if err != nil || kind != layer.KindDir {
 			return nil, err
 		}
 		set = dirs
 	}
-	return stack.Expand(set, path, nil)
+	return b.layers.Expand(set, path, nil)
 }

@@ -4,34 +4,8 @@ import (
 	"errors"
 
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
-	"golang.org/x/sys/unix"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
-
-// isRepository tells whether a directory is the work tree of a repository of
-// its own, by what git looks for (setup.c, is_git_directory).
-func isRepository(d *layer.WrittenDir) bool {
-	_, st, err := d.Lookup(".git")
-	if err != nil {
-		return false
-	}
-	if st.Mode&unix.S_IFMT == unix.S_IFREG {
-		return true
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return false
-	}
-	g, err := d.Directory(".git")
-	if err != nil {
-		return false
-	}
-	defer g.Close()
-	for _, name := range []string{"HEAD", "objects", "refs"} {
-		if _, st, err := g.Lookup(name); err != nil || layer.IsWhiteout(&st) {
-			return false
-		}
-	}
-	return true
-}
 
 // release forgets what the agent's own commits stopped tracking (git rm
 // --cached), as far as it is ignored: git would not add it again.
@@ -69,15 +43,15 @@ func (w *walker) look(d *directory, path string) (layer.Kind, bool, error) {
 		if sub.visible, err = w.visible(d, dir); err != nil {
 			return layer.KindNone, false, err
 		}
-		var stays layer.Stays
-		switch sub.written, err = d.written.Directory(name); {
+		var stays workspace.Stays
+		switch sub.written, err = d.written.Dir(name); {
 		case err == nil:
 			defer sub.written.Close()
-			if sub.written.Opaque {
+			if sub.written.Opaque() {
 				sub.visible = nil
 			}
-		case errors.As(unreadable(err), &stays): // as if it were not there
-			sub.written = &layer.WrittenDir{Path: dir}
+		case errors.As(err, &stays): // as if it were not there
+			sub.written = workspace.Nothing{}
 		default:
 			return layer.KindNone, false, err
 		}

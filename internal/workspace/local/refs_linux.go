@@ -1,6 +1,7 @@
-package branch
+package local
 
 import (
+	"context"
 	"errors"
 	"io"
 	"path"
@@ -9,33 +10,35 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// maxInnerPacked is how much of packed-refs inside is read, in bytes.
-const maxInnerPacked = 1 << 20
+// maxPacked is how much of packed-refs inside is read, in bytes.
+const maxPacked = 1 << 20
 
-// innerRefs are the branches and the stash of the git inside, as files of the
-// what was written name them (gitrepository-layout(5)): name to commit. Refs
-// that only the layers have are those that a sandbox begins with. What cannot
-// be read is left out, and with it whatever a reftable holds.
-func innerRefs(s Source) (map[string]string, error) {
-	top, err := layer.OpenWritten(s.Upper, s.Frozen, s.Copied != "")
+const stash = "refs/stash"
+
+// Refs implements workspace.Workspace. They are read as files
+// (gitrepository-layout(5)). Refs that only the layers have are those that a
+// sandbox begins with; whatever a reftable holds is not seen.
+func (f Files) Refs(context.Context) (map[string]string, error) {
+	top, err := layer.OpenWritten(f.Upper(), f.Frozen, f.Copy)
 	if err != nil {
 		return nil, err
 	}
 	defer top.Close()
 	found := map[string]string{}
-	for line := range strings.Lines(small(top, ".git/packed-refs", maxInnerPacked)) {
+	for line := range strings.Lines(small(top, ".git/packed-refs", maxPacked)) {
 		oid, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if git.IsOid(oid) && (strings.HasPrefix(name, git.Heads) || name == stash) && len(found) < maxInnerRefs {
+		if git.IsOid(oid) && (strings.HasPrefix(name, git.Heads) || name == stash) && len(found) < workspace.MaxRefs {
 			found[name] = oid
 		}
 	}
 	names := []string{stash}
-	for below := []string{strings.TrimSuffix(git.Heads, "/")}; len(below) > 0 && len(names) < maxInnerRefs; {
+	for below := []string{strings.TrimSuffix(git.Heads, "/")}; len(below) > 0 && len(names) < workspace.MaxRefs; {
 		dir := below[0]
 		below = below[1:]
-		for name, isDir := range list(top, ".git/"+dir, maxInnerRefs) {
+		for name, isDir := range list(top, ".git/"+dir, workspace.MaxRefs) {
 			if at := path.Join(dir, name); isDir {
 				below = append(below, at)
 			} else {
@@ -51,11 +54,9 @@ func innerRefs(s Source) (map[string]string, error) {
 	return found, nil
 }
 
-const stash = "refs/stash"
-
 // small reads a regular file of at most limit bytes; "" where there is none.
 func small(w layer.Written, name string, limit int64) string {
-	d, err := w.Walk(parent(name))
+	d, err := w.Walk(path.Dir(name))
 	if err != nil {
 		return ""
 	}

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
-	"golang.org/x/sys/unix"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
 // A hole costs a sandbox nothing, and the host the time to hash, copy and
@@ -30,16 +29,15 @@ var errLater = errors.New("it is sparse")
 
 // sparse is a file that waits.
 type sparse struct {
-	root layer.Root
 	path string
 	dir  *directory
 	kind layer.Kind
 }
 
 // postpone has files wait that are hollow.
-func (w *walker) postpone(path string) func(*os.File, *unix.Stat_t) (int64, error) {
-	return func(f *os.File, st *unix.Stat_t) (int64, error) {
-		_, grows, err := w.grows(f, st, path)
+func (w *walker) postpone(path string) func(workspace.File) (int64, error) {
+	return func(f workspace.File) (int64, error) {
+		_, grows, err := w.grows(f, path)
 		if err == nil && grows > 0 {
 			err = errLater
 		}
@@ -49,19 +47,20 @@ func (w *walker) postpone(path string) func(*os.File, *unix.Stat_t) (int64, erro
 
 // grows tells how many bytes of a file are holes, and how many of those make it
 // larger than what was committed.
-func (w *walker) grows(f *os.File, st *unix.Stat_t, path string) (holes, grows int64, err error) {
-	// Blocks (of 512 bytes, stat(2)) are known already, and most files have
-	// all of theirs. They are no proof: a compressing file system counts few.
+func (w *walker) grows(f workspace.File, path string) (holes, grows int64, err error) {
+	// What the disk holds is known already, and of most files it holds all. That
+	// it holds less is no proof: a compressing file system does.
 	const page = 4096
-	if st.Size-st.Blocks*512 <= page {
+	entry := f.Entry()
+	if entry.Size-entry.Held <= page {
 		return 0, 0, nil
 	}
-	holes, err = holesIn(f, st.Size)
+	holes, err = f.Holes()
 	if err != nil || holes <= page {
-		return 0, 0, unreadable(err)
+		return 0, 0, err
 	}
 	held, err := w.held(path)
-	return holes, min(holes, max(0, st.Size-held)), err
+	return holes, min(holes, max(0, entry.Size-held)), err
 }
 
 // held is the size of what was committed last at a path, less what of it was
@@ -103,12 +102,12 @@ func (w *walker) takeSparse(ctx context.Context) error {
 		room -= w.old.files[s.path].Hollow
 	}
 	for _, s := range w.later {
-		now, err := w.regular(ctx, s.root, s.path, s.dir, func(f *os.File, st *unix.Stat_t) (int64, error) {
-			holes, grows, err := w.grows(f, st, s.path)
+		now, err := w.regular(ctx, func() (workspace.File, error) { return w.changes.File(s.path) }, s.path, s.dir, func(f workspace.File) (int64, error) {
+			holes, grows, err := w.grows(f, s.path)
 			moved := min(grows, freed)
 			after := room + w.old.files[s.path].Hollow - (grows - moved)
 			if err == nil && grows > moved && after < 0 {
-				err = layer.Stays{Why: fmt.Sprintf("it is sparse, and %d of its %d bytes are holes; to commit it, fill them (cp --sparse=never FILE COPY)", holes, st.Size)}
+				err = workspace.Stays{Why: fmt.Sprintf("it is sparse, and %d of its %d bytes are holes; to commit it, fill them (cp --sparse=never FILE COPY)", holes, f.Entry().Size)}
 			}
 			if err != nil {
 				return 0, err
@@ -152,7 +151,7 @@ func (w *walker) freed() (int64, error) {
 		if covered(w.old.gone, path) || covered(w.result.gone, parent(path)) {
 			continue
 		}
-		names, err := w.Expand(path)
+		names, err := w.expand(path)
 		if err != nil {
 			return 0, err
 		}
@@ -176,29 +175,4 @@ func (w *walker) freed() (int64, error) {
 // parent is the directory of a path, "" at the top.
 func parent(path string) string {
 	return path[:max(0, strings.LastIndexByte(path, '/'))]
-}
-
-// holesIn adds up the holes of a file (lseek(2), SEEK_HOLE). A file system that
-// knows none has none.
-func holesIn(f *os.File, size int64) (int64, error) {
-	var holes int64
-	for at := int64(0); at < size; {
-		data, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
-		if errors.Is(err, unix.ENXIO) { // a hole up to the end
-			holes += size - at
-			break
-		}
-		if err != nil {
-			return 0, err
-		}
-		holes += min(data, size) - at
-		if at, err = unix.Seek(int(f.Fd()), data, unix.SEEK_HOLE); err != nil {
-			if errors.Is(err, unix.ENXIO) {
-				break // it became shorter
-			}
-			return 0, err
-		}
-	}
-	_, err := f.Seek(0, 0)
-	return holes, err
 }

@@ -12,53 +12,43 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
-	"golang.org/x/sys/unix"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
 // regular hashes one regular file and hands it on when it is new. Whether its
 // holes can be taken is for holes to say.
-func (s *scan) regular(ctx context.Context, upper layer.Root, path string, dir *directory, holes func(*os.File, *unix.Stat_t) (hollow int64, err error)) (layer.File, error) {
-	f, err := upper.Open(path, unix.O_RDONLY)
+func (s *scan) regular(ctx context.Context, open func() (workspace.File, error), path string, dir *directory, holes func(workspace.File) (hollow int64, err error)) (layer.File, error) {
+	f, err := open()
 	if err != nil {
-		return layer.File{}, unreadable(err)
+		return layer.File{}, err
 	}
 	defer f.Close()
-	var before, after unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &before); err != nil {
-		return layer.File{}, unreadable(err)
-	}
-	if before.Mode&unix.S_IFMT != unix.S_IFREG {
-		return layer.File{}, layer.Stays{Why: "it changes while it is read", Passing: true}
-	}
-	if _, err := s.overlayAttributes(f); err != nil {
-		return layer.File{}, err
-	}
+	before := f.Entry()
 	if before.Size > s.limits.FileSize {
-		return layer.File{}, layer.Stays{Why: fmt.Sprintf("it is larger than %d bytes", s.limits.FileSize)}
+		return layer.File{}, workspace.Stays{Why: fmt.Sprintf("it is larger than %d bytes", s.limits.FileSize)}
 	}
-	hollow, err := holes(f, &before)
+	hollow, err := holes(f)
 	if err != nil {
 		return layer.File{}, err
 	}
-	found := s.fileOf(&before)
+	found := s.fileOf(before)
 	found.Hollow = hollow
 	if found.Oid, err = s.store(ctx, f, path, before.Size, dir); err != nil {
 		return layer.File{}, err
 	}
-	if err := unix.Fstat(int(f.Fd()), &after); err != nil ||
-		before.Size != after.Size || before.Mtim != after.Mtim || before.Ctim != after.Ctim {
+	if after, err := f.Again(); err != nil || before.Size != after.Size || before.Mtime != after.Mtime || before.Ctime != after.Ctime {
 		found.Ino = 0
 	}
 	return found, nil
 }
 
 // fileOf takes the stat fields; one that may still change unnoticed is marked.
-func (s *scan) fileOf(st *unix.Stat_t) layer.File {
-	f := layer.File{Mode: git.ModeFile, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino}
+func (s *scan) fileOf(entry workspace.Entry) layer.File {
+	f := layer.File{Mode: git.ModeFile, Size: entry.Size, Mtime: entry.Mtime, Ctime: entry.Ctime, Ino: entry.Ino}
 	switch {
-	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
+	case entry.Kind == workspace.Link:
 		f.Mode = git.ModeLink
-	case st.Mode&unix.S_IXUSR != 0:
+	case entry.Executable:
 		f.Mode = git.ModeExecutable
 	}
 	if f.Ctime >= s.start-int64(git.RacyWindow) {
@@ -68,7 +58,7 @@ func (s *scan) fileOf(st *unix.Stat_t) layer.File {
 }
 
 // store converts, hashes and emits the content of f and returns its raw oid.
-func (s *scan) store(ctx context.Context, f *os.File, path string, size int64, dir *directory) (string, error) {
+func (s *scan) store(ctx context.Context, f io.Reader, path string, size int64, dir *directory) (string, error) {
 	var a attribute.Attributes
 	converts := s.convert || dir.hasAttributes
 	if converts {
@@ -87,7 +77,7 @@ func (s *scan) store(ctx context.Context, f *os.File, path string, size int64, d
 	if converts {
 		converted, err := attribute.ToGit(content, a, s.settings, func() bool { return s.storedCRLF(path) })
 		if err != nil {
-			return "", layer.Stays{Why: git.Printable(err.Error())}
+			return "", workspace.Stays{Why: git.Printable(err.Error())}
 		}
 		if a.Filter == "lfs" && s.settings.LFS && !bytes.Equal(content, converted) {
 			if err := s.largeFile(content); err != nil {
@@ -141,41 +131,28 @@ func (s *scan) storeLarge(judged io.Reader, path string) (string, error) {
 // room for comes with the next one.
 func (s *scan) take(size int64, content io.Reader) error {
 	if size > s.limits.Commit-s.taken {
-		return layer.Stays{Why: fmt.Sprintf("the files of one commit are larger than %d bytes together; the next commit takes it", s.limits.Commit)}
+		return workspace.Stays{Why: fmt.Sprintf("the files of one commit are larger than %d bytes together; the next commit takes it", s.limits.Commit)}
 	}
 	s.taken += size
 	return s.emit(size, content)
 }
 
-// symlink hashes the target of one link. Reading through the directory's
-// descriptor, nothing is followed.
-func (s *scan) symlink(d *os.File, name, path string, st *unix.Stat_t) (layer.File, error) {
-	target := make([]byte, unix.PathMax+1)
-	n, err := unix.Readlinkat(int(d.Fd()), name, target)
+// symlink hashes the target of one link.
+func (s *scan) symlink(d *directory, name, path string, entry workspace.Entry) (layer.File, error) {
+	target, err := d.written.Link(name)
 	if err != nil {
-		return layer.File{}, unreadable(err)
+		return layer.File{}, err
 	}
-	found := s.fileOf(st)
-	found.Oid, err = s.storeBytes(path, target[:n])
+	found := s.fileOf(entry)
+	found.Oid, err = s.storeBytes(path, target)
 	return found, err
 }
 
-// unreadable sorts errors of reading a sandbox's file: what the file itself
-// refuses or what vanished meanwhile is a note, anything else ends the import.
+// unreadable leaves alone what says what it is: everything that reading a
+// sandbox's file fails with.
 func unreadable(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM), errors.Is(err, unix.EAGAIN):
-		return layer.Stays{Why: "it cannot be read"}
-	case errors.Is(err, unix.ENAMETOOLONG):
-		return layer.Stays{Why: "its path is too long"}
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO),
-		errors.Is(err, unix.EXDEV), errors.Is(err, unix.EINVAL):
-		return layer.Stays{Why: "it changes while it is read", Passing: true}
-	}
 	var f *fault.Error
-	var stays layer.Stays
+	var stays workspace.Stays
 	if errors.As(err, &f) || errors.As(err, &stays) {
 		return err
 	}

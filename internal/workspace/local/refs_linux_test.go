@@ -1,4 +1,4 @@
-package branch
+package local_test
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace/local"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,8 +16,8 @@ const someOid = "0123456789abcdef0123456789abcdef01234567"
 
 // An agent can let anything stand where its refs belong: nothing waits for it,
 // and nothing outside of the upper directory is read.
-func TestInnerRefsOfAHostileSandbox(t *testing.T) {
-	upper, outside := t.TempDir(), t.TempDir()
+func TestRefsOfAHostileSandbox(t *testing.T) {
+	upper, outside := filepath.Join(t.TempDir(), "upper"), t.TempDir()
 	for path, content := range map[string]string{
 		filepath.Join(outside, "secret"):             someOid + "\n",
 		filepath.Join(upper, ".git/refs/heads/a/b"):  someOid + "\n",
@@ -39,19 +40,19 @@ func TestInnerRefsOfAHostileSandbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := innerRefs(Source{Upper: upper})
+	got, err := local.Files{Dir: filepath.Dir(upper)}.Refs(t.Context())
 	if diff := cmp.Diff(map[string]string{"refs/heads/a/b": someOid, "refs/heads/packed": someOid}, got); diff != "" || err != nil {
 		t.Fatalf("%s%v", diff, err)
 	}
 }
 
-// FuzzInnerRefs lets anything stand in a ref and in packed-refs inside: what is
+// FuzzRefs lets anything stand in a ref and in packed-refs inside: what is
 // found has the form of a branch or the stash at a commit.
-func FuzzInnerRefs(f *testing.F) {
+func FuzzRefs(f *testing.F) {
 	f.Add(someOid+"\n", "# pack-refs with: peeled fully-peeled sorted \n"+someOid+" refs/heads/main\n")
 	f.Add("ref: refs/heads/main\n", someOid+" refs/stash\n^"+someOid+"\n")
 	f.Add("", someOid+" refs/heads/a b\x00\n"+someOid+"refs/heads/x\n")
-	upper := f.TempDir()
+	upper := filepath.Join(f.TempDir(), "upper")
 	if err := os.MkdirAll(filepath.Join(upper, ".git/refs/heads"), 0o755); err != nil {
 		f.Fatal(err)
 	}
@@ -61,12 +62,12 @@ func FuzzInnerRefs(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		found, err := innerRefs(Source{Upper: upper})
+		found, err := local.Files{Dir: filepath.Dir(upper)}.Refs(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, oid := range found {
-			if !git.IsOid(oid) || !strings.HasPrefix(name, git.Heads) && name != stash {
+			if !git.IsOid(oid) || !strings.HasPrefix(name, git.Heads) && name != "refs/stash" {
 				t.Fatalf("%q at %q", name, oid)
 			}
 		}

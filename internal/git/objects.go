@@ -1,0 +1,107 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Objects answers questions about single objects by a git process that stays,
+// started with the first one. It is for one goroutine.
+type Objects struct {
+	c         Command
+	ctx       context.Context
+	questions *io.PipeWriter
+	answers   *bufio.Reader
+	pipe      *io.PipeReader
+	ended     chan error
+	failed    error // what ended it: there are no further answers
+}
+
+// Contents reads whole objects: their kinds and contents.
+func (r *Repository) Contents(ctx context.Context) *Objects {
+	return &Objects{c: r.Command("cat-file", "--batch"), ctx: ctx}
+}
+
+// Headers reads the kinds and sizes of objects, whatever those are.
+func (r *Repository) Headers(ctx context.Context) *Objects {
+	return &Objects{c: r.Command("cat-file", "--batch-check"), ctx: ctx}
+}
+
+func (o *Objects) start() {
+	stdin, questions := io.Pipe()
+	answers, stdout := io.Pipe()
+	o.questions, o.pipe, o.answers, o.ended = questions, answers, bufio.NewReader(answers), make(chan error, 1)
+	o.c.Stdin, o.c.Stdout = stdin, stdout
+	go func() {
+		_, err := o.c.Output(o.ctx)
+		stdout.CloseWithError(errors.Join(err, io.ErrUnexpectedEOF))
+		stdin.CloseWithError(errors.Join(err, io.ErrClosedPipe))
+		o.ended <- err
+	}()
+}
+
+// header asks for an object by a name that git resolves, without line breaks.
+func (o *Objects) header(name string) (oid, kind string, size int64, err error) {
+	if o.failed != nil {
+		return "", "", 0, o.failed
+	}
+	if o.questions == nil {
+		o.start()
+	}
+	line := ""
+	if _, err = io.WriteString(o.questions, name+"\n"); err == nil {
+		line, err = o.answers.ReadString('\n')
+	}
+	if err != nil {
+		o.failed = fault.Wrap(fault.Unavailable, err, "cannot read an object")
+		return "", "", 0, o.failed
+	}
+	if n, _ := fmt.Sscanf(line, "%s %s %d\n", &oid, &kind, &size); n != 3 || size < 0 {
+		return "", "", 0, fault.New(fault.NotFound, "cannot find the object %q", name)
+	}
+	return oid, kind, size, nil
+}
+
+// Header is the kind and the size of an object, of [Repository.Headers].
+func (o *Objects) Header(name string) (kind string, size int64, err error) {
+	_, kind, size, err = o.header(name)
+	return kind, size, err
+}
+
+// Content is the kind and the content of an object, of [Repository.Contents].
+// More than limit bytes are refused.
+func (o *Objects) Content(name string, limit int64) (kind string, content []byte, err error) {
+	_, kind, size, err := o.header(name)
+	if err != nil {
+		return "", nil, err
+	}
+	if size > limit {
+		_, err = io.CopyN(io.Discard, o.answers, size+1)
+		if err == nil {
+			return kind, nil, fault.New(fault.Unsupported, "cannot read the object %q: it is larger than %d bytes", name, limit)
+		}
+	} else {
+		content = make([]byte, size+1) // and a line break
+		_, err = io.ReadFull(o.answers, content)
+	}
+	if err != nil {
+		o.failed = fault.Wrap(fault.Unavailable, err, "cannot read an object")
+		return "", nil, o.failed
+	}
+	return kind, content[:size], nil
+}
+
+// Close ends the process.
+func (o *Objects) Close() error {
+	if o.questions == nil {
+		return nil
+	}
+	err := errors.Join(o.questions.Close(), o.pipe.Close(), <-o.ended)
+	o.questions, o.failed = nil, fault.New(fault.Internal, "cannot read an object: the reader is closed")
+	return err
+}

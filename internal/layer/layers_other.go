@@ -1,0 +1,10 @@
+//go:build !linux
+
+package layer
+
+import "github.com/litterbox-sandbox/litterbox/internal/fault"
+
+// OpenStack needs the layers of this machine, which are Linux.
+func OpenStack([]string) (Beneath, error) {
+	return nil, fault.New(fault.Unsupported, "cannot read layers on this system")
+}
