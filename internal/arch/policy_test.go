@@ -75,9 +75,11 @@ guest: fault git/ignore git/wildmatch guest/egress guest/overlay guest/proc serv
 egress: fault
 egress/preset: caller fault
 egress/intercept: egress fault
+egress/inject: egress egress/intercept fault secret secret/replace
 
 # Values that programs inside use and never see.
-secret: egress fault
+secret: egress fault secret/replace
+secret/replace:
 
 # What may come in: ports that are forwarded from the host.
 forward: egress fault service

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"math/big"
-	"regexp"
 	"strings"
 	"unsafe"
 
@@ -72,25 +71,40 @@ func Placeholder(value []byte) (string, error) {
 		return "", err
 	}
 	text := view(value)
-	if public, ok := tokenClaims(text); ok {
-		return makeUp(public, text[len(public):])
-	}
-	if uuid.MatchString(text) {
-		return makeUp("", text)
-	}
-	public := ""
+	public, ok := tokenClaims(text)
 	for _, prefix := range prefixes {
-		if len(prefix) > len(public) && strings.HasPrefix(text, prefix) && len(text)-len(prefix) >= leastRandom {
+		if !ok && len(prefix) > len(public) && strings.HasPrefix(text, prefix) && len(text)-len(prefix) >= leastRandom {
 			public = prefix
 		}
 	}
-	return makeUp(public, text[len(public):])
+	for range 100 {
+		made, err := makeUp(public, text[len(public):])
+		if err != nil || apart(made, text, len(public)) {
+			return made, err
+		}
+	}
+	return "", fault.New(fault.Internal, "cannot make up a placeholder that differs enough from the value")
+}
+
+// apart reports whether putting made where a value stood makes the value
+// nowhere: it does not begin with the end of the value, as far as that differs
+// from the value's own beginning.
+func apart(made, value string, public int) bool {
+	for n := public + 1; n < len(value); n++ {
+		if strings.HasPrefix(made, value[len(value)-n:]) {
+			return false
+		}
+	}
+	for n := 1; n <= public; n++ {
+		if strings.HasPrefix(made, value[len(value)-n:]) && !strings.HasPrefix(value, value[len(value)-n:]) {
+			return false
+		}
+	}
+	return !strings.Contains(value, made) && !strings.Contains(made, value)
 }
 
 // view is a value as text, without a copy that nobody could wipe.
 func view(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
-
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // tokenClaims is a JSON web token without its signature.
 func tokenClaims(text string) (string, bool) {
