@@ -29,6 +29,9 @@ func Main(args []string, version string) int {
 	if isBackground(args) {
 		return background(args)
 	}
+	if isRunner(args) {
+		return runner()
+	}
 	program := cli.Program{Version: version, Build: build, Serve: serveAgents(version)}
 	return cli.Main(context.Background(), program, args[1:])
 }
@@ -56,6 +59,7 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 		Keepers:  launch.Processes{Program: func() (*os.File, error) { return payload.Open(records.Root) }, Name: child.Program},
 		Probe:    func(stateDir string) []engine.Check { return checks(embedded.Probe(stateDir)) },
 		Later:    later,
+		Runner:   startRunner,
 		Progress: progress,
 		Note:     func(note string) { fmt.Fprintln(os.Stderr, "note: "+note) },
 	}), nil

@@ -35,6 +35,7 @@ type Config struct {
 	Retention  Retention
 	Copy       []string   // patterns of ignored files that a new sandbox gets
 	Durability Durability // empty when not set: [Normal]
+	Agents     Agents     // clients of the user's own
 
 	// Set names the keys that the file sets, sorted: a boolean that is false
 	// there is not the same as one that is missing.

@@ -77,7 +77,7 @@ func rejected() []refusal {
 		},
 
 		{name: "a planned section", content: "[hooks]\npre_run = '1d'\n[hooks.more]", kind: fault.Unsupported, text: `line 1, column 2: "hooks" is not supported by this version yet`, hint: `delete "hooks": it would have no effect`},
-		{name: "a planned section with a name", content: "[agents.claude]\ncommand = 'x'", kind: fault.Unsupported, text: `line 1, column 2: "agents" is not supported by this version yet`, hint: `delete "agents": it would have no effect`},
+		{name: "a planned section with a name", content: "[tools.claude]\ncommand = 'x'", kind: fault.Unsupported, text: `line 1, column 2: "tools" is not supported by this version yet`, hint: `delete "tools": it would have no effect`},
 		{name: "no package cache", content: "container.package-caches = ['npm', 'yum']", text: `line 1, column 36: there is no package cache "yum"`, hint: `package-caches = ["go", "npm", "pip", "cargo", "maven"]`},
 		{name: "a planned key", content: "durability = 'normal'\nproject = 'x'", kind: fault.Unsupported, text: `line 2, column 1: "project" is not supported by this version yet`, hint: `delete "project": it would have no effect`},
 		{name: "no base image", content: "[container]\nbase-image = 'docker-daemon:debian'", text: `line 2, column 14: cannot use the base image "docker-daemon:debian": litterbox asks no container engine`, hint: `docker save -o image.tar debian, then base-image = "docker-archive:image.tar"`},

@@ -362,6 +362,12 @@ func schema() []key {
 			harmless: func(c Config) bool { return c.Durability == Strict },
 			merge:    func(base *Config, over Config) { base.Durability = over.Durability },
 		},
+		{
+			Key:   Key{Name: "agents", Type: "table of tables", Own: true, Meaning: agentsMeaning},
+			shape: nested,
+			nest:  readAgents,
+			merge: func(*Config, Config) {}, // never from a repository
+		},
 	}, limitKeys()...)
 }
 
@@ -370,7 +376,7 @@ func schema() []key {
 // that does nothing would be believed.
 func planned() [][]string {
 	names := []string{
-		"agents", "claude", "hooks",
+		"claude", "hooks",
 		"project", "sync", "tools", "vm", "watch",
 	}
 	var paths [][]string

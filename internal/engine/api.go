@@ -121,6 +121,11 @@ type ExecRequest struct {
 	// reach what no rule allows, which then waits; its context ends with the
 	// command. Nil refuses at once.
 	Ask func(context.Context, Question) Decision
+	// Agent is whose command it is, where it is an agent's.
+	Agent *Working
+	// Checkpoints commit its work while it runs; the zero value is an ordinary
+	// command's pace, and a negative Quiet never.
+	Checkpoints Checkpoints
 }
 
 // ExecResult is what came of it. A command that failed is no error.

@@ -230,6 +230,12 @@ const exportPatience = 2 * time.Minute
 // body is the part of a commit message below its first line: the rest of what
 // was said, and the command.
 func body(iteration *sandbox.Iteration) string {
+	if iteration.Prompt != "" {
+		if body := promptBody(iteration.Prompt); body != iteration.Message {
+			return body
+		}
+		return ""
+	}
 	_, said, _ := strings.Cut(strings.TrimSpace(iteration.Message), "\n")
 	said = strings.TrimSpace(said)
 	if iteration.Command == "" {
@@ -248,11 +254,12 @@ func (e *Engine) trailers(ctx context.Context, name string, iteration *sandbox.I
 		{Key: "Litterbox-Iteration", Value: itoa(iteration.Number)},
 	}
 	switch iteration.Kind {
-	case "exec", "shell", "setup":
+	case "exec", "shell", "setup", "agent":
 		all = append(all, branch.Trailer{Key: "Litterbox-Exit-Code", Value: itoa(iteration.ExitCode)})
 	case "recovered":
 		all = append(all, branch.Trailer{Key: "Litterbox-Recovered", Value: "true"})
 	}
+	all = append(all, agentTrailers(iteration)...)
 	if hash := e.auditHash(ctx); hash != "" {
 		all = append(all, branch.Trailer{Key: auditTrailer, Value: hash})
 	}

@@ -46,6 +46,10 @@ type Options struct {
 	// for; [Engine.Background] does it there, with the environment env. nil leaves
 	// such work undone.
 	Later func(env []string, task, sandboxID string) error
+	// Runner starts this program again, detached and with the environment env, to
+	// drive a run of an agent: [Engine.DriveAgent] reads the order there. What it
+	// has to say goes to the file log. It gives the process id; nil runs no agents.
+	Runner func(env []string, order []byte, log string) (pid int, err error)
 	// Note receives what the user should know from use cases whose result has
 	// no place for it; nil drops it.
 	Note func(string)

@@ -130,10 +130,12 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	if !request.NoCommit {
 		p.repo.Prefetch(p.deltaFile(), p.store.Strict()) // what the commit needs of git, while the command runs
 	}
+	endCheckpoints := e.checkpoints(ctx, p, cycle, request)
 	exit, err := wire.Run(ctx, stream, command, wire.Streams{
 		Stdin: request.Streams.Stdin, Stdout: request.Streams.Stdout, Stderr: request.Streams.Stderr,
 		Resize: request.Streams.Resize, Signals: request.Streams.Signals,
 	})
+	endCheckpoints()
 	endQuestions()
 	if err != nil {
 		err = e.underCommand(ctx, p, err)
@@ -158,7 +160,9 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 		Cycle: cycle.ID, Kind: request.Kind, Message: request.Message, Command: cycle.Command,
 		ExitCode: exit.Code, Signal: exit.Signal, TimedOut: exit.TimedOut, StartedAt: started, Duration: exit.Duration,
 	}
-	committed, notes, err := e.commit(ctx, p, iteration, commitOptions{onlyIfChanged: request.Kind == "shell" || request.Kind == "setup"})
+	request.Agent.describe(iteration)
+	onlyIfChanged := request.Kind == "shell" || request.Kind == "setup" || request.Kind == "agent"
+	committed, notes, err := e.commit(ctx, p, iteration, commitOptions{onlyIfChanged: onlyIfChanged})
 	result.Notes = notes
 	if committed {
 		result.Iteration = iteration

@@ -61,6 +61,7 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	}
 	e.addSurroundings(p, caller, &spec, roots.env)
 	spec.Mounts = append(spec.Mounts, roots.mounts...)
+	spec.Mounts = append(spec.Mounts, e.clientMounts(p)...)
 	return spec, nil
 }
 

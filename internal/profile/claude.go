@@ -23,6 +23,7 @@ func claude() Profile {
 		Package:  "@anthropic-ai/claude-code",
 		Binaries: []string{"node_modules/@anthropic-ai/claude-code-linux-{arch}/claude", "node_modules/.bin/claude"},
 		Preset:   "preset:claude",
+		Passed:   []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL"},
 		Quiet:    []string{"statsig.anthropic.com", "statsig.com", "*.statsig.com", "sentry.io", "*.sentry.io", "*.datadoghq.com", "downloads.claude.ai", "storage.googleapis.com", "registry.npmjs.org", "mcp-proxy.anthropic.com", "raw.githubusercontent.com", "api.segment.io"},
 		Keys:     []Key{{Variable: "ANTHROPIC_API_KEY", Hosts: []string{"api.anthropic.com"}, Prefix: "sk-ant-api03-", Length: 108}},
 		Env: []string{

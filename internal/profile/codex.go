@@ -27,6 +27,7 @@ func codex() Profile {
 		Name: "codex", Title: "Codex", Programs: []string{"codex"},
 		Package: "@openai/codex", Binaries: []string{"node_modules/.bin/codex"},
 		Preset: "preset:codex",
+		Passed: []string{"OPENAI_BASE_URL"},
 		Quiet:  []string{"api.github.com", "github.com", "registry.npmjs.org", "*.statsig.com", "*.sentry.io", "ab.chatgpt.com", "*.oaistatic.com", "*.oaiusercontent.com", "persistent.oaistatic.com"},
 		Keys:   []Key{{Variable: "OPENAI_API_KEY", Hosts: []string{"api.openai.com"}, Prefix: "sk-proj-", Length: 164}},
 		Files: func(p Place) []File {

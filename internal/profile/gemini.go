@@ -22,6 +22,7 @@ func gemini() Profile {
 		Name: "gemini", Title: "Gemini CLI", Programs: []string{"gemini"},
 		Package: "@google/gemini-cli", Binaries: []string{"node_modules/.bin/gemini"},
 		Preset: "preset:gemini",
+		Passed: []string{"GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"},
 		Quiet:  []string{"play.googleapis.com", "registry.npmjs.org", "github.com", "api.github.com", "clearcut.googleapis.com"},
 		Keys: []Key{
 			{Variable: "GEMINI_API_KEY", Hosts: []string{"generativelanguage.googleapis.com"}, Prefix: "AIza", Length: 39},

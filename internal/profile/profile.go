@@ -25,6 +25,7 @@ type Profile struct {
 
 	Preset string   // of the network: the hosts that it needs, by name; may be empty
 	Allow  []string // rules beside the preset
+	Passed []string // variables that go in as they are on the host; the host of one that is an address is allowed
 	Quiet  []string // hosts that it asks for beside, for statistics and updates: refusing them is no fault
 	Keys   []Key    // what it logs in with
 
@@ -148,3 +149,12 @@ func NameOf(prompt string) string {
 }
 
 var fillers = strings.Fields("a an and are as at be by for from i in into is it its of on or our please so that the their then there this to us we with you your")
+
+// IsQuiet reports whether the client asks for a host only for statistics or
+// updates.
+func (p Profile) IsQuiet(host string) bool {
+	return slices.ContainsFunc(p.Quiet, func(quiet string) bool {
+		below, wild := strings.CutPrefix(quiet, "*")
+		return host == quiet || wild && strings.HasSuffix(host, below)
+	})
+}

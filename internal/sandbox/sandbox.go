@@ -183,7 +183,7 @@ type Iteration struct {
 	Version   int           `json:"version"`
 	Number    int           `json:"number"`
 	Cycle     int           `json:"cycle"`
-	Kind      string        `json:"kind"` // exec, shell, write, cp, dirty, milestone, setup, recovered, agent
+	Kind      string        `json:"kind"` // exec, shell, write, cp, dirty, milestone, setup, recovered, agent, checkpoint
 	Message   string        `json:"message"`
 	Command   string        `json:"command,omitempty"`
 	Commit    string        `json:"commit"`
@@ -194,5 +194,8 @@ type Iteration struct {
 	Duration  time.Duration `json:"duration_ns"`
 	Changed   int           `json:"changed"` // paths that differ from the iteration before
 	Notes     []string      `json:"notes,omitempty"`
-	Paths     []string      `json:"-"` // the first of those that differ; only in the answer
+	Agent     string        `json:"agent,omitempty"`   // whose step it is: its client, with the version
+	Session   string        `json:"session,omitempty"` // as in the audit log
+	Prompt    string        `json:"prompt,omitempty"`  // what it was asked to do
+	Paths     []string      `json:"-"`                 // the first of those that differ; only in the answer
 }

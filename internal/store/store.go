@@ -20,6 +20,8 @@
 //	events.jsonl events-<n>.jsonl  what happened, in all of them
 //	images/layers/<digest>       unpacked layers of images, shared by all sandboxes
 //	images/names/<hash>.json     what a name of an image stood for
+//	runs/<id>/<n>/               runs of agents in a sandbox, which they outlive: see runs.go
+//	clients/<name>/              agents' clients that npm has installed for all sandboxes
 //	audit/                       the audit log, see package audit
 //	trust.json                   which configurations the human trusted
 //

@@ -134,7 +134,8 @@ func retry(ts *testscript.TestScript, neg bool, args []string) {
 // pty INPUT CMD... runs CMD on a terminal of 91 columns and 37 rows, types the
 // file INPUT and keeps what the terminal shows as stdout. A line of INPUT is
 // WANT>>>TYPED: once the terminal has shown WANT, TYPED is typed with Return,
-// or a key alone: \x03 for Ctrl-C, \x1a for Ctrl-Z; nothing when it is empty.
+// or a key alone: \x03 for Ctrl-C, \x1a for Ctrl-Z, \x1dd
+// for Ctrl-] and d; nothing when it is empty.
 func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: [!] pty INPUT CMD...")
@@ -216,6 +217,8 @@ func keys(typed string) string {
 		return "\x03"
 	case `\x1a`:
 		return "\x1a"
+	case `\x1dd`:
+		return "\x1dd"
 	}
 	return typed
 }

@@ -15,6 +15,7 @@ type agentOptions struct {
 	console *console
 	change  func(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
 	list    func(ctx context.Context, dir string) ([]engine.AgentStatus, error)
+	runs    func(ctx context.Context, dir, name string) ([]engine.Run, error)
 
 	dir     string
 	request engine.AgentRequest
@@ -25,21 +26,22 @@ type agentOptions struct {
 func newAgent(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Put litterbox into your agents' settings",
-		Long: `Put litterbox into the settings of the agents that you use, so that they work in
-sandboxes, and take it out again.`,
-		Example: `  litterbox agent list
+		Short: "Run agents in sandboxes",
+		Long: `Run the agents that you use inside sandboxes, or put litterbox into their
+settings, so that they work in sandboxes from outside.`,
+		Example: `  litterbox agent run claude 'Fix the flaky login test'
+  litterbox agent list
   litterbox agent install claude --exclusive --rules
   litterbox agent uninstall claude`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
-			return usageError(cmd, "%q is none of install, list, uninstall", args[0])
+			return usageError(cmd, "%q is none of attach, install, list, logs, resume, run, uninstall", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAgentInstall(s), newAgentList(s), newAgentUninstall(s))
+	cmd.AddCommand(newAgentRun(s), newAgentResume(s), newAgentAttach(s), newAgentLogs(s), newAgentInstall(s), newAgentList(s), newAgentUninstall(s))
 	return cmd
 }
 
@@ -189,15 +191,16 @@ func newAgentList(s *session) *cobra.Command {
 	o := &agentOptions{console: s.console}
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show agents and where litterbox is installed",
+		Short: "Show agents, and who works where",
 		Long: `Show the agents' clients that litterbox knows: whether they are on this machine,
-and in which of their settings litterbox is.`,
+and in which of their settings litterbox is. Below that stand the sandboxes of
+the repository in which an agent works or has worked.`,
 		Example:           "  litterbox agent list --json",
 		Aliases:           []string{"ls"},
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
-			o.list, o.dir = e.Agents, dir
+			o.list, o.runs, o.dir = e.Agents, e.Runs, dir
 			return runAgentList(ctx, o)
 		}),
 	}
@@ -210,8 +213,12 @@ func runAgentList(ctx context.Context, o *agentOptions) error {
 	if err != nil {
 		return err
 	}
+	runs, err := o.runs(ctx, o.dir, "")
+	if err != nil {
+		runs = nil // outside of a repository there are the clients
+	}
 	if o.json {
-		return o.console.document(list(agents))
+		return o.console.document(listedAgents(agents, runs))
 	}
 	rows := [][]string{{"AGENT", "CLIENT", "HERE", "INSTALLED", "EXCLUSIVE", "RULES", "FILE"}}
 	for _, a := range agents {
@@ -233,5 +240,43 @@ func runAgentList(ctx context.Context, o *agentOptions) error {
 			}
 		}
 	}
+	if err := o.console.table(rows); err != nil || len(runs) == 0 {
+		return err
+	}
+	rows = [][]string{{"SANDBOX", "AGENT", "STATE", "SINCE", "COMMITS", "TASK"}}
+	for _, run := range runs {
+		at := run.StartedAt
+		if run.State.Over() {
+			at = run.EndedAt
+		}
+		rows = append(rows, []string{run.Sandbox, run.Agent, strings.ReplaceAll(string(run.State), "_", " "), ago(o.console.now(), at), fmt.Sprint(run.Commits), firstOf(run.Prompt)})
+	}
+	if err := o.console.print("\n"); err != nil {
+		return err
+	}
 	return o.console.table(rows)
+}
+
+// listedAgent is a client in agent list --json, with its runs.
+type listedAgent struct {
+	engine.AgentStatus
+	Runs []engine.Run `json:"runs"`
+}
+
+// listedAgents puts runs to their clients; clients of the user's own that have
+// run come last.
+func listedAgents(agents []engine.AgentStatus, runs []engine.Run) []listedAgent {
+	all := []listedAgent{}
+	for _, agent := range agents {
+		all = append(all, listedAgent{agent, []engine.Run{}})
+	}
+	for _, run := range runs {
+		at := slices.IndexFunc(all, func(one listedAgent) bool { return one.Agent == run.Agent })
+		if at < 0 {
+			at = len(all)
+			all = append(all, listedAgent{AgentStatus: engine.AgentStatus{Agent: run.Agent, Title: run.Title, Installed: []engine.AgentInstalled{}}})
+		}
+		all[at].Runs = append(all[at].Runs, run)
+	}
+	return all
 }

@@ -26,6 +26,8 @@ func (f *agentFake) UninstallAgents(_ context.Context, _ string, r engine.AgentR
 	return f.change(r)
 }
 
+func (f *agentFake) Runs(context.Context, string, string) ([]engine.Run, error) { return nil, nil }
+
 func (f *agentFake) Agents(context.Context, string) ([]engine.AgentStatus, error) {
 	return f.agents, nil
 }

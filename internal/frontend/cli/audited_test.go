@@ -14,7 +14,11 @@ var commandAudit = map[string]string{
 	"litterbox": "(shows help)",
 
 	"agent":           "(shows help)",
+	"agent attach":    "(shows a run, which has its entry)",
 	"agent install":   "agent-install",
+	"agent logs":      "(reads)",
+	"agent resume":    "agent-run, and agent while it works",
+	"agent run":       "create, agent-run, and agent while it works",
 	"agent list":      "(reads)",
 	"agent uninstall": "agent-uninstall",
 	"allow":           "allow",

@@ -112,6 +112,15 @@ type useCases interface {
 	InstallAgents(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
 	UninstallAgents(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
 	Agents(ctx context.Context, dir string) ([]engine.AgentStatus, error)
+	StartAgent(context.Context, engine.AgentTask) (run engine.Run, notes []string, err error)
+	FollowAgent(ctx context.Context, run engine.Run, follow bool, each func(engine.RunLine) error) (engine.Run, error)
+	AwaitAgent(ctx context.Context, run engine.Run) (engine.Run, error)
+	AttachAgent(ctx context.Context, run engine.Run, streams engine.Streams) (ended bool, err error)
+	StopAgent(run engine.Run) error
+	LastRun(ctx context.Context, dir, name string) (engine.Run, error)
+	Runs(ctx context.Context, dir, name string) ([]engine.Run, error)
+	RunOutput(run engine.Run, to io.Writer) error
+	PackagePresets(ctx context.Context, dir string) ([]string, error)
 }
 
 // session is one invocation of the program: what its commands share.

@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/agents"
+	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/profile"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// readied is what a client finds in a sandbox that was made ready for it.
+type readied struct {
+	program   string // inside
+	env       []string
+	exclusive bool   // the repository's settings deny a client outside its own tools
+	settings  string // what those settings are without that
+}
+
+// readyClient gives a sandbox what a client needs: the network's rules, the
+// program, and the files without which it would ask.
+func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profile, task AgentTask) (readied, error) {
+	var ready readied
+	caller := callerOf(ctx)
+	var rules []string
+	if client.Preset != "" {
+		rules = append(rules, client.Preset)
+	}
+	rules = append(rules, client.Allow...)
+	for _, variable := range client.Passed {
+		value := caller.Get(variable)
+		if value == "" {
+			continue
+		}
+		ready.env = append(ready.env, variable+"="+value)
+		if host := hostOf(value); host != "" {
+			rules = append(rules, host)
+		}
+	}
+	if task.Packages {
+		rules = append(rules, packagePresets(p.record.Repository)...)
+	}
+	if err := e.admit(ctx, p, rules); err != nil {
+		return ready, err
+	}
+	stream, err := e.running(ctx, p, task.AllowDegraded)
+	if err != nil {
+		return ready, err
+	}
+	if err := stream.Close(); err != nil {
+		return ready, err
+	}
+	if ready.program, err = e.clientProgram(ctx, p, client); err != nil {
+		return ready, err
+	}
+	found := agents.Exclusively(p.record.Repository, client.Name)
+	ready.exclusive, ready.settings = found.Exclusive, found.Rest
+	return ready, e.putClientFiles(ctx, p, client)
+}
+
+// hostOf is the host of an address as a rule has it; empty where a value is
+// none.
+func hostOf(value string) string {
+	address, err := url.Parse(value)
+	if err != nil || address.Hostname() == "" || address.Scheme != "https" && address.Scheme != "http" {
+		return ""
+	}
+	port := address.Port()
+	if port == "" {
+		return address.Hostname()
+	}
+	return net.JoinHostPort(address.Hostname(), port)
+}
+
+// admit adds rules to the sandbox's policy that are not in force yet.
+func (e *Engine) admit(ctx context.Context, p *place, rules []string) error {
+	policy, err := e.policy(p)
+	if err != nil || len(rules) == 0 {
+		return err
+	}
+	wanted, err := parseRules(rules)
+	if err != nil {
+		return err
+	}
+	probe, err := expand(ctx, &egress.Policy{Allow: wanted})
+	if err != nil {
+		return err
+	}
+	missing := slices.ContainsFunc(probe.Allow, func(rule egress.Rule) bool {
+		return !slices.ContainsFunc(policy.Allow, func(known egress.Rule) bool { return known.String() == rule.String() })
+	})
+	if !missing || policy.Default == egress.Allow {
+		return nil
+	}
+	// Under the entry of the run: nobody typed this.
+	_, err = e.ChangePolicy(ctx, PolicyRequest{Dir: p.record.Repository, Name: p.record.Name, Rules: rules})
+	if err == nil {
+		p.note("it may reach " + strings.Join(rules, ", ") + ": litterbox network " + p.record.Name)
+	}
+	return err
+}
+
+// lockFiles say which package managers a repository uses.
+//
+// To add one: a line here, and a preset in egress/preset.
+var lockFiles = []struct{ file, preset string }{
+	{"package-lock.json", "preset:npm"}, {"npm-shrinkwrap.json", "preset:npm"}, {"pnpm-lock.yaml", "preset:npm"},
+	{"yarn.lock", "preset:npm"}, {"bun.lock", "preset:npm"}, {"bun.lockb", "preset:npm"},
+	{"go.mod", "preset:go"}, {"Cargo.lock", "preset:cargo"}, {"Cargo.toml", "preset:cargo"},
+	{"requirements.txt", "preset:pip"}, {"poetry.lock", "preset:pip"}, {"uv.lock", "preset:pip"}, {"Pipfile.lock", "preset:pip"}, {"pyproject.toml", "preset:pip"},
+}
+
+// packagePresets are those of the package managers that a checkout's files name.
+func packagePresets(top string) []string {
+	var presets []string
+	for _, lock := range lockFiles {
+		if _, err := os.Lstat(filepath.Join(top, lock.file)); err == nil && !slices.Contains(presets, lock.preset) {
+			presets = append(presets, lock.preset)
+		}
+	}
+	return presets
+}
+
+// PackagePresets are the network presets of the package managers that the
+// repository's files name.
+func (e *Engine) PackagePresets(ctx context.Context, dir string) ([]string, error) {
+	top, err := checkout(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return packagePresets(top), nil
+}
+
+// inside runs a small command in the sandbox and gives what it prints. It
+// leaves no trace.
+func (p *place) inside(ctx context.Context, script string, args ...string) (string, int, error) {
+	stream, err := p.dial(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	defer stream.Close()
+	command := wire.Exec{Argv: [][]byte{[]byte("sh"), []byte("-c"), []byte(script), []byte("sh")}}
+	for _, argument := range args {
+		command.Argv = append(command.Argv, []byte(argument))
+	}
+	out := &limited{most: 64 << 10}
+	exit, err := wire.Run(ctx, stream, command, wire.Streams{Stdin: strings.NewReader(""), Stdout: out, Stderr: out})
+	return strings.TrimSpace(out.String()), exit.Code, err
+}
+
+// limited keeps the beginning of what is written.
+type limited struct {
+	bytes.Buffer
+	most int
+}
+
+func (l *limited) Write(data []byte) (int, error) {
+	if room := l.most - l.Len(); room > 0 {
+		l.Buffer.Write(data[:min(room, len(data))])
+	}
+	return len(data), nil
+}
+
+// clientProgram finds the client inside: what the host lends, else what was
+// installed for all sandboxes.
+func (e *Engine) clientProgram(ctx context.Context, p *place, client profile.Profile) (string, error) {
+	const search = `for name; do found=$(command -v -- "$name") && [ -x "$found" ] && { printf %s "$found"; exit 0; }; done; exit 1`
+	found, code, err := p.inside(ctx, search, client.Programs...)
+	if err != nil {
+		return "", err
+	}
+	if code == 0 && found != "" {
+		return found, nil
+	}
+	if len(client.Install) > 0 {
+		out, code, err := p.inside(ctx, `"$@"`, client.Install...)
+		if err != nil {
+			return "", err
+		}
+		if found, again, err := p.inside(ctx, search, client.Programs...); err == nil && again == 0 && found != "" {
+			return found, nil
+		}
+		return "", fault.New(fault.NotFound, "cannot find %s after its install command, which exited with %d: %s", client.Programs[0], code, lastLines(out, 3))
+	}
+	if client.Package == "" {
+		return "", fault.New(fault.NotFound, "cannot find %s in sandbox %q", client.Programs[0], p.record.Name).
+			WithHint("litterbox exec %s -- sh -c 'command -v %s'", p.record.Name, client.Programs[0])
+	}
+	return e.sharedClient(ctx, p, client)
+}
+
+func lastLines(text string, most int) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "; ")
+}
+
+// putClientFiles writes the files that a client looks for into the sandbox's
+// own home.
+func (e *Engine) putClientFiles(ctx context.Context, p *place, client profile.Profile) error {
+	if client.Files == nil {
+		return nil
+	}
+	for _, file := range client.Files(profile.Place{Project: p.record.Repository}) {
+		old, err := p.readHome(ctx, file.Path)
+		if err != nil {
+			return err
+		}
+		content := []byte(file.Text)
+		if file.Merge != nil {
+			if content, err = mergeJSON(old, file.Merge, file.Force); err != nil {
+				p.note("~/" + file.Path + " inside is not JSON and stays as it is")
+				continue
+			}
+		} else if old != nil {
+			continue
+		}
+		if bytes.Equal(content, old) {
+			continue
+		}
+		if err := p.writeHome(ctx, file.Path, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// largestSettings bounds a client's file that is read from inside.
+const largestSettings = 4 << 20
+
+// readHome reads a file below HOME inside; nil when there is none.
+func (p *place) readHome(ctx context.Context, path string) ([]byte, error) {
+	stream, err := p.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	content := &limited{most: largestSettings}
+	_, err = wire.Read(ctx, stream, []byte("~/"+path), 0, largestSettings, content)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, nil
+	}
+	return content.Bytes(), err
+}
+
+// writeHome writes a file below HOME inside, for its owner alone.
+func (p *place) writeHome(ctx context.Context, path string, content []byte) error {
+	stream, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	const private = 0o600
+	_, err = wire.Write(ctx, stream, []byte("~/"+path), private, bytes.NewReader(content))
+	return err
+}
+
+// mergeJSON puts values into a document where they are missing, or always.
+func mergeJSON(old []byte, values map[string]any, force bool) ([]byte, error) {
+	document := map[string]any{}
+	if len(bytes.TrimSpace(old)) > 0 {
+		decoder := json.NewDecoder(bytes.NewReader(old))
+		decoder.UseNumber()
+		if err := decoder.Decode(&document); err != nil {
+			return nil, err
+		}
+		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+			return nil, fault.New(fault.Invalid, "something follows the document")
+		}
+	}
+	mergeInto(document, values, force)
+	content, err := json.MarshalIndent(document, "", "  ")
+	return append(content, '\n'), err
+}
+
+func mergeInto(document, values map[string]any, force bool) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value := values[key]
+		below, nested := value.(map[string]any)
+		there, has := document[key].(map[string]any)
+		switch {
+		case nested && has:
+			mergeInto(there, below, force)
+		case document[key] == nil || force:
+			document[key] = value
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Checkpoints say when a command's work is committed while it runs.
+type Checkpoints struct {
+	After time.Duration // the first, at the earliest
+	Quiet time.Duration // how long nothing may have changed
+	Least time.Duration // between two
+	// Doing gives the first line of the next; empty makes one of the files.
+	Doing func() string
+}
+
+// The pace of checkpoints: an agent's from the start, any other command's when
+// it has run for a while, so that builds and tests stay one commit.
+const (
+	checkpointQuiet  = 2 * time.Second
+	checkpointLeast  = 5 * time.Second
+	checkpointOthers = 30 * time.Second
+	checkpointLook   = 500 * time.Millisecond
+	// checkpointShare bounds what looking takes: so many times as long as a look
+	// took passes before the next.
+	checkpointShare = 30
+)
+
+// unwatched are directories whose changes alone make no checkpoint: what builds
+// and installs leave there is ignored nearly everywhere. A commit judges by the
+// repository's own rules all the same.
+var unwatched = []string{".git", "node_modules", "target", "__pycache__", ".venv", "venv", ".tox", ".gradle", ".next", ".cache"}
+
+// checkpoints commits what a command has done so far, whenever its files have
+// been quiet for a moment after a change. The function that it returns ends
+// that, and waits for a commit that is under way.
+func (e *Engine) checkpoints(ctx context.Context, p *place, cycle *sandbox.Cycle, request ExecRequest) func() {
+	pace := request.Checkpoints
+	if pace.Quiet == 0 {
+		pace = Checkpoints{After: checkpointOthers, Quiet: checkpointQuiet, Least: checkpointLeast}
+	}
+	if pace.Quiet < 0 || request.NoCommit {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	record, running := *p.record, *cycle
+	go func() {
+		defer close(done)
+		e.checkpointing(ctx, e.memoryOf(ctx, p, &record), &running, request.Agent, pace)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// memoryOf is a place of its own for the same sandbox: one place serves one
+// goroutine.
+func (e *Engine) memoryOf(ctx context.Context, p *place, record *sandbox.Sandbox) *place {
+	q := e.place(record, e.memory().At(ctx, record.GitDir, record.Repository, record.Base), p.driver)
+	q.config, q.from = p.config, p.from
+	return q
+}
+
+func (e *Engine) checkpointing(ctx context.Context, p *place, cycle *sandbox.Cycle, agent *Working, pace Checkpoints) {
+	top := p.path("upper")
+	began := time.Now()
+	look := func(after time.Time) (hostile.Changes, time.Duration) {
+		from := time.Now()
+		return hostile.Look(top, after, func(name string) bool { return slices.Contains(unwatched, name) }), time.Since(from)
+	}
+	committed, _ := look(began)
+	last, since, at := committed, began, began
+	timer := time.NewTimer(checkpointLook)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		now := time.Now()
+		seen, took := look(at)
+		timer.Reset(max(checkpointLook, took*checkpointShare))
+		if !seen.Same(last) {
+			last, since = seen, now
+			continue
+		}
+		if seen.Same(committed) || now.Sub(since) < pace.Quiet || now.Sub(at) < pace.Least || now.Sub(began) < pace.After {
+			continue
+		}
+		doing := ""
+		if pace.Doing != nil {
+			doing = pace.Doing()
+		}
+		if doing == "" {
+			doing = fromFiles(seen.Newest)
+		}
+		iteration := &sandbox.Iteration{Cycle: cycle.ID, Kind: "checkpoint", Message: doing, StartedAt: cycle.StartedAt, Duration: now.Sub(cycle.StartedAt)}
+		agent.describe(iteration)
+		// It is not cut off: half of a commit would be made again.
+		if _, _, err := e.commit(context.WithoutCancel(ctx), p, iteration, commitOptions{onlyIfChanged: true}); err != nil {
+			return // the command's own commit will say why
+		}
+		// What has changed while it was made counts for the next.
+		committed, at = seen, time.Now()
+	}
+}
+
+// fromFiles is the subject of a checkpoint whose command says nothing.
+func fromFiles(names []string) string {
+	const most = 3
+	if len(names) == 0 {
+		return "Remove files"
+	}
+	text := "Change " + strings.Join(names[:min(most, len(names))], ", ")
+	if len(names) > most {
+		text += " and others"
+	}
+	return text
+}
