@@ -9,6 +9,7 @@ package driver
 import (
 	"context"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -17,16 +18,25 @@ import (
 // Driver makes, finds and ends places. All methods are safe for concurrent
 // use on different leases; the engine serializes calls on one lease.
 //
-// To add a driver: 1. implement this interface in internal/driver/<name>,
-// 2. add it to internal/app, 3. join the contract (drivertest) in a test,
-// 4. add its line to the policy in internal/arch, 5. describe it in
-// docs/architecture.md.
+// To add a driver: 1. implement this interface in internal/driver/<name>, with
+// one more for what its children do, 2. add it to the table of the program that
+// keeps its sandboxes (internal/app/child, or internal/app where it needs a
+// client library), 3. join the contract (drivertest) in a test that can start it,
+// kill its guest, deafen it and count its places, 4. add its lines to the policy
+// in internal/arch, 5. describe it in docs/architecture.md and, where its places
+// isolate otherwise, in docs/security.md, 6. make docs, for docs/packages.md and
+// the names that commands and configuration know.
 type Driver interface {
 	// Name is what users type and records hold, for example "namespace".
 	Name() string
 
-	// Capabilities says what this driver can do here, on this machine. It is
-	// cheap and is asked before every optional operation.
+	// Traits says what the places are that this driver makes. It looks at
+	// nothing; what it says of one place is in its lease.
+	Traits() sandbox.Traits
+
+	// Capabilities says what this driver can do here, on this machine. It asks
+	// the kernel and tries nothing; called before optional operations, not by
+	// every command.
 	Capabilities() Capabilities
 
 	// Ownership says who owns files inside and on disk. It is pure and cheap;
@@ -96,22 +106,23 @@ type Driver interface {
 }
 
 // Capabilities are declared by a driver; what is not declared answers
-// ErrUnsupported.
+// ErrUnsupported. Each has a check in the contract, and a defect in package fake
+// that fails it.
 type Capabilities struct {
-	Pause        bool      `json:"pause"`
-	Snapshots    Snapshots `json:"snapshots"`
-	Fork         bool      `json:"fork"`
-	Limits       []string  `json:"limits"` // names of [limits] that the driver keeps by itself here
-	Metrics      bool      `json:"metrics"`
-	SharedKernel bool      `json:"shared_kernel"` // host and guest can pass descriptors
+	sandbox.Traits
+	Pause     bool      `json:"pause"`
+	Snapshots Snapshots `json:"snapshots"`
+	Fork      bool      `json:"fork"`
+	Limits    []string  `json:"limits"` // names of [limits] that the driver keeps by itself here
 	// FSMonitor is a program inside that tells git what changed above the
 	// layers of a workspace (package fsmonitor); empty where there is none.
 	FSMonitor string `json:"fs_monitor,omitempty"`
-	// Lacks says, a sentence each, what a place does not isolate or cannot do
-	// that others can. A driver with any has no mounts: a place stands where its
-	// files lie on the host, and a Spec that needs mounts is refused.
-	Lacks     []string `json:"lacks,omitempty"`
-	Isolation []Tier   `json:"isolation"` // what this machine can do, strongest first
+	Isolation []Tier `json:"isolation"` // what this machine can do, strongest first
+}
+
+// Full reports whether a place with the full isolation can be had.
+func (c Capabilities) Full() bool {
+	return slices.ContainsFunc(c.Isolation, func(t Tier) bool { return t.Isolation == sandbox.IsolationFull && t.Available })
 }
 
 // Tier is one level of isolation with what stands in its way here.
@@ -120,6 +131,9 @@ type Tier struct {
 	Available bool              `json:"available"`
 	Missing   []string          `json:"missing,omitempty"` // one sentence each
 	Mend      []string          `json:"mend,omitempty"`    // exact commands
+	// Lacks says of a tier that is not the full one, a sentence each, what it
+	// does not isolate.
+	Lacks []string `json:"lacks,omitempty"`
 }
 
 // Spec is everything a driver needs to make a place. Paths are absolute.
@@ -136,7 +150,7 @@ type Spec struct {
 	Env       map[string]string // complete environment of every command
 	Limits    sandbox.Limits    // what it may use
 	Nested    bool              // security.nested: inner user namespaces allowed
-	Degraded  bool              // accept less than the full tier
+	Degraded  bool              // the degraded tier is accepted; without it such a driver answers ErrUnsupported
 	GuestKey  []byte            // the guest's private host key (OpenSSH PEM)
 	HostKey   []byte            // public key the keeper shows (authorized_keys line)
 
@@ -217,6 +231,8 @@ type Lease struct {
 	Handle    []byte
 	// InForce is what Limit would return for Spec.Limits. Only Acquire sets it.
 	InForce InForce
+	// Traits are those of this place. Only Acquire sets them.
+	Traits sandbox.Traits
 }
 
 // InForce says who keeps a limit, by the limit's name.

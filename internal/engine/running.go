@@ -284,7 +284,7 @@ func (e *Engine) startKeeper(ctx context.Context, p *place, lease *sandbox.Lease
 		l.abandon()
 		return nil, err
 	}
-	spec.Degraded = degraded
+	spec.Degraded = degraded || p.record.Isolation == sandbox.IsolationDegraded // accepted when it was created
 	return l.command(ctx, e.order(p, spec, lease))
 }
 

@@ -54,9 +54,9 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	if err != nil {
 		return spec, err
 	}
-	if p.record.Isolation == sandbox.IsolationDegraded {
+	if p.driver.Traits().Mounts != sandbox.MountsAny {
 		e.addSurroundings(p, caller, &spec, nil)
-		p.mountless(&spec)
+		p.mountable(&spec)
 		return spec, nil
 	}
 	e.addSurroundings(p, caller, &spec, roots.env)

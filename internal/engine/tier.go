@@ -34,7 +34,7 @@ func (e *Engine) chooseDriver(allowDegraded bool) (d driver.Driver, isolation sa
 	if hint := fault.HintOf(why); hint != "" {
 		notes = append(notes, "what mends it: "+hint)
 	}
-	for _, one := range can.Lacks {
+	for _, one := range degradedTier(can).Lacks {
 		notes = append(notes, "not isolated: "+one)
 	}
 	return d, sandbox.IsolationDegraded, notes, nil
@@ -48,9 +48,15 @@ func degradedTier(can driver.Capabilities) driver.Tier {
 	return can.Isolation[at]
 }
 
-// mountless takes out of spec what needs mounts, where there are none: the
-// driver refuses the rest. What is lent at its own path stays.
-func (p *place) mountless(spec *driver.Spec) {
+// mountable takes out of spec what the driver cannot mount; the driver refuses
+// what a sandbox cannot do without.
+func (p *place) mountable(spec *driver.Spec) {
+	can := p.driver.Traits().Mounts
+	if can == sandbox.MountsAny {
+		return
+	}
 	spec.Caches = nil
-	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m driver.Mount) bool { return m.Source != m.Target })
+	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m driver.Mount) bool {
+		return can != sandbox.MountsSamePath || m.Source != m.Target
+	})
 }

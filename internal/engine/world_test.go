@@ -22,7 +22,10 @@ type world struct {
 	store   *store.Store
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *world { return newWorldOf(t, fake.Options{}) }
+
+// newWorldOf is newWorld with a variant of the driver.
+func newWorldOf(t *testing.T, options fake.Options) *world {
 	t.Helper()
 	gittest.Home(t)
 	w := &world{dir: t.TempDir(), machine: fake.NewMachine()}
@@ -34,7 +37,7 @@ func newWorld(t *testing.T) *world {
 	if w.store, err = store.Open(filepath.Join(t.TempDir(), "state")); err != nil {
 		t.Fatal(err)
 	}
-	d := fake.New(w.machine, fake.Options{})
+	d := fake.New(w.machine, options)
 	drivers := map[string]driver.Driver{d.Name(): d}
 	w.keepers = &inprocess.Keepers{Drivers: drivers}
 	t.Cleanup(w.keepers.Close)

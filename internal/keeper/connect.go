@@ -85,5 +85,14 @@ func (k *keeper) openWire(ctx context.Context) (*wire.Link, error) {
 }
 
 func (k *keeper) driverLease() driver.Lease {
-	return driver.Lease{ID: k.lease.ID, SandboxID: k.lease.SandboxID, StateDir: k.order.Spec.StateDir, Handle: k.lease.Handle}
+	return driver.Lease{ID: k.lease.ID, SandboxID: k.lease.SandboxID, StateDir: k.order.Spec.StateDir, Handle: k.lease.Handle, Traits: k.lease.Traits}
+}
+
+// traits are those of the place; before there is one, and where an older keeper
+// has recorded none, those that its driver promises.
+func (k *keeper) traits() sandbox.Traits {
+	if k.lease != nil && k.lease.Traits.System != "" {
+		return k.lease.Traits
+	}
+	return k.driver.Traits()
 }

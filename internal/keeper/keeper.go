@@ -141,7 +141,7 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (_
 	order.Spec.Limits = k.rules.Effective
 	if k.lease = order.Lease; k.lease == nil {
 		now := time.Now()
-		if err := k.requireLimits(); err != nil {
+		if err := errors.Join(k.requireLimits(), k.requireRules()); err != nil {
 			return nil, nil, err
 		}
 		order.Spec.Early = k.connectEarly(ctx)
@@ -151,7 +151,7 @@ func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (_
 			return nil, nil, err
 		}
 		k.lease = &sandbox.Lease{ID: acquired.ID, SandboxID: order.Spec.SandboxID, Driver: order.Driver,
-			Handle: acquired.Handle, AcquiredAt: now}
+			Handle: acquired.Handle, AcquiredAt: now, Traits: acquired.Traits}
 		k.limited(k.rules, acquired.InForce)
 	}
 	if order.Lease != nil {

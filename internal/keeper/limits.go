@@ -48,18 +48,30 @@ func ReadRules(dir string) (Rules, error) {
 	return rules, nil
 }
 
-// Supervised lists the limits that a keeper can keep by itself, by looking and
-// ending what is too much; time is the guest's to keep on every driver.
-func Supervised() []string {
-	return []string{sandbox.LimitMemory, sandbox.LimitPIDs, sandbox.LimitDisk, sandbox.LimitTime}
+// Supervised lists the limits that a keeper can keep by itself in such a place,
+// by looking and ending what is too much: what cannot be looked at it cannot
+// keep. Time is the guest's to keep on every driver.
+func Supervised(place sandbox.Traits) []string {
+	names := []string{sandbox.LimitTime}
+	if place.Measures(sandbox.MetricMemory) {
+		names = append(names, sandbox.LimitMemory)
+	}
+	if place.Measures(sandbox.MetricThreads) {
+		names = append(names, sandbox.LimitPIDs)
+	}
+	if place.Files == sandbox.FilesShared {
+		names = append(names, sandbox.LimitDisk)
+	}
+	return names
 }
 
 // unkept lists the limits that neither the driver nor a keeper keeps. The
 // driver is asked only where it matters: it has to look at the machine.
 func (k *keeper) unkept(limits sandbox.Limits) []string {
 	var names []string
+	supervised := Supervised(k.traits())
 	for _, name := range sandbox.LimitNames() {
-		if limits.Get(name) > 0 && !slices.Contains(Supervised(), name) {
+		if limits.Get(name) > 0 && !slices.Contains(supervised, name) {
 			names = append(names, name)
 		}
 	}
@@ -72,15 +84,23 @@ func (k *keeper) unkept(limits sandbox.Limits) []string {
 
 // requireLimits refuses to start what could not be limited as it was asked.
 func (k *keeper) requireLimits() error {
-	if k.order.Spec.Degraded {
-		return nil
-	}
 	missing := k.unkept(k.rules.Effective)
 	if len(missing) == 0 {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "cannot keep the limit of %s for sandbox %q on this machine (--allow-degraded starts without it)",
-		strings.Join(missing, " and "), k.order.Spec.Name).WithHint("litterbox doctor")
+	return fault.New(fault.Unsupported, "cannot keep the limit of %s for sandbox %q: the %s driver does not on this machine",
+		strings.Join(missing, " and "), k.order.Spec.Name, k.order.Driver).
+		WithHint("litterbox doctor, or set it to none: limits.%s = \"none\" in the configuration", missing[0])
+}
+
+// requireRules refuses to start what rules for the network would not hold: only
+// a place without any way out needs none that keeps them.
+func (k *keeper) requireRules() error {
+	if place := k.driver.Traits(); place.Enforcer != "" || place.Network == sandbox.NetworkNone {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "cannot keep the rules of the network for sandbox %q: nothing does on the %s driver",
+		k.order.Spec.Name, k.order.Driver).WithHint("litterbox doctor --driver %s", k.order.Driver)
 }
 
 // limit puts the rules in force on the running place and remembers who keeps
@@ -98,7 +118,7 @@ func (k *keeper) limit(ctx context.Context, rules Rules) error {
 func (k *keeper) limited(rules Rules, kept driver.InForce) {
 	inForce := map[string]string{}
 	maps.Copy(inForce, kept)
-	for _, name := range Supervised() {
+	for _, name := range Supervised(k.traits()) {
 		if rules.Effective.Get(name) > 0 && inForce[name] == "" {
 			inForce[name] = "keeper"
 			if name == sandbox.LimitTime {

@@ -72,7 +72,7 @@ func (k *keeper) side(file string, into any) (found bool, err error) {
 // forwardPorts serves the ports until they are closed.
 func (k *keeper) forwardPorts(ctx context.Context) {
 	d := &dialer{k: k, ctx: ctx}
-	if !k.driver.Capabilities().SharedKernel {
+	if k.traits().Network != sandbox.NetworkDescriptors {
 		k.ports.Serve(k.waking(d.overWire), wire.MaxStreams/2) // commands need some too
 		return
 	}

@@ -108,6 +108,8 @@ type Lease struct {
 	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
 	// InForce says who keeps each limit that is kept (Limit.By), by its name.
 	InForce map[string]string `json:"in_force,omitempty"`
+	// Traits are what the place is; none in older records.
+	Traits Traits `json:"traits,omitzero"`
 }
 
 // PauseReason says why a sandbox stands still, and with that how it goes on.

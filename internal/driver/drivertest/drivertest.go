@@ -1,5 +1,6 @@
 // Package drivertest is the driver contract: what package driver promises, as
-// a table of checks that every driver joins with about fifteen lines.
+// a table of checks that every driver joins with a constructor, a way to kill a guest
+// and to deafen a place, and a count of places ([Env]).
 //
 // A check returns an error instead of failing a test, so that the contract is
 // itself tested: package fake has one defect for each check, and a check that
@@ -67,7 +68,7 @@ type Check struct {
 // To add a check: 1. its function in the file of its idea and a line in that
 // file's table, 2. a defect in package fake that fails it and nothing else.
 func Checks() []Check {
-	return slices.Concat(lifecycle(), recovery(), workspace(), surroundings(), concurrency(), optional(), snapshots())
+	return slices.Concat(lifecycle(), recovery(), workspace(), surroundings(), concurrency(), traits(), isolation(), optional(), snapshots())
 }
 
 // checkTime bounds one check. A driver that hangs is wrong, not slow.

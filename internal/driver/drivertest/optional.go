@@ -38,8 +38,8 @@ func optional() []Check {
 		},
 		{
 			Name:   "measures",
-			Why:    "listings and budgets show what a place really uses; an unmeasured value is negative, not zero",
-			Needs:  func(c driver.Capabilities) bool { return c.Metrics },
+			Why:    "the keeper limits by what is measured; an unmeasured value is negative, not zero",
+			Needs:  func(c driver.Capabilities) bool { return len(c.Metrics) > 0 },
 			Run:    measures,
 			Absent: refusesMetrics,
 		},
@@ -212,6 +212,15 @@ func measures(ctx context.Context, env *Env) error {
 		got, err := p.driver.CollectMetrics(ctx, p.lease)
 		if err != nil {
 			return wrong("cannot measure: %v", err)
+		}
+		values := map[string]int64{
+			sandbox.MetricCPU: int64(got.CPU), sandbox.MetricMemory: got.Memory, sandbox.MetricProcesses: int64(got.Processes),
+			sandbox.MetricThreads: int64(got.Threads), sandbox.MetricUptime: int64(got.Uptime),
+		}
+		for _, name := range p.driver.Traits().Metrics {
+			if value, known := values[name]; !known || value < 0 {
+				return wrong("%s is declared, and measured as %d", name, value)
+			}
 		}
 		// A place that runs has a process and memory.
 		if got.Memory == 0 || got.Processes == 0 || got.Threads == 0 {

@@ -58,9 +58,9 @@ func (p *place) acquire(ctx context.Context) error {
 	return nil
 }
 
-// mountless tells whether the driver's places stand where their files lie on
-// the host (driver.Capabilities.Lacks).
-func (p *place) mountless() bool { return len(p.driver.Capabilities().Lacks) > 0 }
+// mountless reports whether the driver's places stand where their files lie on
+// the host.
+func (p *place) mountless() bool { return p.driver.Traits().Mounts == sandbox.MountsSamePath }
 
 // end destroys what is still held, so that a check which does not look at
 // Destroy does not depend on its finer points.
@@ -106,10 +106,10 @@ func plan(env *Env, d driver.Driver, id string) (*place, error) {
 			"HOME": homePath, "USER": "contractor", "PATH": "/usr/local/bin:/usr/bin:/bin",
 			"CONTRACT": "spaces, = signs and ünïcode", "EMPTY": "",
 		},
-		GuestKey: keys.GuestPrivate, HostKey: keys.HostPublic,
+		GuestKey: keys.GuestPrivate, HostKey: keys.HostPublic, Degraded: !d.Capabilities().Full(),
 	}
 	p := &place{driver: d, spec: spec, keys: keys}
-	if p.mountless() {
+	if d.Traits().Mounts != sandbox.MountsAny {
 		p.spec.Mounts = nil
 	}
 	how, _ := d.Carriage(context.Background(), env.Dir)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // surroundings: everything that a Spec says about the inside.
@@ -27,9 +28,11 @@ func surroundings() []Check {
 			Run:  hasItsEnvironment,
 		},
 		{
-			Name: "keeps its home",
-			Why:  "HOME is persistent for the life of the sandbox",
-			Run:  keepsItsHome,
+			Name:   "keeps its home",
+			Why:    "HOME is persistent for the life of the sandbox, or known not to be",
+			Needs:  func(c driver.Capabilities) bool { return c.KeepsHome },
+			Run:    keepsItsHome,
+			Absent: forgetsItsHome,
 		},
 		{
 			Name: "runs as its user",
@@ -42,9 +45,11 @@ func surroundings() []Check {
 			Run:  isCalledByItsName,
 		},
 		{
-			Name: "mounts read-only",
-			Why:  "toolchains are the user's own files",
-			Run:  mountsReadOnly,
+			Name:   "mounts read-only",
+			Why:    "toolchains are the user's own files",
+			Needs:  func(c driver.Capabilities) bool { return c.Mounts == sandbox.MountsAny },
+			Run:    mountsReadOnly,
+			Absent: refusesMounts,
 		},
 	}
 }
@@ -110,6 +115,24 @@ func keepsItsHome(ctx context.Context, env *Env) error {
 	})
 }
 
+func forgetsItsHome(ctx context.Context, env *Env) error {
+	return with(ctx, env, "nohome", func(p *place) error {
+		if err := p.write(ctx, homePath+"/.profile", "mine\n"); err != nil {
+			return wrong("cannot write into HOME: %v", err)
+		}
+		if err := p.destroy(ctx, true); err != nil {
+			return err
+		}
+		if err := p.acquire(ctx); err != nil {
+			return err
+		}
+		if content, err := p.read(ctx, homePath+"/.profile"); err == nil {
+			return wrong("HOME is not kept, and holds %q after a stop", content)
+		}
+		return nil
+	})
+}
+
 func runsAsItsUser(ctx context.Context, env *Env) error {
 	return with(ctx, env, "user", func(p *place) error {
 		names := map[string]string{
@@ -142,9 +165,6 @@ func isCalledByItsName(ctx context.Context, env *Env) error {
 
 func mountsReadOnly(ctx context.Context, env *Env) error {
 	return with(ctx, env, "mounts", func(p *place) error {
-		if p.mountless() {
-			return p.refusesMounts(ctx, env)
-		}
 		for _, mount := range []struct{ target, source, content string }{
 			{mountedDir + "/tool", p.spec.Mounts[0].Source + "/tool", "a tool\n"},
 			{mountedFile, p.spec.Mounts[1].Source, "a setting\n"},
@@ -166,14 +186,14 @@ func mountsReadOnly(ctx context.Context, env *Env) error {
 	})
 }
 
-// refusesMounts asks a driver without mounts for one.
-func (p *place) refusesMounts(ctx context.Context, env *Env) error {
-	other, err := plan(env, p.driver, "mounted")
+// refusesMounts asks for one, of a driver that has none or only some.
+func refusesMounts(ctx context.Context, env *Env) error {
+	p, err := plan(env, env.Driver(), "mounted")
 	if err != nil {
 		return err
 	}
-	other.spec.Mounts = []driver.Mount{{Source: filepath.Join(env.Dir, "mounted", "tools"), Target: mountedDir}}
-	lease, err := p.driver.Acquire(ctx, other.spec)
+	p.spec.Mounts = []driver.Mount{{Source: filepath.Join(env.Dir, "mounted", "tools"), Target: mountedDir}}
+	lease, err := p.driver.Acquire(ctx, p.spec)
 	if err == nil {
 		err = p.driver.Destroy(ctx, lease, true)
 	}

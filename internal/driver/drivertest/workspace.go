@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // workspace: layers below, changes above.
@@ -26,9 +27,11 @@ func workspace() []Check {
 			Run:  neverChangesALayer,
 		},
 		{
-			Name: "puts changes into the upper directory",
-			Why:  "the host commits what lies there, by reading it",
-			Run:  putsChangesIntoUpper,
+			Name:   "puts changes into the upper directory",
+			Why:    "the host commits what lies there, by reading it",
+			Needs:  func(c driver.Capabilities) bool { return c.Files == sandbox.FilesShared },
+			Run:    putsChangesIntoUpper,
+			Absent: leavesUpperAlone,
 		},
 		{
 			Name: "shows a copy",
@@ -126,6 +129,20 @@ func putsChangesIntoUpper(ctx context.Context, env *Env) error {
 		}
 		if _, err := os.Lstat(filepath.Join(p.spec.Workspace.Upper, "dir", "bottom.txt")); err == nil {
 			return wrong("the upper directory holds a file that nobody changed")
+		}
+		return nil
+	})
+}
+
+// leavesUpperAlone looks for files that a driver carries and shares all the same:
+// what is only sometimes there is taken for everything.
+func leavesUpperAlone(ctx context.Context, env *Env) error {
+	return with(ctx, env, "carried", func(p *place) error {
+		if err := p.alter(ctx); err != nil {
+			return err
+		}
+		if _, err := os.Lstat(filepath.Join(p.spec.Workspace.Upper, "new.txt")); err == nil {
+			return wrong("files are carried, and the host's upper directory holds them")
 		}
 		return nil
 	})

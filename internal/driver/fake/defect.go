@@ -52,6 +52,13 @@ const (
 	TearsRunningSnapshots    Defect = "takes a snapshot without what was just written"
 	RevertsWithoutProcesses  Defect = "reverts without processes"
 	ForksIntoOne             Defect = "forks into one"
+	ForgetsTraits            Defect = "says nothing of its places"
+	ClaimsAnotherSystem      Defect = "claims another system"
+	ClaimsDescriptors        Defect = "claims to pass descriptors"
+	ShowsTheHost             Defect = "shows the host's files"
+	ShowsProcesses           Defect = "shows the host's processes"
+	KeepsPrivileges          Defect = "keeps privileges"
+	LetsOut                  Defect = "lets connections out"
 	MeasuresNothing          Defect = "measures nothing"
 
 	// These declare less and pretend to do it all the same.
@@ -63,6 +70,10 @@ const (
 	PretendsToFreeze  Defect = "pretends to take snapshots while it runs"
 	PretendsToRestore Defect = "pretends to bring processes back"
 	PretendsToFork    Defect = "pretends to fork"
+	PretendsToIsolate Defect = "isolates less without a word"
+	PretendsToCarry   Defect = "pretends to carry files"
+	PretendsToMount   Defect = "pretends to mount nothing"
+	PretendsToForget  Defect = "pretends to forget the home"
 	PretendsToMeasure Defect = "pretends to measure"
 )
 
@@ -76,7 +87,8 @@ func Defects() []Defect {
 		StandsElsewhere, LeaksEnvironment, ForgetsHome, RunsAsSomebodyElse, HasAnotherName, MountsWritable,
 		MixesPlaces, CarriesOneWire, PausesNothing, PausesLate, OutlivesInPause,
 		KeepsNoLimits, StartsUnlimited, RevertsNothing, ForgetsSnapshots, TearsRunningSnapshots, RevertsWithoutProcesses, ForksIntoOne, MeasuresNothing,
+		ForgetsTraits, ClaimsAnotherSystem, ClaimsDescriptors, ShowsTheHost, ShowsProcesses, KeepsPrivileges, LetsOut,
 		PretendsToPause, PretendsToResume, PretendsToLimit, PretendsToRevert, PretendsToList, PretendsToFreeze, PretendsToRestore, PretendsToFork,
-		PretendsToMeasure,
+		PretendsToMeasure, PretendsToIsolate, PretendsToCarry, PretendsToMount, PretendsToForget,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -21,14 +22,49 @@ func (Driver) Name() string { return "fake" }
 // Capabilities implements driver.Driver.
 func (d Driver) Capabilities() driver.Capabilities {
 	all := !d.options.Minimal
+	tier := driver.Tier{Isolation: sandbox.IsolationFull, Available: true}
+	if d.degraded() {
+		tier.Isolation, tier.Lacks = sandbox.IsolationDegraded, []string{"it pretends to isolate"}
+	}
 	return driver.Capabilities{
+		Traits:    d.Traits(),
 		Pause:     all && !d.has(PretendsToPause) && !d.has(PretendsToResume),
 		Limits:    d.limits(),
 		Snapshots: d.snapshots(),
 		Fork:      d.snapshots().Freeze && !d.has(PretendsToFork),
-		Metrics:   all && !d.has(PretendsToMeasure),
-		Isolation: []driver.Tier{{Isolation: sandbox.IsolationFull, Available: true}},
+		Isolation: []driver.Tier{tier},
 	}
+}
+
+func (d Driver) degraded() bool { return d.options.Minimal || d.has(PretendsToIsolate) }
+
+// Traits implements driver.Driver. Its wire is memory, which carries no
+// descriptors.
+func (d Driver) Traits() sandbox.Traits {
+	t := sandbox.Traits{
+		System: runtime.GOOS, Architecture: runtime.GOARCH,
+		Files: sandbox.FilesShared, Mounts: sandbox.MountsAny,
+		Network: sandbox.NetworkStreams, Enforcer: "nothing runs inside",
+		Metrics: []string{sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime}, KeepsHome: true,
+	}
+	if d.options.Minimal {
+		t.Files, t.Mounts, t.Network, t.Metrics, t.KeepsHome = sandbox.FilesCarried, sandbox.MountsNone, sandbox.NetworkNone, nil, false
+	}
+	switch d.options.Defect {
+	case PretendsToMeasure:
+		t.Metrics = nil
+	case PretendsToCarry:
+		t.Files = sandbox.FilesCarried
+	case PretendsToForget:
+		t.KeepsHome = false
+	case ClaimsAnotherSystem:
+		t.System = "plan9"
+	case ClaimsDescriptors:
+		t.Network = sandbox.NetworkDescriptors
+	case PretendsToMount:
+		t.Mounts = sandbox.MountsNone
+	}
+	return t
 }
 
 // Ownership implements driver.Driver: files belong to whoever runs this.
@@ -55,7 +91,13 @@ type handle struct {
 
 // Acquire implements driver.Driver.
 func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, error) {
-	lease := driver.Lease{ID: spec.SandboxID, SandboxID: spec.SandboxID, StateDir: spec.StateDir}
+	lease := driver.Lease{ID: spec.SandboxID, SandboxID: spec.SandboxID, StateDir: spec.StateDir, Traits: d.Traits()}
+	if d.has(ForgetsTraits) {
+		lease.Traits = sandbox.Traits{}
+	}
+	if err := d.accepts(spec); err != nil {
+		return lease, err
+	}
 	m := d.machine
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,6 +129,17 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	return lease, err
 }
 
+// accepts refuses what the driver does not declare.
+func (d Driver) accepts(spec driver.Spec) error {
+	switch {
+	case d.degraded() && !spec.Degraded && !d.has(PretendsToIsolate):
+		return fault.Wrap("", driver.ErrUnsupported, "cannot isolate %q fully", spec.Name)
+	case len(spec.Mounts) > 0 && d.options.Minimal:
+		return fault.Wrap("", driver.ErrUnsupported, "cannot mount anything for %q", spec.Name)
+	}
+	return nil
+}
+
 // forget loses something of what a sandbox without snapshots had in its last
 // run, where that is the defect.
 func (d Driver) forget(spec driver.Spec) error {
@@ -98,7 +151,7 @@ func (d Driver) forget(spec driver.Spec) error {
 	if d.has(ForgetsDeletions) {
 		delete(d.machine.deleted, spec.Workspace.Upper)
 	}
-	if d.has(ForgetsHome) {
+	if d.has(ForgetsHome) || d.options.Minimal {
 		if err := os.RemoveAll(filepath.Join(spec.StateDir, "home")); err != nil {
 			return mountFailed(err)
 		}

@@ -1,9 +1,12 @@
 package fake
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"net"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +76,14 @@ func (p *place) builtin(argv []string, stdin io.Reader, stdout io.Writer) (int, 
 			return line("0")
 		}
 		return line(strconv.Itoa(p.spec.User.UID))
+	case "uname -sm":
+		return line(uname())
+	case "cat /proc/self/status":
+		capabilities := "0000000000000000"
+		if p.driver.has(KeepsPrivileges) {
+			capabilities = "00000000a80425fb"
+		}
+		return line("CapEff:\t" + capabilities + "\nNoNewPrivs:\t1\nSeccomp:\t2")
 	case "sh -c ulimit -n":
 		if p.spec.Limits.OpenFiles > 0 && !p.driver.has(StartsUnlimited) {
 			return line(strconv.FormatInt(p.spec.Limits.OpenFiles, 10))
@@ -84,6 +95,13 @@ func (p *place) builtin(argv []string, stdin io.Reader, stdout io.Writer) (int, 
 		return line(p.spec.User.Name)
 	}
 	switch {
+	case len(argv) == 3 && argv[0] == "bash" && p.driver.has(LetsOut):
+		_, port, _ := strings.Cut(argv[2], "/dev/tcp/127.0.0.1/")
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			err = conn.Close()
+		}
+		return codeOf(err), err
 	case argv[0] == "echo":
 		return line(strings.Join(argv[1:], " "))
 	case argv[0] == "rm" && len(argv) == 2:
@@ -95,6 +113,12 @@ func (p *place) builtin(argv []string, stdin io.Reader, stdout io.Writer) (int, 
 		return codeOf(err), err
 	}
 	return 127, errors.New("not found")
+}
+
+// uname is what uname -sm prints on the system that runs this.
+func uname() string {
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	return strings.ToUpper(runtime.GOOS[:1]) + runtime.GOOS[1:] + " " + cmp.Or(machine, runtime.GOARCH)
 }
 
 func codeOf(err error) int {

@@ -82,6 +82,13 @@ func caughtBy() map[fake.Defect]string {
 		fake.RevertsWithoutProcesses:  "brings processes back",
 		fake.ForksIntoOne:             "forks",
 		fake.MeasuresNothing:          "measures",
+		fake.ForgetsTraits:            "says what its places are",
+		fake.ClaimsAnotherSystem:      "runs the system that it says",
+		fake.ClaimsDescriptors:        "hands connections over as it says",
+		fake.ShowsTheHost:             "isolates fully",
+		fake.ShowsProcesses:           "isolates fully",
+		fake.KeepsPrivileges:          "isolates fully",
+		fake.LetsOut:                  "lets nothing out",
 		fake.PretendsToPause:          "refused: pauses and resumes",
 		fake.PretendsToResume:         "refused: ends while it is paused",
 		fake.PretendsToLimit:          "refused: keeps limits",
@@ -91,6 +98,10 @@ func caughtBy() map[fake.Defect]string {
 		fake.PretendsToRestore:        "refused: brings processes back",
 		fake.PretendsToFork:           "refused: forks",
 		fake.PretendsToMeasure:        "refused: measures",
+		fake.PretendsToIsolate:        "refused: isolates fully",
+		fake.PretendsToCarry:          "refused: puts changes into the upper directory",
+		fake.PretendsToMount:          "refused: mounts read-only",
+		fake.PretendsToForget:         "refused: keeps its home",
 	}
 }
 

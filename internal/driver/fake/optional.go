@@ -81,7 +81,7 @@ func (d Driver) setPaused(lease driver.Lease, paused bool) error {
 // CollectMetrics implements driver.Driver: a goroutine has no memory of its
 // own to measure.
 func (d Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Metrics, error) {
-	if !d.Capabilities().Metrics {
+	if len(d.Traits().Metrics) == 0 {
 		return driver.Metrics{}, d.refuse(PretendsToMeasure)
 	}
 	d.machine.mu.Lock()
@@ -91,6 +91,6 @@ func (d Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Me
 		return driver.Metrics{}, err
 	}
 	m := driver.Unmeasured()
-	m.Processes, m.Uptime = 1, time.Since(p.started)
+	m.Processes, m.Threads, m.Uptime = 1, 1, time.Since(p.started)
 	return m, nil
 }

@@ -129,7 +129,7 @@ func (p *place) waitWhilePaused() {
 func (p *place) upper() string { return p.driver.upperOf(p.spec) }
 
 func (d Driver) upperOf(spec driver.Spec) string {
-	if d.has(HidesChanges) && len(spec.Workspace.Layers) > 0 {
+	if (d.has(HidesChanges) || d.options.Minimal) && len(spec.Workspace.Layers) > 0 {
 		return filepath.Join(spec.StateDir, "elsewhere")
 	}
 	return spec.Workspace.Upper

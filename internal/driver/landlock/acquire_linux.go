@@ -35,7 +35,7 @@ func ownership() driver.Ownership {
 
 // Acquire implements driver.Driver.
 func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, error) {
-	lease := driver.Lease{ID: spec.SandboxID, SandboxID: spec.SandboxID, StateDir: spec.StateDir}
+	lease := driver.Lease{ID: spec.SandboxID, SandboxID: spec.SandboxID, StateDir: spec.StateDir, Traits: d.Traits()}
 	if err := d.require(spec); err != nil {
 		return lease, err
 	}
@@ -73,6 +73,8 @@ func (d Driver) require(spec driver.Spec) error {
 			WithHint("litterbox doctor")
 	}
 	switch {
+	case !spec.Degraded:
+		return refuse("less isolation was not accepted (--allow-degraded accepts it)")
 	case spec.Base != nil:
 		return refuse("container.base-image needs mounts")
 	case spec.Nested:

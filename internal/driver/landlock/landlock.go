@@ -11,6 +11,7 @@ package landlock
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -24,6 +25,17 @@ type Driver struct{ driver.NoSnapshots }
 
 // Name implements driver.Driver.
 func (Driver) Name() string { return Name }
+
+// Traits implements driver.Driver.
+func (Driver) Traits() sandbox.Traits {
+	return sandbox.Traits{
+		System: runtime.GOOS, Architecture: runtime.GOARCH,
+		Files: sandbox.FilesShared, Mounts: sandbox.MountsSamePath,
+		Network: sandbox.NetworkNone, Enforcer: "system call filter",
+		Metrics:   []string{sandbox.MetricCPU, sandbox.MetricMemory, sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime},
+		KeepsHome: true,
+	}
+}
 
 // Ownership implements driver.Driver: everything belongs to whoever runs this.
 func (Driver) Ownership(string) driver.Ownership { return ownership() }

@@ -18,21 +18,21 @@ import (
 )
 
 // Capabilities implements driver.Driver.
-func (Driver) Capabilities() driver.Capabilities {
-	tier := driver.Tier{Isolation: sandbox.IsolationDegraded, Available: true}
+func (d Driver) Capabilities() driver.Capabilities {
+	tier := driver.Tier{Isolation: sandbox.IsolationDegraded, Available: true, Lacks: lacks()}
 	for _, one := range obstacles() {
 		tier.Available = false
 		tier.Missing, tier.Mend = append(tier.Missing, one.missing), append(tier.Mend, one.mend)
 	}
 	return driver.Capabilities{
-		Metrics: true, Limits: []string{sandbox.LimitOpenFiles}, SharedKernel: true,
-		Lacks: Lacks(), Isolation: []driver.Tier{tier},
+		Traits: d.Traits(), Limits: []string{sandbox.LimitOpenFiles}, Isolation: []driver.Tier{tier},
 	}
 }
 
-// Lacks says what the tier does not isolate or cannot do on this machine.
-func Lacks() []string {
-	lacks := []string{
+// lacks says what the tier does not isolate on this machine, and what follows
+// from that.
+func lacks() []string {
+	all := []string{
 		"it shares the host's process table, users and IPC: names and command lines of the host's processes can be read inside",
 		"names, sizes and times of the host's files can be asked for inside; what they hold cannot",
 		"it has no network at all, not even its own loopback: no rule, port or service that listens works",
@@ -40,9 +40,9 @@ func Lacks() []string {
 		"memory and pids are kept by the keeper alone, and it cannot be paused",
 	}
 	if confine.ABI() < confine.SignalABI {
-		lacks = append(lacks, "this kernel is older than 6.12: processes inside can signal every process of the same user")
+		all = append(all, "this kernel is older than 6.12: processes inside can signal every process of the same user")
 	}
-	return lacks
+	return all
 }
 
 type obstacle struct{ missing, mend string }

@@ -35,7 +35,7 @@ const socketName = "guest.sock"
 // Acquire implements driver.Driver. It starts the stages and waits for the
 // guest's first byte.
 func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, error) {
-	lease := driver.Lease{ID: spec.SandboxID, SandboxID: spec.SandboxID, StateDir: spec.StateDir}
+	lease := driver.Lease{ID: spec.SandboxID, SandboxID: spec.SandboxID, StateDir: spec.StateDir, Traits: d.Traits()}
 	if err := requireFull(); err != nil {
 		return lease, err
 	}
@@ -75,10 +75,6 @@ func limited(spec driver.Spec) (*cgroup.Group, driver.InForce, error) {
 		return nil, nil, driver.Seal(err, "cannot limit the sandbox")
 	}
 	kept, err := group.Set(spec.Limits, spec.StateDir)
-	if err != nil && spec.Degraded {
-		// Most likely the state lies on no block device of its own.
-		kept, err = group.Set(spec.Limits.With(sandbox.LimitDiskIO, sandbox.Limits{}), spec.StateDir)
-	}
 	if err != nil {
 		return nil, nil, errors.Join(driver.Seal(err, "cannot limit the sandbox"), group.Remove())
 	}

@@ -9,7 +9,10 @@
 package namespace
 
 import (
+	"runtime"
+
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // Name of the driver in records and listings.
@@ -29,6 +32,17 @@ type Driver struct {
 
 // Name implements driver.Driver.
 func (Driver) Name() string { return Name }
+
+// Traits implements driver.Driver.
+func (Driver) Traits() sandbox.Traits {
+	return sandbox.Traits{
+		System: runtime.GOOS, Architecture: runtime.GOARCH,
+		Files: sandbox.FilesShared, Mounts: sandbox.MountsAny,
+		Network: sandbox.NetworkDescriptors, Enforcer: "network namespace",
+		Metrics:   []string{sandbox.MetricCPU, sandbox.MetricMemory, sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime},
+		KeepsHome: true,
+	}
+}
 
 // Finding is one line of what Probe found about this machine.
 type Finding struct {

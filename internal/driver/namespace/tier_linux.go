@@ -26,7 +26,7 @@ import (
 )
 
 // Capabilities implements driver.Driver.
-func (Driver) Capabilities() driver.Capabilities {
+func (d Driver) Capabilities() driver.Capabilities {
 	full := driver.Tier{Isolation: sandbox.IsolationFull, Available: true}
 	for _, obstacle := range obstacles() {
 		full.Available = false
@@ -34,8 +34,8 @@ func (Driver) Capabilities() driver.Capabilities {
 		full.Mend = append(full.Mend, obstacle.mend)
 	}
 	return driver.Capabilities{
-		Pause: true, Metrics: true, Limits: keeps(cgroup.Find()),
-		SharedKernel: true, FSMonitor: fsmonitor.Program, Isolation: []driver.Tier{full},
+		Traits: d.Traits(), Pause: true, Limits: keeps(cgroup.Find()),
+		FSMonitor: fsmonitor.Program, Isolation: []driver.Tier{full},
 	}
 }
 

@@ -1,0 +1,62 @@
+package sandbox
+
+import "slices"
+
+// Traits are what a place is. A driver says them of the places that it makes,
+// and a lease of the one that it made: they may differ where it matters which
+// machine a place has come to.
+type Traits struct {
+	System       string  `json:"system"`       // of what runs inside, as Go names it: linux
+	Architecture string  `json:"architecture"` // likewise: amd64
+	Files        Files   `json:"files"`
+	Mounts       Mounts  `json:"mounts"`
+	Network      Network `json:"network"`
+	// Enforcer sees to it that nothing leaves another way than Network, or at
+	// all: "network namespace", "system call filter".
+	Enforcer string `json:"enforcer"`
+	// Metrics are measured in every place; others may be.
+	Metrics []string `json:"metrics"`
+	// KeepsHome: what lies in HOME outlives a stop. The workspace always does.
+	KeepsHome bool `json:"keeps_home"`
+}
+
+// Measures reports whether a metric is measured in every place.
+func (t Traits) Measures(metric string) bool { return slices.Contains(t.Metrics, metric) }
+
+// Files says where the files of a workspace lie.
+type Files string
+
+// Where files lie.
+const (
+	FilesShared  Files = "shared"  // on this machine's disk: the host reads what was written
+	FilesCarried Files = "carried" // in the place's own machine
+)
+
+// Mounts says what of the host can stand in a place.
+type Mounts string
+
+// What can be mounted.
+const (
+	MountsAny      Mounts = "any"
+	MountsSamePath Mounts = "same-path" // shown where it stands on the host: nothing is mounted
+	MountsNone     Mounts = "none"
+)
+
+// Network says how connections leave a place.
+type Network string
+
+// How connections leave.
+const (
+	NetworkDescriptors Network = "descriptors" // as descriptors, where a kernel is shared
+	NetworkStreams     Network = "streams"     // as streams of the wire
+	NetworkNone        Network = "none"        // not at all
+)
+
+// The metrics that a driver can promise.
+const (
+	MetricCPU       = "cpu"
+	MetricMemory    = "memory"
+	MetricProcesses = "processes"
+	MetricThreads   = "threads"
+	MetricUptime    = "uptime"
+)
