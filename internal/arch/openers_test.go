@@ -35,6 +35,7 @@ engine/agentfollow.go: os.Open
 engine/agentinstall.go: os.RemoveAll
 engine/approved.go: os.ReadFile os.WriteFile
 engine/caches.go: os.ReadFile
+engine/cost.go: os.WriteFile
 engine/disk.go: filepath.Glob
 keeper/launch/launch.go: os.OpenFile
 engine/leftovers.go: os.ReadDir
@@ -45,6 +46,7 @@ engine/network.go: os.ReadFile os.WriteFile
 engine/prune.go: os.ReadDir
 engine/remove.go: os.ReadDir
 engine/running.go: os.ReadFile os.WriteFile
+keeper/cost.go: os.ReadFile
 keeper/limits.go: os.ReadFile
 keeper/network.go: os.ReadFile
 

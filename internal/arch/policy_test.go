@@ -45,7 +45,7 @@ agents: caller agents/patch fault
 
 # What is known of agents' clients that run inside: data and pure functions.
 profile:
-config: caller egress fault image ownership packagecache sandbox seal secret service
+config: caller egress fault image meter ownership packagecache sandbox seal secret service
 payload: fault ownership
 
 # Git, layers of workspaces, the commit path, and how work lands. The inner
@@ -75,6 +75,8 @@ guest: fault git/ignore git/wildmatch guest/egress guest/overlay guest/proc serv
 egress: fault
 egress/preset: caller fault
 egress/intercept: egress fault
+# The hook that meters calls of models, and keeps budgets.
+egress/metering: egress egress/intercept ledger meter
 egress/inject: egress egress/intercept fault secret secret/replace
 
 # Values that programs inside use and never see.
@@ -104,8 +106,8 @@ driver/drivertest: driver fault sandbox wire
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
-keeper: driver egress egress/intercept fault forward git landing process sandbox seal service store wire
-engine: caller agents audit branch config driver egress egress/preset fault forward git hostile image keeper landing layer ownership packagecache process profile redact sandbox seal secret service service/journal store wire workspace workspace/local
+keeper: driver egress egress/intercept egress/metering fault forward git landing ledger meter process sandbox seal service store wire
+engine: agents audit branch caller config driver egress egress/preset fault forward git hostile image keeper landing layer ledger meter ownership packagecache process profile redact sandbox seal secret service service/journal store wire workspace workspace/local
 
 # Attacks on a sandbox as data. They run this program from outside, as a user
 # types it; the probe is what runs inside, and knows nothing of ours.

@@ -33,6 +33,7 @@ type Config struct {
 	Limits     sandbox.Limits // as this file sets them; after Merge the stricter of both
 	IdlePause  time.Duration  // limits.idle-pause; 0: never
 	Retention  Retention
+	Cost       Cost
 	Copy       []string   // patterns of ignored files that a new sandbox gets
 	Durability Durability // empty when not set: [Normal]
 	Agents     Agents     // clients of the user's own
@@ -120,6 +121,8 @@ func Merge(user, repo Config, trusted bool) (merged Config, withheld []string) {
 	merged.Copy = slices.Clone(user.Copy)
 	merged.Secrets = slices.Clone(user.Secrets)
 	merged.Retention.States = slices.Clone(user.Retention.States)
+	merged.Cost.Hosts = slices.Clone(user.Cost.Hosts)
+	merged.Cost.Prices = maps.Clone(user.Cost.Prices)
 	merged.Set = slices.Clone(user.Set)
 	for _, key := range schema() {
 		switch {

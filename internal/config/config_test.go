@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/meter"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/secret"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
@@ -42,6 +43,8 @@ secrets.DB_KEY = { from = "env:DB_KEY", hosts = ["db.example.com"], in = ["basic
 copy = ["config/local.test"]
 retention.keep-last = 9
 retention.states = ["failed"]
+limits.budget = "5 USD"
+cost = { meter = true, day-budget = "20 USD", hosts = ["LLM.example.com"], prices = { mine = { input = 1, output = 2.5 } } }
 `
 
 const repositoryFile = `durability = "normal"
@@ -62,7 +65,7 @@ secrets.API_KEY = { from = "env:API_KEY", hosts = ["api.example.org"] }
 secrets.NPM_TOKEN = { from = 'command:["pass", "show", "npm"]', hosts = ["registry.example.org"] }
 copy = ["./*.db"]
 retention = { max-age = "2w", max-disk = "1.5GiB", keep-last = 3, states = ["stopped", "orphaned"], trash = "3d" }
-limits = { cpus = 2, memory = "4GiB", pids = 500, disk = "1GiB", disk-io = "1MiB", open-files = 1000, time = "1h", idle-pause = "5m" }
+limits = { cpus = 2, memory = "4GiB", pids = 500, disk = "1GiB", disk-io = "1MiB", open-files = 1000, time = "1h", idle-pause = "5m", budget = "9 USD, 2M tokens" }
 `
 
 func TestMerge(t *testing.T) {
@@ -93,12 +96,17 @@ func TestMerge(t *testing.T) {
 		Retention:  config.Retention{KeepLast: 9, States: []string{"failed"}},
 		Limits: sandbox.Limits{
 			CPUs: 2, Memory: 4 << 30, PIDs: 500, Disk: 1 << 30, DiskIO: 1 << 20, OpenFiles: 1000, Time: time.Hour,
+			Budget: sandbox.Budget{USD: 5e9, Tokens: 2e6}, // the stricter of each
+		},
+		Cost: config.Cost{
+			Meter: true, DayBudget: sandbox.Budget{USD: 20e9}, Hosts: []string{"llm.example.com"},
+			Prices: map[string]meter.Price{"mine": {Input: 1e9, Output: 25e8, CacheRead: 1e9, CacheWrite: 1e9, CacheHour: 1e9}},
 		},
 		IdlePause: 5 * time.Minute,
 		Set: []string{
 			"container.base-image", "container.env", "container.package-caches", "container.ports", "container.ports-listen", "container.services",
-			"container.setup-command", "copy", "durability", "git.branch-prefix",
-			"limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.memory", "limits.open-files", "limits.pids", "limits.time",
+			"container.setup-command", "copy", "cost.day-budget", "cost.hosts", "cost.meter", "cost.prices", "durability", "git.branch-prefix",
+			"limits.budget", "limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.memory", "limits.open-files", "limits.pids", "limits.time",
 			"mounts.read-only",
 			"network.allow", "network.default", "network.deny",
 			"retention.keep-last", "retention.states", "secrets",

@@ -368,7 +368,7 @@ func schema() []key {
 			nest:  readAgents,
 			merge: func(*Config, Config) {}, // never from a repository
 		},
-	}, limitKeys()...)
+	}, append(limitKeys(), costKeys()...)...)
 }
 
 // planned are keys and sections of the design that no version acts on yet.

@@ -18,6 +18,7 @@ func limitKeys() []key {
 		{sandbox.LimitDiskIO, "size per second", `Bytes read and bytes written per second, each, for example "50MiB/s".`},
 		{sandbox.LimitOpenFiles, "number", `Open files of each process.`},
 		{sandbox.LimitTime, "duration", `How long one command or shell may run, for example "30m", whatever --timeout says. The time of a pause does not count.`},
+		{sandbox.LimitBudget, "string", `What calls of language models may cost in all, as long as the sandbox exists, for example "5 USD", "200k tokens" or both, "5 USD, 2M tokens". A call that may cost more than what is left is refused before it is sent. Dollars are counted by the table of prices, tokens are all that a call reads and writes. See [cost.md](cost.md).`},
 	} {
 		keys = append(keys, key{
 			Key:   Key{Name: "limits." + l.name, Type: l.kind + ` or "none"`, Meaning: l.meaning, Restricts: true, Untrusted: "it only takes away"},
@@ -31,7 +32,9 @@ func limitKeys() []key {
 				return nil
 			},
 			merge: func(base *Config, over Config) {
-				if !over.Limits.Wider(l.name, base.Limits) {
+				if l.name == sandbox.LimitBudget {
+					base.Limits.Budget = base.Limits.Budget.Least(over.Limits.Budget)
+				} else if !over.Limits.Wider(l.name, base.Limits) {
 					base.Limits = base.Limits.With(l.name, over.Limits)
 				}
 			},

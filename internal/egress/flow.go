@@ -68,6 +68,10 @@ func (f *flow) serve(ctx context.Context) {
 // wants, as if nobody had looked.
 func (f *flow) unseen(ctx context.Context, policy *Policy, in *intake) {
 	f.t.Protocol = TCP
+	if f.insists() {
+		f.refuse(TCP, Decision{Why: "what it asks for cannot be seen, and calls of models have to be metered, as the sandbox has a budget"})
+		return
+	}
 	_ = f.client.SetReadDeadline(time.Time{}) // a dead socket shows at the next read
 	if f.connect(ctx, policy, *f.opaque, false) {
 		f.carry(in)
@@ -343,7 +347,10 @@ func (f *flow) end() {
 
 // admit makes what f was admitted for known.
 func (f *flow) admit(verdict Decision) {
-	f.p.admit(&f.life, decides(f.t), f.observation(Allowed, f.t.Protocol, verdict.Rule, verdict.Why))
+	decide := decides(f.t)
+	// What goes on unseen ends when somebody begins to insist on a look.
+	f.p.admit(&f.life, func(policy *Policy) bool { return decide(policy) && !f.insists() },
+		f.observation(Allowed, f.t.Protocol, verdict.Rule, verdict.Why))
 }
 
 func (f *flow) observe(verdict, protocol, rule, why string) {

@@ -28,6 +28,9 @@ type Inspector interface {
 	// byte of a connection that could go without a look; host is empty where
 	// only those bytes can say it.
 	Wants(host string, port uint16, protocol string) bool
+	// Insists reports whether nothing may go to a host without a look, whatever
+	// the rules say.
+	Insists(host string, port uint16) bool
 }
 
 // Session is what an inspector has to know about one connection of the sandbox.
@@ -60,6 +63,11 @@ func (f *flow) inspect(ctx context.Context, in *intake, first Decision, plain, t
 // wants reports whether a hook of the inspector wants to see the requests.
 func (f *flow) wants(protocol string) bool {
 	return f.p.o.Inspector != nil && f.p.o.Inspector.Wants(f.t.hostName(), f.t.Port, protocol)
+}
+
+// insists reports whether a hook wants nothing to go there unseen.
+func (f *flow) insists() bool {
+	return f.p.o.Inspector != nil && f.p.o.Inspector.Insists(f.t.hostName(), f.t.Port)
 }
 
 // mayWant is wants before the first byte. The name of the host may be in there.

@@ -29,6 +29,7 @@ type Info struct {
 	ID         string            `json:"id"`
 	Iterations int               `json:"iterations"`
 	Agent      *sandbox.Agent    `json:"agent"` // that holds it; null when none does
+	Cost       *Cost             `json:"cost"`  // of calls of models; null when none was counted
 	Problem    string            `json:"problem,omitempty"`
 	// UnreachableSince is when it answered last; only of one that is unreachable.
 	UnreachableSince time.Time `json:"unreachable_since,omitzero"`

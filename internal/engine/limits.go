@@ -49,6 +49,13 @@ func limitsOf(user, repo sandbox.Limits, trusted bool) (limits sandbox.Limits, f
 		if repo.Get(name) == 0 {
 			continue
 		}
+		if name == sandbox.LimitBudget && repo.Budget.Bounds() && user.Budget.Bounds() {
+			// They may be of different units; what is stricter counts in each.
+			if least := user.Budget.Least(repo.Budget); least != user.Budget {
+				limits.Budget, from[name] = least, fromRepository
+				continue
+			}
+		}
 		asked := "limits." + name + " = " + repo.Text(name) + " in " + config.RepositoryFile
 		switch {
 		case !repo.Wider(name, limits), trusted && user.Get(name) == 0:
@@ -109,7 +116,7 @@ func (p *place) limit() error {
 	if err != nil {
 		return err
 	}
-	return p.saveRules(rules)
+	return errors.Join(p.saveRules(rules), p.saveCosts())
 }
 
 // saveRules replaces the limits on disk in one step.
@@ -227,7 +234,7 @@ func (e *Engine) setLimits(ctx context.Context, p *place, changes []string) (err
 		}
 		stream.Close()
 	}
-	if err := p.saveRules(fresh); err != nil {
+	if err := errors.Join(p.saveRules(fresh), p.saveCosts()); err != nil {
 		return err
 	}
 	if err := p.tellKeeper(ctx, keeper.OpLimits); err != nil {

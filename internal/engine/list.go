@@ -56,6 +56,10 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 	if err != nil {
 		return nil, err
 	}
+	costs, err := e.costs()
+	if err != nil {
+		return nil, err
+	}
 	tips := map[string]map[string]string{} // by repository, then branch
 	infos := []Info{}
 	for _, record := range records {
@@ -76,6 +80,7 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 			state, problem = sandbox.Orphaned, "its branch is gone from the repository; litterbox reattach makes it again"
 		}
 		info := e.info(record, tips[record.GitDir][record.Branch], state)
+		info.Cost = costs[record.ID]
 		if problem != "" {
 			info.Problem = problem
 		}
@@ -171,6 +176,11 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	status := Status{Info: e.info(p.record, head, state), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}, Services: []ServiceStatus{}, Ports: []Port{}, Reached: []Reached{},
 		BaseImage: p.record.Image}
 	status.Problem = problem
+	costs, err := e.costs()
+	if err != nil {
+		return status, err
+	}
+	status.Cost = costs[p.record.ID]
 	if head == "" {
 		status.Problem = "its branch " + p.record.Branch + " is gone; litterbox reattach makes it again"
 	}

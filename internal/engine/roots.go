@@ -126,7 +126,11 @@ var overriding = []string{"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINF
 // sandbox's own authority. What container.env says stays.
 func (e *Engine) trustEnv(ctx context.Context, p *place) ([]string, error) {
 	policy, err := e.policy(p)
-	if err != nil || !policy.Inspects() {
+	if err != nil {
+		return nil, err
+	}
+	looks, err := keeper.Looks(p.dir)
+	if err != nil || !looks && !policy.Inspects() {
 		return nil, err
 	}
 	if info, err := os.Stat(p.path(keeper.RootsFile)); err != nil || info.Size() == 0 {

@@ -25,7 +25,10 @@ func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
 		return nil, errors.Join(err, link.Close())
 	}
 	dir := k.order.Spec.StateDir
-	if k.net, err = openNetwork(dir, k.emit); err != nil {
+	if err := k.openCosts(); err != nil {
+		return nil, errors.Join(err, link.Close())
+	}
+	if k.net, err = openNetwork(dir, k.emit, k.costs); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
 	path := filepath.Join(dir, Socket)

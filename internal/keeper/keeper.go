@@ -75,6 +75,7 @@ type keeper struct {
 	store  *store.Store
 	wire   *tether
 	net    *network
+	costs  *costs
 	packs  packs
 	unlock func() // gives Lock back, before the process ends
 	echo   echo
@@ -250,6 +251,7 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 		select {
 		case <-saver.C:
 			problem = k.net.save() // likewise tried again
+			k.noteCompute(ctx, false)
 			continue
 		case <-ticker.C:
 			// A full disk must not end a sandbox; the next beat tries again.
@@ -301,6 +303,7 @@ func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 	if err := k.resume(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "keeper: cannot resume what shall end:", err)
 	}
+	k.noteCompute(ctx, true)
 	orderly := false
 	if stream, err := k.wire.open(); err == nil {
 		orderly = wire.Shutdown(ctx, stream, grace) == nil

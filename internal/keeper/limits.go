@@ -50,9 +50,10 @@ func ReadRules(dir string) (Rules, error) {
 
 // Supervised lists the limits that a keeper can keep by itself in such a place,
 // by looking and ending what is too much: what cannot be looked at it cannot
-// keep. Time is the guest's to keep on every driver.
+// keep. Time is the guest's to keep on every driver, and a budget the keeper's,
+// through which every call passes.
 func Supervised(place sandbox.Traits) []string {
-	names := []string{sandbox.LimitTime}
+	names := []string{sandbox.LimitTime, sandbox.LimitBudget}
 	if place.Measures(sandbox.MetricMemory) {
 		names = append(names, sandbox.LimitMemory)
 	}
@@ -150,6 +151,9 @@ func (k *keeper) changeLimits(ctx context.Context) error {
 		}
 	}
 	if err := k.limit(ctx, rules); err != nil {
+		return err
+	}
+	if err := k.changeCosts(); err != nil {
 		return err
 	}
 	k.idle.set(rules.IdlePause)

@@ -65,6 +65,7 @@ type network struct {
 	inspect  *intercept.Inspector
 	changed  atomic.Bool
 	refusals *refusals
+	costs    *costs
 
 	room      chan struct{} // holds one for every connection that is open
 	enforcing sync.Mutex
@@ -75,11 +76,12 @@ type network struct {
 
 // openNetwork prepares the network of the sandbox in dir. Without a policy
 // file nothing is allowed.
-func openNetwork(dir string, emit func(*sandbox.Event) error) (*network, error) {
-	n := &network{dir: dir, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit)}
+func openNetwork(dir string, emit func(*sandbox.Event) error, costs *costs) (*network, error) {
+	n := &network{dir: dir, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit), costs: costs}
 	n.inspect = intercept.New(intercept.Options{
 		Authority: filepath.Join(dir, authorityFile),
 		Roots:     []string{filepath.Join(dir, RootsFile), filepath.Join(dir, OwnRootsFile)},
+		Hooks:     []intercept.Hook{costs.hook},
 	})
 	n.askers = &askers{changed: n.enforce}
 	if err := n.reload(); err != nil {
@@ -127,7 +129,7 @@ func (n *network) reload() error {
 	// is trusted there, a program cannot reach a host that is looked into.
 	n.revision.Store(policy)
 	n.enforce()
-	if policy.Inspects() {
+	if policy.Inspects() || n.costs.settings().Looks() {
 		return n.inspect.Prepare()
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/egress/metering"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
@@ -38,7 +39,7 @@ func TestPolicyIsInForceBeforeTheRootsAreWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	n, err := openNetwork(dir, func(*sandbox.Event) error { return nil })
+	n, err := openNetwork(dir, func(*sandbox.Event) error { return nil }, &costs{hook: metering.New(metering.Options{})})
 	if err != nil {
 		t.Fatal(err)
 	}

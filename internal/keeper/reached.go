@@ -22,6 +22,7 @@ const (
 	ReachedPIDs   = "pids"
 	ReachedDisk   = "disk"
 	ReachedTime   = "time"
+	ReachedBudget = "budget"
 )
 
 // reachedList is the result of OpCheck.

@@ -121,3 +121,11 @@ func (r *Row) settle(begun, e Entry) {
 }
 
 func addMoney(a, b meter.Money) meter.Money { return meter.Money(meter.Sum(int64(a), int64(b))) }
+
+// Add is both together.
+func (r Row) Add(s Row) Row {
+	return Row{
+		Calls: meter.Sum(r.Calls, s.Calls), Usage: r.Usage.Add(s.Usage), Cost: addMoney(r.Cost, s.Cost), Unpriced: meter.Sum(r.Unpriced, s.Unpriced),
+		Open: meter.Sum(r.Open, s.Open), OpenCost: addMoney(r.OpenCost, s.OpenCost), CPU: r.CPU + s.CPU, Running: r.Running + s.Running,
+	}
+}

@@ -83,7 +83,7 @@ func EventTypes() []EventKind {
 		{EventPolicy, "another policy revision is in force", []string{"revision: its number", "change: what a human typed"}},
 		{EventRefused, "a destination was refused for the first time", []string{"host: where to", "port: which port", "method: of the request, where it was seen", "path: of the request, where it was seen", "reason: the rule, or why"}},
 		{EventLimits, "limits were changed while it ran", []string{"limits: those that count now"}},
-		{EventLimit, "a limit ended something inside", []string{"limit: oom, pids, disk or time", "action: what was done"}},
+		{EventLimit, "a limit ended something inside, or a budget refused a call of a model", []string{"limit: oom, pids, disk, time or budget", "action: what was done"}},
 		{EventService, "a service changed its state", []string{"service: its name", "state: its new state", "problem: why it failed"}},
 	}
 }

@@ -24,6 +24,7 @@ type Limits struct {
 	DiskIO    int64         `json:"disk_io_bytes_per_second,omitempty"` // reading and writing, each
 	OpenFiles int64         `json:"open_files,omitempty"`               // descriptors of each process
 	Time      time.Duration `json:"time_ns,omitempty"`                  // of each command
+	Budget    Budget        `json:"budget,omitzero"`                    // of calls of models, since the sandbox exists
 }
 
 // The names of the limits, the same in configuration, commands and JSON.
@@ -35,15 +36,17 @@ const (
 	LimitDiskIO    = "disk-io"
 	LimitOpenFiles = "open-files"
 	LimitTime      = "time"
+	LimitBudget    = "budget"
 )
 
 // LimitNames lists the limits in the order of listings.
 func LimitNames() []string {
-	return []string{LimitCPUs, LimitMemory, LimitPIDs, LimitDisk, LimitDiskIO, LimitOpenFiles, LimitTime}
+	return []string{LimitCPUs, LimitMemory, LimitPIDs, LimitDisk, LimitDiskIO, LimitOpenFiles, LimitTime, LimitBudget}
 }
 
-// Get returns a limit as a number in its unit: processors, bytes, a count or
-// seconds. It is negative for none, and zero where nothing was said.
+// Get returns a limit as a number in its unit: processors, bytes, a count,
+// seconds, or of a budget dollars or else tokens. It is negative for none, and
+// zero where nothing was said.
 func (l Limits) Get(name string) float64 {
 	switch name {
 	case LimitCPUs:
@@ -60,6 +63,15 @@ func (l Limits) Get(name string) float64 {
 		return float64(l.OpenFiles)
 	case LimitTime:
 		return l.Time.Seconds()
+	case LimitBudget:
+		switch b := l.Budget; {
+		case b.USD > 0:
+			return float64(b.USD) / nano
+		case b.Tokens > 0:
+			return float64(b.Tokens)
+		case b.Said():
+			return NoLimit
+		}
 	}
 	return 0
 }
@@ -81,6 +93,8 @@ func (l Limits) With(name string, other Limits) Limits {
 		l.OpenFiles = other.OpenFiles
 	case LimitTime:
 		l.Time = other.Time
+	case LimitBudget:
+		l.Budget = other.Budget
 	}
 	return l
 }
@@ -88,6 +102,9 @@ func (l Limits) With(name string, other Limits) Limits {
 // Wider tells whether l allows more than other in the named limit. Where
 // nothing was said there is no limit.
 func (l Limits) Wider(name string, other Limits) bool {
+	if name == LimitBudget {
+		return l.Budget.wider(other.Budget)
+	}
 	mine, bound := l.Get(name), other.Get(name)
 	switch {
 	case bound <= 0:
@@ -118,6 +135,8 @@ func (l Limits) Parse(name, text string) (Limits, error) {
 		l.OpenFiles, err = parseCount(text, 256)
 	case LimitTime:
 		l.Time, err = parseTime(text)
+	case LimitBudget:
+		l.Budget, err = ParseBudget(text)
 	default:
 		return l, fault.New(fault.Invalid, "there is no limit %q", name).WithHint("one of: %s", strings.Join(LimitNames(), " "))
 	}
@@ -140,6 +159,8 @@ func limitExample(name string) string {
 		return "30m"
 	case LimitDiskIO:
 		return "50MiB/s"
+	case LimitBudget:
+		return `"5 USD"`
 	}
 	return "4GiB"
 }
@@ -235,6 +256,8 @@ func (l Limits) Text(name string) string {
 		return strconv.FormatInt(int64(n), 10)
 	case name == LimitTime:
 		return durationText(l.Time)
+	case name == LimitBudget:
+		return l.Budget.String()
 	case name == LimitDiskIO:
 		return Bytes(l.DiskIO) + "/s"
 	case name == LimitDisk:

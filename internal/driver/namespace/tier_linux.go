@@ -208,7 +208,7 @@ func limits() Finding {
 			by = append(by, name+": rlimit")
 		case name == sandbox.LimitTime:
 			by = append(by, name+": guest")
-		case name == sandbox.LimitMemory, name == sandbox.LimitPIDs, name == sandbox.LimitDisk:
+		case name == sandbox.LimitMemory, name == sandbox.LimitPIDs, name == sandbox.LimitDisk, name == sandbox.LimitBudget:
 			by = append(by, name+": keeper")
 		default:
 			by = append(by, name+": nobody")

@@ -48,6 +48,14 @@ type Hook interface {
 	Wrap(s *egress.Session, next http.RoundTripper) http.RoundTripper
 }
 
+// Insister is a hook that can insist on a look: nothing goes to such a host
+// unseen, neither in bytes that are no HTTP nor under another name. What it
+// begins to insist on while connections live ends those that were not looked at,
+// once [egress.Proxy.Recheck] is called.
+type Insister interface {
+	Insists(host string, port uint16) bool
+}
+
 // RoundTrip is an http.RoundTripper from a function.
 type RoundTrip func(*http.Request) (*http.Response, error)
 
@@ -72,4 +80,12 @@ func wrap(hooks []Hook, s *egress.Session, last http.RoundTripper) http.RoundTri
 // Wants implements egress.Inspector.
 func (i *Inspector) Wants(host string, port uint16, protocol string) bool {
 	return slices.ContainsFunc(i.o.Hooks, func(hook Hook) bool { return hook.Wants(host, port, protocol) })
+}
+
+// Insists implements egress.Inspector.
+func (i *Inspector) Insists(host string, port uint16) bool {
+	return slices.ContainsFunc(i.o.Hooks, func(hook Hook) bool {
+		insister, ok := hook.(Insister)
+		return ok && insister.Insists(host, port)
+	})
 }

@@ -56,6 +56,7 @@ var commandAudit = map[string]string{
 	"audit":           "(reads)",
 	"audit verify":    "(reads)",
 	"completion":      "(prints)",
+	"cost":            "(reads)",
 	"cycles":          "(reads)",
 	"df":              "(reads)",
 	"diff":            "(reads)",

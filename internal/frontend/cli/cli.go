@@ -105,6 +105,7 @@ type useCases interface {
 	Prune(context.Context, engine.PruneRequest) ([]engine.Pruned, error)
 	Samples(ctx context.Context, dir string, all, disk bool) ([]engine.Sample, error)
 	Limits(context.Context, engine.LimitsRequest) (engine.Limits, error)
+	Cost(context.Context, engine.CostRequest) (engine.CostReport, error)
 	Pause(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
 	Resume(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
 	Audit(context.Context, engine.AuditQuery) (iter.Seq2[engine.AuditEntry, error], error)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -72,6 +73,10 @@ func runList(ctx context.Context, o *listOptions) error {
 		return nil
 	}
 	head := []string{"NAME", "STATE", "BRANCH", "HEAD", "COMMITS", "ISOLATION", "NETWORK", "LIMITS", "CREATED"}
+	costs := slices.ContainsFunc(infos, func(info engine.Info) bool { return info.Cost != nil })
+	if costs {
+		head = append(head, "COST")
+	}
 	if o.all {
 		head = append(head, "REPOSITORY")
 	}
@@ -80,6 +85,9 @@ func runList(ctx context.Context, o *listOptions) error {
 		row := []string{
 			info.Name, string(info.State), info.Branch, short(info.Head), decimal(info.Iterations),
 			string(info.Isolation), info.Network, limitSummary(info.Limits, info.State), ago(o.console.now(), info.CreatedAt),
+		}
+		if costs {
+			row = append(row, costText(info.Cost))
 		}
 		if o.all {
 			row = append(row, info.Repository)

@@ -103,6 +103,27 @@ func prometheus(samples []engine.Sample, now time.Time) string {
 		x.sample("litterbox_sandbox_network_bytes_total", float64(s.Traffic.In), append(labels, "direction", "in")...)
 		x.sample("litterbox_sandbox_network_bytes_total", float64(s.Traffic.Out), append(labels, "direction", "out")...)
 	})
+	each("litterbox_sandbox_model_cost_usd_total", "counter", "Dollars that counted calls of models came to, by the table of prices.", func(s engine.Sample, labels []string) {
+		if s.Cost != nil {
+			x.sample("litterbox_sandbox_model_cost_usd_total", float64(s.Cost.Cost)/1e9, labels...)
+		}
+	})
+	each("litterbox_sandbox_model_tokens_total", "counter", "Tokens of counted calls of models, by kind.", func(s engine.Sample, labels []string) {
+		if s.Cost == nil {
+			return
+		}
+		for _, kind := range []struct {
+			name   string
+			tokens int64
+		}{{"input", s.Cost.Input}, {"output", s.Cost.Output}, {"cache_read", s.Cost.CacheRead}, {"cache_write", s.Cost.CacheWrite}} {
+			x.sample("litterbox_sandbox_model_tokens_total", float64(kind.tokens), append(labels, "kind", kind.name)...)
+		}
+	})
+	each("litterbox_sandbox_model_calls_total", "counter", "Counted calls of models.", func(s engine.Sample, labels []string) {
+		if s.Cost != nil {
+			x.sample("litterbox_sandbox_model_calls_total", float64(s.Cost.Calls), labels...)
+		}
+	})
 	each("litterbox_sandbox_failed_runs_total", "counter", "Runs that could not be carried out.", func(s engine.Sample, labels []string) {
 		x.sample("litterbox_sandbox_failed_runs_total", float64(s.Commands.Failed), labels...)
 	})

@@ -121,6 +121,9 @@ func statusRows(c *console, s engine.Status) [][]string {
 	if s.Resources != nil {
 		rows = append(rows, []string{"uses", used(s.Resources)})
 	}
+	if s.Cost != nil {
+		rows = append(rows, []string{"cost", costText(s.Cost) + " for " + plural(int(s.Cost.Calls), "call", "calls") + " of models, " + tokenCount(s.Cost.Tokens()) + " tokens"})
+	}
 	for _, reached := range s.Reached {
 		rows = append(rows, []string{"reached", reached.Text + " (" + ago(c.now(), reached.At) + ")"})
 	}
