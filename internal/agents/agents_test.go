@@ -91,7 +91,7 @@ func (m *machine) get(name string) string {
 func (m *machine) install(r agents.Request, names ...string) agents.Result {
 	m.Helper()
 	r.Repository, r.Names = m.repo, names
-	result, err := m.Install(r)
+	result, err := m.Install(m.Context(), r)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func (m *machine) install(r agents.Request, names ...string) agents.Result {
 func (m *machine) uninstall(r agents.Request, names ...string) agents.Result {
 	m.Helper()
 	r.Repository, r.Names = m.repo, names
-	result, err := m.Uninstall(r)
+	result, err := m.Uninstall(m.Context(), r)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func (m *machine) fails(kind fault.Kind, says string, r agents.Request, names ..
 	m.Helper()
 	r.Repository, r.Names = m.repo, names
 	before := m.files()
-	_, err := m.Install(r)
+	_, err := m.Install(m.Context(), r)
 	if fault.KindOf(err) != kind || !strings.Contains(err.Error(), says) || fault.HintOf(err) == "" {
 		m.Errorf("%v fails with %q, hint %q", names, err, fault.HintOf(err))
 	}
@@ -302,7 +302,7 @@ func TestWhatOthersWrote(t *testing.T) {
 	for _, name := range []string{"claude", "codex", "goose"} {
 		m.fails(fault.AlreadyExists, "holds another entry", agents.Request{}, name)
 		before := m.files()
-		if _, err := m.Uninstall(agents.Request{Repository: m.repo, Names: []string{name}}); fault.KindOf(err) != fault.AlreadyExists {
+		if _, err := m.Uninstall(t.Context(), agents.Request{Repository: m.repo, Names: []string{name}}); fault.KindOf(err) != fault.AlreadyExists {
 			t.Errorf("uninstall %s: %v", name, err)
 		}
 		m.same(before)
@@ -370,7 +370,7 @@ func TestWhatIsNotPossible(t *testing.T) {
 	m.put("repo/.mcp.json", "{}")
 	m.fails(fault.Conflict, "do not enclose one text", agents.Request{Rules: true}, "claude")
 	outside := agents.Request{Names: []string{"claude"}, Scope: agents.Project}
-	if _, err := m.Install(outside); fault.KindOf(err) != fault.NotFound {
+	if _, err := m.Install(t.Context(), outside); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("outside of a repository: %v", err)
 	}
 
@@ -380,7 +380,7 @@ func TestWhatIsNotPossible(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	result, err := m.Install(agents.Request{Repository: m.repo, All: true, Exclusive: true})
+	result, err := m.Install(t.Context(), agents.Request{Repository: m.repo, All: true, Exclusive: true})
 	if fault.KindOf(err) != fault.Unsupported || len(result.Changes) != 2 || result.Changes[0].Agent != "gemini" || result.Changes[1].Agent != "gemini" {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -41,13 +42,13 @@ type Step struct {
 // nothing; what is there already stays, with its permissions and rules.
 // Where something is not possible for a client, nothing is written for it;
 // with All the other clients are installed all the same.
-func (h Host) Install(r Request) (Result, error) {
+func (h Host) Install(ctx context.Context, r Request) (Result, error) {
 	clients, err := h.chosen(r, "install")
 	if err != nil {
 		return Result{}, err
 	}
 	if !r.Print {
-		lock, err := h.lock()
+		lock, err := h.lock(ctx)
 		if err != nil {
 			return Result{}, err
 		}

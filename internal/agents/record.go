@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,10 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 )
 
 // record is what was done to one file. As long as nobody else changes the
@@ -87,19 +88,19 @@ func (h Host) forget(full string) error {
 
 // lock keeps two commands from changing settings at once; the caller closes
 // what it gets.
-func (h Host) lock() (*os.File, error) {
+func (h Host) lock(ctx context.Context) (*os.File, error) {
 	err := os.MkdirAll(h.State, 0o700)
 	var f *os.File
 	if err == nil {
 		f, err = os.OpenFile(filepath.Join(h.State, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	}
 	if err == nil {
-		for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
-			err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-		}
-		if err != nil {
+		if err = lock.File(ctx, f); err != nil {
 			err = errors.Join(err, f.Close())
 		}
+	}
+	if fault.KindOf(err) == fault.Canceled {
+		return nil, err
 	}
 	if err != nil {
 		kind := fault.Unavailable

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // another one what is litterbox's is taken out, and the rest stays. Without a
 // scope it is the project's, if litterbox is installed there, and else the
 // user's. With All every client is meant.
-func (h Host) Uninstall(r Request) (Result, error) {
+func (h Host) Uninstall(ctx context.Context, r Request) (Result, error) {
 	clients := Clients()
 	if !r.All {
 		var err error
@@ -23,7 +24,7 @@ func (h Host) Uninstall(r Request) (Result, error) {
 		}
 	}
 	if !r.Print {
-		lock, err := h.lock()
+		lock, err := h.lock(ctx)
 		if err != nil {
 			return Result{}, err
 		}

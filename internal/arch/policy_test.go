@@ -26,6 +26,7 @@ meter:
 driver: fault sandbox
 wire: fault service
 process: fault sandbox
+lock: fault
 
 # Who controls a path, asked before what lies there is believed or executed.
 ownership: fault
@@ -34,18 +35,18 @@ ownership: fault
 hostile:
 
 # Records and settings on disk.
-store: caller fault ownership redact sandbox process seal
-image: caller fault ownership sandbox
+store: caller fault ownership redact sandbox process seal lock
+image: caller fault ownership sandbox lock
 packagecache:
 # What calls of models have cost, and the budgets that bound it.
 ledger: fault meter sandbox seal
-audit: fault redact
+audit: fault redact lock
 agents/patch: fault
-agents: caller agents/patch fault
+agents: caller agents/patch fault lock
 
 # What is known of agents' clients that run inside: data and pure functions.
 profile:
-config: caller egress fault image meter ownership packagecache sandbox seal secret service
+config: caller egress fault image meter ownership packagecache sandbox seal secret service lock
 payload: fault ownership
 
 # Git, layers of workspaces, the commit path, and how work lands. The inner
@@ -58,7 +59,7 @@ branch/branchtest: branch caller fsmonitor git git/gittest layer sandbox workspa
 git: caller fault git/ignore process sandbox seal
 git/gittest: caller fault git
 landing: caller fault git layer
-layer: fault fsmonitor git hostile process sandbox workspace
+layer: fault fsmonitor git hostile process sandbox workspace lock
 # What may be asked about the files of a sandbox, and how this disk answers.
 workspace: fault
 workspace/local: git hostile layer fault sandbox workspace

@@ -24,7 +24,7 @@ func newLog(t *testing.T, entries int) *audit.Log {
 func fill(t *testing.T, l *audit.Log, entries int) {
 	t.Helper()
 	for i := range entries {
-		if err := l.Append(&audit.Entry{Event: audit.EventCall, Action: fmt.Sprintf("action-%d", i)}); err != nil {
+		if err := l.Append(t.Context(), &audit.Entry{Event: audit.EventCall, Action: fmt.Sprintf("action-%d", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +33,7 @@ func fill(t *testing.T, l *audit.Log, entries int) {
 // found verifies and gives kinds with numbers of what was found.
 func found(t *testing.T, l *audit.Log) []string {
 	t.Helper()
-	report, err := l.Verify()
+	report, err := l.Verify(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("a log without entries: %q", got)
 	}
 	fill(t, l, 20)
-	report, err := l.Verify()
+	report, err := l.Verify(t.Context())
 	if err != nil || !report.Whole() || report.Entries != 20 || len(report.Findings) != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -163,7 +163,7 @@ func TestTornLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		fill(t, l, 2)
-		report, err := l.Verify()
+		report, err := l.Verify(t.Context())
 		if err != nil || !report.Whole() {
 			t.Fatalf("cut at %d: %+v, %v", cut, report, err)
 		}
@@ -189,7 +189,7 @@ func TestLineWithoutItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill(t, l, 1)
-	report, err := l.Verify()
+	report, err := l.Verify(t.Context())
 	if err != nil || len(report.Findings) != 0 || report.Entries != 4 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -203,14 +203,14 @@ func TestManyAtOnce(t *testing.T) {
 		other := &audit.Log{Dir: l.Dir}
 		wait.Go(func() {
 			for range 50 {
-				if err := other.Append(&audit.Entry{Event: audit.EventRead, Action: strings.Repeat("x", 500)}); err != nil {
+				if err := other.Append(t.Context(), &audit.Entry{Event: audit.EventRead, Action: strings.Repeat("x", 500)}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wait.Wait()
-	report, err := l.Verify()
+	report, err := l.Verify(t.Context())
 	if err != nil || report.Entries != 400 || len(report.Findings) != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -220,7 +220,7 @@ func TestHugeArguments(t *testing.T) {
 	t.Parallel()
 	l := newLog(t, 0)
 	e := &audit.Entry{Event: audit.EventCall, Arguments: map[string]any{"a": strings.Repeat("x", 10<<20)}, Problem: strings.Repeat("y", 1<<20)}
-	if err := l.Append(e); err != nil {
+	if err := l.Append(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, l, 1)
@@ -247,7 +247,7 @@ func TestText(t *testing.T) {
 func BenchmarkAppend(b *testing.B) {
 	l := &audit.Log{Dir: b.TempDir()}
 	for b.Loop() {
-		if err := l.Append(&audit.Entry{Event: audit.EventCall, Action: "exec", Arguments: map[string]any{"command": "go test ./..."}}); err != nil {
+		if err := l.Append(b.Context(), &audit.Entry{Event: audit.EventCall, Action: "exec", Arguments: map[string]any{"command": "go test ./..."}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -261,13 +261,13 @@ func FuzzVerify(f *testing.F) {
 		if err := os.WriteFile(l.Path(), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Verify(); err != nil {
+		if _, err := l.Verify(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Append(&audit.Entry{Event: audit.EventRead}); err != nil {
+		if err := l.Append(t.Context(), &audit.Entry{Event: audit.EventRead}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Verify(); err != nil {
+		if _, err := l.Verify(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})

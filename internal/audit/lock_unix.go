@@ -3,26 +3,33 @@
 package audit
 
 import (
+	"context"
 	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 )
 
-// lock takes a file lock (flock(2)), waiting for it: whoever holds it writes a
-// few lines and is gone. The kernel releases it when its process dies.
-func lock(path string) (unlock func(), err error) {
+// take takes the lock of the log, waiting for it as long as ctx lasts: who holds
+// it writes a few lines and is gone.
+func take(ctx context.Context, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
-		if err == nil {
-			return func() { _ = file.Close() }, nil // closing releases; nothing was written
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return nil, errors.Join(err, file.Close())
-		}
+	if err := lock.File(ctx, file); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
+	return func() { _ = file.Close() }, nil // closing releases; nothing was written
+}
+
+// waited is the kind of an error of writing the log: a wait for it can be ended.
+func waited(err error) fault.Kind {
+	if fault.KindOf(err) == fault.Canceled {
+		return fault.Canceled
+	}
+	return fault.Unavailable
 }

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -41,18 +42,18 @@ func (l *Log) Path() string { return filepath.Join(l.Dir, logName) }
 
 // Append writes an entry. It sets number, time and hashes in it. What a crash
 // left torn at the end of the log stays there, and an entry says so.
-func (l *Log) Append(e *Entry) error {
-	if err := l.append(e); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot write the audit log %q", l.Path())
+func (l *Log) Append(ctx context.Context, e *Entry) error {
+	if err := l.append(ctx, e); err != nil {
+		return fault.Wrap(waited(err), err, "cannot write the audit log %q", l.Path())
 	}
 	return nil
 }
 
-func (l *Log) append(e *Entry) (err error) {
+func (l *Log) append(ctx context.Context, e *Entry) (err error) {
 	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
 		return err
 	}
-	unlock, err := lock(filepath.Join(l.Dir, lockName))
+	unlock, err := take(ctx, filepath.Join(l.Dir, lockName))
 	if err != nil {
 		return err
 	}

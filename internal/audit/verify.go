@@ -3,6 +3,7 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -99,14 +100,14 @@ func (l *Log) Entries() iter.Seq2[Entry, error] {
 // cut off. It cannot find a log that somebody with the user's rights wrote
 // anew from some entry on, head included; for that the commits that name
 // entries are compared (the engine does).
-func (l *Log) Verify() (Report, error) {
+func (l *Log) Verify(ctx context.Context) (Report, error) {
 	report := Report{Findings: []Finding{}}
 	unlock := func() {}
 	if _, err := os.Stat(l.Dir); err == nil {
 		// Nobody appends meanwhile, or the head would seem to be ahead.
-		release, err := lock(l.Dir + "/" + lockName)
+		release, err := take(ctx, l.Dir+"/"+lockName)
 		if err != nil {
-			return report, fault.Wrap(fault.Unavailable, err, "cannot lock the audit log")
+			return report, fault.Wrap(waited(err), err, "cannot lock the audit log")
 		}
 		unlock = release
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 )
 
 // SaveRule adds a rule to a list of the section [network], "allow" or "deny",
@@ -17,7 +19,7 @@ import (
 // else in the file changes, comments and blank lines included; a rule that the
 // list has already, in whatever spelling, changes nothing. Callers may race.
 // The content's hash changes with it: who trusted the file must do so again.
-func SaveRule(file, list, rule string) error {
+func SaveRule(ctx context.Context, file, list, rule string) error {
 	parsed, err := egress.ParseRule(rule)
 	if err != nil {
 		return err
@@ -25,7 +27,7 @@ func SaveRule(file, list, rule string) error {
 	if list != egress.Allow && list != egress.Deny {
 		return fault.New(fault.Internal, "cannot save a network rule: there is no list %q", list)
 	}
-	f, err := openLocked(file)
+	f, err := openLocked(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,7 @@ func addRule(file string, content []byte, list, rule string) ([]byte, error) {
 // it is missing. The lock is on the file itself, to leave no second one in the
 // repository; because it is replaced by each change, the one that was waited
 // for may be gone.
-func openLocked(file string) (*os.File, error) {
+func openLocked(ctx context.Context, file string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
 		if errors.Is(err, syscall.ELOOP) {
@@ -96,9 +98,11 @@ func openLocked(file string) (*os.File, error) {
 		if err != nil {
 			return nil, fault.New(fault.Unavailable, "cannot write %s: %v", display(file), cause(err))
 		}
-		current, err := lockCurrent(f, file)
+		current, err := lockCurrent(ctx, f, file)
 		if err != nil {
-			err := fault.New(fault.Unavailable, "cannot lock %s: %v", display(file), cause(err))
+			if fault.KindOf(err) != fault.Canceled {
+				err = fault.New(fault.Unavailable, "cannot lock %s: %v", display(file), cause(err))
+			}
 			return nil, errors.Join(err, f.Close())
 		}
 		if current {
@@ -111,12 +115,8 @@ func openLocked(file string) (*os.File, error) {
 }
 
 // lockCurrent waits for the lock and tells whether f is still what file names.
-func lockCurrent(f *os.File, file string) (bool, error) {
-	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-	for errors.Is(err, syscall.EINTR) {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-	}
-	if err != nil {
+func lockCurrent(ctx context.Context, f *os.File, file string) (bool, error) {
+	if err := lock.File(ctx, f); err != nil {
 		return false, err
 	}
 	mine, err := f.Stat()

@@ -24,7 +24,7 @@ func TestSaveRule(t *testing.T) {
 		{"allow", " preset:npm ", "[network]\ndeny = [\"ads.example.com\"]\nallow = [\"github.com:22\", \"preset:npm\"]\n"},
 		{"allow", "GITHUB.com:22", "[network]\ndeny = [\"ads.example.com\"]\nallow = [\"github.com:22\", \"preset:npm\"]\n"},
 	} {
-		if err := config.SaveRule(file, step.list, step.rule); err != nil {
+		if err := config.SaveRule(t.Context(), file, step.list, step.rule); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(step.want, content(t, file)); diff != "" {
@@ -60,7 +60,7 @@ func TestSaveRuleKeepsTheMode(t *testing.T) {
 		if err := os.Chmod(file, mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := config.SaveRule(file, "allow", "a.example"); err != nil {
+		if err := config.SaveRule(t.Context(), file, "allow", "a.example"); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(file)
@@ -81,7 +81,7 @@ func TestSaveRuleKeepsTheOwner(t *testing.T) {
 	if err := os.Chown(file, 1234, 4321); err != nil {
 		t.Fatal(err)
 	}
-	if err := config.SaveRule(file, "allow", "a.example"); err != nil {
+	if err := config.SaveRule(t.Context(), file, "allow", "a.example"); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(file)
@@ -102,7 +102,7 @@ func TestSaveRuleRaces(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range callers {
 		wait.Go(func() {
-			if err := config.SaveRule(file, "allow", fmt.Sprintf("h%d.example", i)); err != nil {
+			if err := config.SaveRule(t.Context(), file, "allow", fmt.Sprintf("h%d.example", i)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -134,7 +134,7 @@ func TestSaveRuleRefuses(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), config.RepositoryFile)
 			write(t, file, c.before)
-			err := config.SaveRule(file, c.list, c.rule)
+			err := config.SaveRule(t.Context(), file, c.list, c.rule)
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
@@ -164,7 +164,7 @@ func TestSaveRuleDoesNotFollowLinks(t *testing.T) {
 			if err := os.Symlink(target, file); err != nil {
 				t.Fatal(err)
 			}
-			err := config.SaveRule(file, "allow", "a.example")
+			err := config.SaveRule(t.Context(), file, "allow", "a.example")
 			if fault.KindOf(err) != fault.Denied || err.Error() != "cannot write "+file+": it is a symbolic link" {
 				t.Errorf("%v", err)
 			}
@@ -185,7 +185,7 @@ func TestSaveRuleRefusesOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{pipe, t.TempDir(), filepath.Join(t.TempDir(), "missing", "file")} {
-		if err := config.SaveRule(file, "allow", "a.example"); err == nil {
+		if err := config.SaveRule(t.Context(), file, "allow", "a.example"); err == nil {
 			t.Errorf("%s was accepted", file)
 		}
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
@@ -47,16 +49,16 @@ func (t Trust) Trusted(repository, hash string) (bool, error) {
 
 // Grant records that the human agrees to the content with this hash, in place
 // of any earlier one.
-func (t Trust) Grant(repository, hash string) error {
+func (t Trust) Grant(ctx context.Context, repository, hash string) error {
 	if hash == "" {
 		return fault.New(fault.Invalid, "cannot trust the configuration of %q: there is none", repository)
 	}
-	return t.change(repository, func(known map[string]string, key string) { known[key] = hash })
+	return t.change(ctx, repository, func(known map[string]string, key string) { known[key] = hash })
 }
 
 // Revoke forgets the repository. One that is not known is no error.
-func (t Trust) Revoke(repository string) error {
-	return t.change(repository, func(known map[string]string, key string) { delete(known, key) })
+func (t Trust) Revoke(ctx context.Context, repository string) error {
+	return t.change(ctx, repository, func(known map[string]string, key string) { delete(known, key) })
 }
 
 // trustKey is the repository as a JSON string. Paths are bytes: JSON would
@@ -75,7 +77,7 @@ func trustKey(repository string) (string, error) {
 
 // change rewrites the file under its lock. The lock is a file of its own,
 // because the rename replaces the one that holds the record.
-func (t Trust) change(repository string, apply func(known map[string]string, key string)) (err error) {
+func (t Trust) change(ctx context.Context, repository string, apply func(known map[string]string, key string)) (err error) {
 	key, err := trustKey(repository)
 	if err != nil {
 		return err
@@ -86,19 +88,13 @@ func (t Trust) change(repository string, apply func(known map[string]string, key
 	if err := os.MkdirAll(filepath.Dir(t.File), 0o700); err != nil {
 		return failed(err)
 	}
-	lock, err := os.OpenFile(t.File+".lock", os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	held, err := os.OpenFile(t.File+".lock", os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return failed(err)
 	}
-	defer lock.Close() // and with it the lock goes
-	for {
-		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, syscall.EINTR) {
-			return failed(err)
-		}
+	defer held.Close() // and with it the lock goes
+	if err := lock.File(ctx, held); err != nil {
+		return err
 	}
 	record, err := t.load()
 	if err != nil {

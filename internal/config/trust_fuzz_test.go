@@ -35,7 +35,7 @@ func FuzzTrustRecord(f *testing.F) {
 			}
 			return
 		}
-		if err := trust.Grant("/mine", hash); err != nil {
+		if err := trust.Grant(t.Context(), "/mine", hash); err != nil {
 			t.Fatalf("%q: %v", content, err)
 		}
 		mine, err := trust.Trusted("/mine", hash)

@@ -41,8 +41,8 @@ func TestTrust(t *testing.T) {
 	if _, err := os.Stat(filepath.Dir(trust.File)); err == nil {
 		t.Error("asking made a directory")
 	}
-	must(t, trust.Grant("/r/.git", one))
-	must(t, trust.Grant("/other/.git", two))
+	must(t, trust.Grant(t.Context(), "/r/.git", one))
+	must(t, trust.Grant(t.Context(), "/other/.git", two))
 	type answers struct{ Same, Changed, Absent, Other, Spelt bool }
 	got := answers{
 		ask(t, trust, "/r/.git", one), ask(t, trust, "/r/.git", two), ask(t, trust, "/r/.git", ""),
@@ -51,12 +51,12 @@ func TestTrust(t *testing.T) {
 	if diff := cmp.Diff(answers{Same: true, Spelt: true}, got); diff != "" {
 		t.Errorf("(- want, + got):\n%s", diff)
 	}
-	must(t, trust.Grant("/r/.git", two))
+	must(t, trust.Grant(t.Context(), "/r/.git", two))
 	if ask(t, trust, "/r/.git", one) || !ask(t, trust, "/r/.git", two) {
 		t.Error("the later grant does not stand in place of the earlier")
 	}
-	must(t, trust.Revoke("/r/.git"))
-	must(t, trust.Revoke("/never/.git"))
+	must(t, trust.Revoke(t.Context(), "/r/.git"))
+	must(t, trust.Revoke(t.Context(), "/never/.git"))
 	if ask(t, trust, "/r/.git", two) || !ask(t, trust, "/other/.git", two) {
 		t.Error("Revoke took the wrong one")
 	}
@@ -70,8 +70,8 @@ func TestTrust(t *testing.T) {
 func TestTrustKeepsBrokenPathsApart(t *testing.T) {
 	t.Parallel()
 	trust := config.Trust{File: filepath.Join(t.TempDir(), "trust.json")}
-	must(t, trust.Grant("/a\xff", "h"))
-	must(t, trust.Grant("/\ufffd", "h"))
+	must(t, trust.Grant(t.Context(), "/a\xff", "h"))
+	must(t, trust.Grant(t.Context(), "/\ufffd", "h"))
 	var trusted []string
 	for _, repository := range []string{"/a\xff", "/a\xfe", "/a\ufffd", "/\ufffd", "/\xff"} {
 		if ask(t, trust, repository, "h") {
@@ -86,10 +86,10 @@ func TestTrustKeepsBrokenPathsApart(t *testing.T) {
 func TestTrustRefuses(t *testing.T) {
 	t.Parallel()
 	trust := config.Trust{File: filepath.Join(t.TempDir(), "trust.json")}
-	if err := trust.Grant("/r", ""); fault.KindOf(err) != fault.Invalid {
+	if err := trust.Grant(t.Context(), "/r", ""); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("granted to no content: %v", err)
 	}
-	if err := trust.Grant("relative", "h"); err == nil {
+	if err := trust.Grant(t.Context(), "relative", "h"); err == nil {
 		t.Error("granted to a relative path")
 	}
 	for name, c := range map[string]struct {
@@ -107,7 +107,7 @@ func TestTrustRefuses(t *testing.T) {
 			if trusted || fault.KindOf(err) != c.kind {
 				t.Errorf("trusted %t, %v", trusted, err)
 			}
-			if err := trust.Grant("/r", "h"); fault.KindOf(err) != c.kind {
+			if err := trust.Grant(t.Context(), "/r", "h"); fault.KindOf(err) != c.kind {
 				t.Errorf("Grant: %v", err)
 			}
 			content, err := os.ReadFile(trust.File)
@@ -123,7 +123,7 @@ func TestTrustRefuses(t *testing.T) {
 func TestTrustDamaged(t *testing.T) {
 	t.Parallel()
 	trust := config.Trust{File: filepath.Join(t.TempDir(), "trust.json")}
-	must(t, trust.Grant("/r", "h"))
+	must(t, trust.Grant(t.Context(), "/r", "h"))
 	content, err := os.ReadFile(trust.File)
 	must(t, err)
 	flipped := bytes.Replace(content, []byte(`"h"`), []byte(`"i"`), 1)
@@ -134,7 +134,7 @@ func TestTrustDamaged(t *testing.T) {
 				t.Errorf("%q: trusted %t, %v", damaged, trusted, err)
 			}
 		}
-		must(t, trust.Grant("/s", "s"))
+		must(t, trust.Grant(t.Context(), "/s", "s"))
 		if trusted, err := trust.Trusted("/s", "s"); !trusted || err != nil {
 			t.Errorf("after granting again: %t, %v", trusted, err)
 		}
@@ -156,7 +156,7 @@ func TestTrustIsNotLostByOthersWriting(t *testing.T) {
 			// A store of its own each, as in a process of its own: the lock
 			// belongs to the open file.
 			trust := config.Trust{File: filepath.Join(dir, "trust.json")}
-			if err := trust.Grant(fmt.Sprintf("/r%d", i), "h"); err != nil {
+			if err := trust.Grant(t.Context(), fmt.Sprintf("/r%d", i), "h"); err != nil {
 				t.Error(err)
 			}
 			if _, err := trust.Trusted("/r0", "h"); err != nil {

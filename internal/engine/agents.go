@@ -33,7 +33,7 @@ func (e *Engine) UninstallAgents(ctx context.Context, dir string, r AgentRequest
 	return e.changeAgents(ctx, "agent-uninstall", dir, r, agents.Host.Uninstall)
 }
 
-func (e *Engine) changeAgents(ctx context.Context, action, dir string, r AgentRequest, change func(agents.Host, agents.Request) (agents.Result, error)) (result AgentResult, err error) {
+func (e *Engine) changeAgents(ctx context.Context, action, dir string, r AgentRequest, change func(agents.Host, context.Context, agents.Request) (agents.Result, error)) (result AgentResult, err error) {
 	host, err := agents.ThisHost(callerOf(ctx), e.Store.Root)
 	if err != nil {
 		return AgentResult{}, err
@@ -42,21 +42,21 @@ func (e *Engine) changeAgents(ctx context.Context, action, dir string, r AgentRe
 		return AgentResult{}, err
 	}
 	if r.Print {
-		return change(host, r)
+		return change(host, ctx, r)
 	}
 	if r.Scope == agents.Project {
 		if err := ownership.ForRoot(r.Repository); err != nil {
 			return AgentResult{}, fault.Wrap(fault.Denied, err, "cannot change the files of a repository")
 		}
 	}
-	_, call, err := e.record(ctx, action, dir, "", map[string]any{
+	ctx, call, err := e.record(ctx, action, dir, "", map[string]any{
 		"names": r.Names, "all": r.All, "scope": string(r.Scope), "exclusive": r.Exclusive, "rules": r.Rules, "force": r.Force,
 	})
 	if err != nil {
 		return AgentResult{}, err
 	}
 	defer func() { err = call.end("", nil, err) }()
-	return change(host, r)
+	return change(host, ctx, r)
 }
 
 // Agents tells which clients are here, and where litterbox is installed.

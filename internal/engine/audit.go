@@ -77,7 +77,7 @@ func (e *Engine) Begin(ctx context.Context, who Actor, action Action) (context.C
 	call.locate(e, action)
 	if action.Reads {
 		call.entry.Event = audit.EventRead
-	} else if err := call.log.Append(&call.entry); err != nil {
+	} else if err := call.log.Append(ctx, &call.entry); err != nil {
 		return ctx, nil, err
 	}
 	return context.WithValue(ctx, callKey{}, call), call, nil
@@ -143,8 +143,14 @@ func (c *Call) End(outcome Outcome) error {
 		e.Outcome = string(fault.KindOf(outcome.Err))
 		e.Problem = audit.Text(outcome.Err.Error(), c.secrets...)
 	}
-	return log.Append(&e)
+	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
+	defer cancel()
+	return log.Append(ctx, &e)
 }
+
+// endPatience is how long the log may be waited for to say what came of a call,
+// which is worth saying of an interrupted one too.
+const endPatience = 5 * time.Second
 
 // locate notes repository and sandbox, as far as they are known.
 func (c *Call) locate(e *Engine, action Action) {

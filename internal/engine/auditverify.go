@@ -23,7 +23,7 @@ type Verification struct {
 // entries against it.
 func (e *Engine) VerifyAudit(ctx context.Context) (Verification, error) {
 	log := e.auditLog()
-	report, err := log.Verify()
+	report, err := log.Verify(ctx)
 	if err != nil {
 		return Verification{}, err
 	}

@@ -138,7 +138,7 @@ func (e *Engine) awaitWork(ctx context.Context, p *place, ask func(context.Conte
 // lookAtWork is one look of atWork. It is settled when another one would show
 // the same.
 func (e *Engine) lookAtWork(ctx context.Context, p *place, ask func(context.Context, *place) (wire.ProcessList, error)) (all []Work, settled bool, err error) {
-	cycles, err := e.liveCycles(p)
+	cycles, err := e.liveCycles(ctx, p)
 	if err != nil {
 		return nil, false, err
 	}
@@ -195,8 +195,8 @@ func (e *Engine) lookAtWork(ctx context.Context, p *place, ask func(context.Cont
 func runsCommand(kind string) bool { return kind == "exec" || kind == "shell" || kind == "setup" }
 
 // liveCycles are the runs of other processes that still live.
-func (e *Engine) liveCycles(p *place) ([]sandbox.Cycle, error) {
-	cycles, err := p.store.LiveCycles(p.record.ID)
+func (e *Engine) liveCycles(ctx context.Context, p *place) ([]sandbox.Cycle, error) {
+	cycles, err := p.store.LiveCycles(ctx, p.record.ID)
 	if err != nil {
 		return nil, err
 	}

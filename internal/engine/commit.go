@@ -107,7 +107,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	if err := p.store.AppendIteration(p.record.ID, iteration); err != nil {
 		return true, none, notes, err
 	}
-	e.emit(p, event(sandbox.EventIteration, iteration.Cycle, "number", itoa(iteration.Number), "commit", iteration.Commit,
+	e.emit(ctx, p, event(sandbox.EventIteration, iteration.Cycle, "number", itoa(iteration.Number), "commit", iteration.Commit,
 		"message", iteration.Message, "changed", itoa(iteration.Changed)))
 	number := iteration.Number
 	if err := e.update(ctx, p, func(r *sandbox.Sandbox) {

@@ -165,7 +165,7 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 	if err := errors.Join(p.store.Save(record), p.store.SaveOrigin(record)); err != nil {
 		return err
 	}
-	e.emit(p, event(sandbox.EventCreated, 0, "branch", record.Branch, "base", record.Base),
+	e.emit(ctx, p, event(sandbox.EventCreated, 0, "branch", record.Branch, "base", record.Base),
 		event(sandbox.EventStarted, 0, "lease", lease.ID))
 	return nil
 }

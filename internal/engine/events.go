@@ -58,7 +58,7 @@ func (e *Engine) Cycles(ctx context.Context, dir, name string) ([]sandbox.Cycle,
 	if err != nil {
 		return nil, err
 	}
-	return p.store.Cycles(p.record.ID, 0)
+	return p.store.Cycles(ctx, p.record.ID, 0)
 }
 
 // event makes one event; its data are keys and values in turn.
@@ -88,17 +88,36 @@ func shortened(value string) string {
 
 // emit records what happened to the sandbox. That it could not be recorded is
 // a note: what happened has happened.
-func (e *Engine) emit(p *place, events ...*sandbox.Event) {
+func (e *Engine) emit(ctx context.Context, p *place, events ...*sandbox.Event) {
 	for _, one := range events {
 		one.Sandbox, one.SandboxID, one.Repository = p.record.Name, p.record.ID, p.record.GitDir
 	}
-	if err := p.store.Emit(events...); err != nil {
+	ctx, stop := lingering(ctx)
+	defer stop()
+	if err := p.store.Emit(ctx, events...); err != nil {
 		p.note("this is not in the event log: " + fault.Wrap("", err, "cannot record an event").Error())
 	}
 }
 
+// lingering is a context for what is written down about something that has
+// happened: it ends a moment after ctx, so that an interrupted command leaves
+// its trace while others write, and is not held up by one that stands still; not
+// for ever either where ctx never ends.
+func lingering(ctx context.Context) (longer context.Context, stop func()) {
+	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
+	unwatch := context.AfterFunc(ctx, func() { time.AfterFunc(linger, cancel) })
+	return longer, func() { unwatch(); cancel() }
+}
+
+// linger is how long the wait for a lock may outlast what it is about, longest how
+// long it may last at all.
+const (
+	linger  = time.Second
+	longest = 5 * time.Second
+)
+
 // advance moves a cycle through states, in order, and records the last.
-func (e *Engine) advance(p *place, cycle *sandbox.Cycle, states ...sandbox.CycleState) error {
+func (e *Engine) advance(ctx context.Context, p *place, cycle *sandbox.Cycle, states ...sandbox.CycleState) error {
 	var events []*sandbox.Event
 	for _, state := range states {
 		cycle.State = state
@@ -106,7 +125,7 @@ func (e *Engine) advance(p *place, cycle *sandbox.Cycle, states ...sandbox.Cycle
 	}
 	err := p.store.SaveCycle(p.record.ID, cycle)
 	if err == nil {
-		e.emit(p, events...)
+		e.emit(ctx, p, events...)
 	}
 	return err
 }

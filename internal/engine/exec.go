@@ -102,7 +102,7 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 		err = e.cutOff(p, cycle, result.Iteration, err)
 	}
 	result.Notes = append(p.notes, result.Notes...)
-	return result, errors.Join(err, e.endCycle(p, cycle, result.Exit, err))
+	return result, errors.Join(err, e.endCycle(ctx, p, cycle, result.Exit, err))
 }
 
 func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cycle *sandbox.Cycle, stream wire.Stream) (ExecResult, error) {
@@ -153,7 +153,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	// Interrupted or not, what the command did is committed.
 	ctx = context.WithoutCancel(ctx)
 	cycle.ExitCode, cycle.TimedOut = exit.Code, exit.TimedOut
-	if err := e.advance(p, cycle, sandbox.PostProcessing); err != nil {
+	if err := e.advance(ctx, p, cycle, sandbox.PostProcessing); err != nil {
 		return result, err
 	}
 	iteration := &sandbox.Iteration{
@@ -187,7 +187,7 @@ func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, messag
 		stream, err := p.dial(ctx)
 		answer <- dialled{stream, err}
 	}()
-	cycle, err := e.recordCycle(p, kind, command, message)
+	cycle, err := e.recordCycle(ctx, p, kind, command, message)
 	if err == nil {
 		// Whoever deletes a sandbox marks it first and looks for cycles then:
 		// one of the two sees the other.
@@ -213,14 +213,14 @@ func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, messag
 	}
 	leasing := event(sandbox.EventCycleLeasing, cycle.ID, "kind", kind, "command", command)
 	if stream != nil {
-		e.emit(p, leasing, event(sandbox.EventCyclePreparing, cycle.ID), event(sandbox.EventCycleExecuting, cycle.ID))
+		e.emit(ctx, p, leasing, event(sandbox.EventCyclePreparing, cycle.ID), event(sandbox.EventCycleExecuting, cycle.ID))
 		return cycle, stream, nil
 	}
-	e.emit(p, leasing)
+	e.emit(ctx, p, leasing)
 	if stream, err = e.running(ctx, p, degraded); err != nil {
 		return cycle, nil, err
 	}
-	if err := e.advance(p, cycle, sandbox.Preparing, sandbox.Executing); err != nil {
+	if err := e.advance(ctx, p, cycle, sandbox.Preparing, sandbox.Executing); err != nil {
 		return cycle, nil, errors.Join(err, stream.Close())
 	}
 	return cycle, stream, nil
@@ -229,7 +229,7 @@ func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, messag
 // recordCycle writes a new cycle down as executing: nearly always the sandbox
 // runs, and leasing is over before it could be written. On an error there is
 // no cycle.
-func (e *Engine) recordCycle(p *place, kind, command, message string) (*sandbox.Cycle, error) {
+func (e *Engine) recordCycle(ctx context.Context, p *place, kind, command, message string) (*sandbox.Cycle, error) {
 	holder, err := process.Identify(os.Getpid())
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "cannot identify this process")
@@ -241,13 +241,13 @@ func (e *Engine) recordCycle(p *place, kind, command, message string) (*sandbox.
 	now := time.Now()
 	cycle := &sandbox.Cycle{LeaseID: p.record.ID, Policy: policy.Revision, Kind: kind, Command: command, Message: message,
 		State: sandbox.Executing, RequestedAt: now, StartedAt: now, Holder: holder}
-	if err := p.store.BeginCycle(p.record.ID, cycle); err != nil {
+	if err := p.store.BeginCycle(ctx, p.record.ID, cycle); err != nil {
 		return nil, err
 	}
 	return cycle, nil
 }
 
-func (e *Engine) endCycle(p *place, cycle *sandbox.Cycle, exit wire.Exit, problem error) error {
+func (e *Engine) endCycle(ctx context.Context, p *place, cycle *sandbox.Cycle, exit wire.Exit, problem error) error {
 	cycle.State = sandbox.Completed
 	// As long after its start as it took, whatever was made of the clock meanwhile.
 	cycle.CompletedAt = cycle.StartedAt.Add(time.Since(cycle.StartedAt))
@@ -259,7 +259,7 @@ func (e *Engine) endCycle(p *place, cycle *sandbox.Cycle, exit wire.Exit, proble
 	if _, statErr := os.Stat(p.dir); errors.Is(statErr, os.ErrNotExist) {
 		return nil // deleted by another command while this one ran
 	}
-	e.emit(p, cycleOver(cycle))
+	e.emit(ctx, p, cycleOver(cycle))
 	return err
 }
 
@@ -278,7 +278,7 @@ func cycleOver(cycle *sandbox.Cycle) *sandbox.Event {
 // recover finishes the cycles whose client died: what they had changed is
 // committed, and the cycle is recorded as failed.
 func (e *Engine) recover(ctx context.Context, p *place) error {
-	cycles, err := p.store.LiveCycles(p.record.ID)
+	cycles, err := p.store.LiveCycles(ctx, p.record.ID)
 	if err != nil {
 		return err
 	}
@@ -301,7 +301,7 @@ func (e *Engine) recover(ctx context.Context, p *place) error {
 		if err := p.store.SaveCycle(p.record.ID, cycle); err != nil {
 			return err
 		}
-		e.emit(p, cycleOver(cycle))
+		e.emit(ctx, p, cycleOver(cycle))
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (e *Engine) change(ctx context.Context, p *place, kind, what, message strin
 		return nil, nil, err
 	}
 	if err != nil {
-		return nil, p.notes, errors.Join(err, e.endCycle(p, cycle, wire.Exit{}, err))
+		return nil, p.notes, errors.Join(err, e.endCycle(ctx, p, cycle, wire.Exit{}, err))
 	}
 	iteration := &sandbox.Iteration{Cycle: cycle.ID, Kind: kind, Message: firstLine(message, what), StartedAt: time.Now()}
 	err = func() error {
@@ -129,7 +129,7 @@ func (e *Engine) change(ctx context.Context, p *place, kind, what, message strin
 		if err := do(stream); err != nil {
 			return err
 		}
-		if err := e.advance(p, cycle, sandbox.PostProcessing); err != nil {
+		if err := e.advance(ctx, p, cycle, sandbox.PostProcessing); err != nil {
 			return err
 		}
 		iteration.Duration = time.Since(iteration.StartedAt)
@@ -137,7 +137,7 @@ func (e *Engine) change(ctx context.Context, p *place, kind, what, message strin
 		p.note(notes...)
 		return err
 	}()
-	if err = errors.Join(err, e.endCycle(p, cycle, wire.Exit{}, err)); err != nil {
+	if err = errors.Join(err, e.endCycle(ctx, p, cycle, wire.Exit{}, err)); err != nil {
 		return nil, p.notes, err
 	}
 	return iteration, p.notes, nil

@@ -277,7 +277,7 @@ func (e *Engine) noteLimits(ctx context.Context, p *place, request ExecRequest, 
 		return
 	}
 	text := "a command reached its limit of time of " + rules.Effective.Text(sandbox.LimitTime) + ": " + firstLine(quoteCommand(request.Argv), "")
-	e.emit(p, event(sandbox.EventLimit, 0, "limit", keeper.ReachedTime, "action", text))
+	e.emit(ctx, p, event(sandbox.EventLimit, 0, "limit", keeper.ReachedTime, "action", text))
 	p.note(text)
 }
 

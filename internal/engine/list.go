@@ -199,7 +199,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if policy, err := e.policy(p); err == nil {
 		status.Revision = policy.Revision
 	}
-	cycles, err := p.store.Cycles(p.record.ID, 16)
+	cycles, err := p.store.Cycles(ctx, p.record.ID, 16)
 	if err != nil {
 		return status, err
 	}

@@ -125,7 +125,7 @@ func (e *Engine) trust(ctx context.Context, dir, shown string) (result TrustResu
 	for _, key := range withheld {
 		grants = append(grants, grant(key, repoConfig))
 	}
-	if err := (config.Trust{File: e.Store.TrustFile()}).Grant(repo.CommonDir, repoConfig.Hash); err != nil {
+	if err := (config.Trust{File: e.Store.TrustFile()}).Grant(ctx, repo.CommonDir, repoConfig.Hash); err != nil {
 		return TrustResult{}, err
 	}
 	return TrustResult{Path: repo.Top + "/" + config.RepositoryFile, Hash: repoConfig.Hash, Grants: grants}, nil

@@ -154,7 +154,9 @@ func (e *Engine) side(p *place, file string, into any) (found bool, err error) {
 // and a rule that was denied must not come back allowed.
 func (p *place) denyAll(e *Engine) (*egress.Policy, error) {
 	policy := &egress.Policy{Revision: 1}
-	if cycles, err := p.store.Cycles(p.record.ID, 1); err == nil && len(cycles) > 0 {
+	ctx, cancel := context.WithTimeout(context.Background(), linger)
+	defer cancel()
+	if cycles, err := p.store.Cycles(ctx, p.record.ID, 1); err == nil && len(cycles) > 0 {
 		policy.Revision = cycles[len(cycles)-1].Policy + 1
 	}
 	p.note("the network policy of sandbox " + p.record.Name + " was damaged: now nothing is allowed; litterbox allow " + p.record.Name + " HOST allows again")

@@ -131,7 +131,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 		}
 	}
 	landed = tip
-	e.emit(p, event(sandbox.EventMerged, 0, "tip", tip))
+	e.emit(ctx, p, event(sandbox.EventMerged, 0, "tip", tip))
 	result.Landed, err = landing.Landed(ctx, repo, tip)
 	if err == nil && request.Delete {
 		unlock()
@@ -404,7 +404,7 @@ func (e *Engine) destroy(ctx context.Context, p *place, tip string, keep *store.
 		if err := e.intoTrash(p, *keep); err != nil {
 			return result, err
 		}
-		e.emit(p, event(sandbox.EventDeleted, 0, "tip", result.Tip, "trash", result.Trash))
+		e.emit(ctx, p, event(sandbox.EventDeleted, 0, "tip", result.Tip, "trash", result.Trash))
 		return result, nil
 	}
 	if err := p.repo.Unpin(ctx, p.record.ID); err != nil {
@@ -413,6 +413,6 @@ func (e *Engine) destroy(ctx context.Context, p *place, tip string, keep *store.
 	if err := e.remove(p); err != nil {
 		return result, err
 	}
-	e.emit(p, event(sandbox.EventDeleted, 0, "tip", result.Tip, "trash", result.Trash))
+	e.emit(ctx, p, event(sandbox.EventDeleted, 0, "tip", result.Tip, "trash", result.Trash))
 	return result, nil
 }

@@ -90,7 +90,7 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 		return sample, err
 	}
 	p := e.orphan(ctx, record) // no repository is needed
-	if sample.Commands, err = e.commands(info.ID); err != nil {
+	if sample.Commands, err = e.commands(ctx, info.ID); err != nil {
 		return sample, err
 	}
 	seen, err := egress.ReadObservations(p.path(keeper.SeenFile))
@@ -140,9 +140,9 @@ func lastBeat(lease *sandbox.Lease) time.Time {
 	return lease.Heartbeat
 }
 
-func (e *Engine) commands(id string) (CommandCounts, error) {
+func (e *Engine) commands(ctx context.Context, id string) (CommandCounts, error) {
 	counts := CommandCounts{Within: make([]int64, len(Latencies()))}
-	cycles, err := e.Store.Cycles(id, 0)
+	cycles, err := e.Store.Cycles(ctx, id, 0)
 	if err != nil {
 		return counts, err
 	}

@@ -266,9 +266,9 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 	if request.Deny {
 		change = "deny "
 	}
-	e.emit(p, event(sandbox.EventPolicy, 0, "revision", itoa(policy.Revision), "change", change+strings.Join(request.Rules, " ")))
+	e.emit(ctx, p, event(sandbox.EventPolicy, 0, "revision", itoa(policy.Revision), "change", change+strings.Join(request.Rules, " ")))
 	if request.Save {
-		if err := e.saveRules(p, request); err != nil {
+		if err := e.saveRules(ctx, p, request); err != nil {
 			return Network{}, err
 		}
 	}
@@ -277,7 +277,7 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 
 // saveRules writes rules to the repository's configuration. A configuration
 // that was trusted before stays so: the human has just typed the difference.
-func (e *Engine) saveRules(p *place, request PolicyRequest) error {
+func (e *Engine) saveRules(ctx context.Context, p *place, request PolicyRequest) error {
 	trust := config.Trust{File: e.Store.TrustFile()}
 	before, err := config.Load(p.record.Repository)
 	if err != nil {
@@ -294,7 +294,7 @@ func (e *Engine) saveRules(p *place, request PolicyRequest) error {
 		list = egress.Deny
 	}
 	for _, rule := range request.Rules {
-		if err := config.SaveRule(filepath.Join(p.record.Repository, config.RepositoryFile), list, rule); err != nil {
+		if err := config.SaveRule(ctx, filepath.Join(p.record.Repository, config.RepositoryFile), list, rule); err != nil {
 			return err
 		}
 	}
@@ -302,7 +302,7 @@ func (e *Engine) saveRules(p *place, request PolicyRequest) error {
 	if err != nil || !trusted {
 		return err
 	}
-	return trust.Grant(p.record.GitDir, after.Hash)
+	return trust.Grant(ctx, p.record.GitDir, after.Hash)
 }
 
 // ExplainNetwork tells what the policy says of a destination, without dialling.

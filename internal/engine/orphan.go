@@ -99,6 +99,6 @@ func (e *Engine) deleteOrphan(ctx context.Context, p *place, force bool) (Delete
 	if err := e.remove(p); err != nil {
 		return DeleteResult{}, err
 	}
-	e.emit(p, event(sandbox.EventDeleted, 0))
+	e.emit(ctx, p, event(sandbox.EventDeleted, 0))
 	return DeleteResult{Name: p.record.Name}, nil
 }

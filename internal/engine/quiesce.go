@@ -170,7 +170,7 @@ func (e *Engine) undisturbed(ctx context.Context, p *place, tip string) error {
 	if tip == "" {
 		return nil
 	}
-	cycles, err := e.liveCycles(p)
+	cycles, err := e.liveCycles(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (e *Engine) quiesce(ctx context.Context, p *place) error {
 		}
 	}
 	for deadline := time.Now().Add(clientPatience); ; time.Sleep(workPause) {
-		cycles, err := e.liveCycles(p)
+		cycles, err := e.liveCycles(ctx, p)
 		if err != nil || len(cycles) == 0 {
 			return err
 		}

@@ -126,7 +126,7 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 	if lease != nil {
 		kind = sandbox.EventAttached
 	}
-	e.emit(p, event(kind, 0, "lease", started.ID))
+	e.emit(ctx, p, event(kind, 0, "lease", started.ID))
 	layers, modules := p.record.Layers, p.record.Modules
 	if err := e.update(ctx, p, func(r *sandbox.Sandbox) {
 		r.State, r.Problem, r.Layers, r.Modules = sandbox.Running, "", layers, modules
@@ -238,7 +238,7 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 		return lease, nil
 	}
 	if lease.State != sandbox.LeaseLost { // its keeper went with it, unable to say so
-		e.emit(p, event(sandbox.EventLost, 0, "lease", lease.ID))
+		e.emit(ctx, p, event(sandbox.EventLost, 0, "lease", lease.ID))
 	}
 	p.note("sandbox " + p.record.Name + " was not running any more: started it again" + p.withFiles())
 	return nil, nil
@@ -332,7 +332,7 @@ func (e *Engine) stop(ctx context.Context, p *place) error {
 		return err
 	}
 	if was != sandbox.LeaseReleased {
-		e.emit(p, event(sandbox.EventStopped, 0))
+		e.emit(ctx, p, event(sandbox.EventStopped, 0))
 	}
 	return nil
 }

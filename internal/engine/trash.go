@@ -286,7 +286,7 @@ func (e *Engine) restoreFiles(ctx context.Context, one Trashed) error {
 		return errors.Join(err, records.Release(record.GitDir, record.Name, record.ID))
 	}
 	p := e.place(record, one.repo, e.Drivers[record.Driver])
-	e.emit(p, event(sandbox.EventRestored, 0, "tip", one.Tip))
+	e.emit(ctx, p, event(sandbox.EventRestored, 0, "tip", one.Tip))
 	return p.store.DropDeletion(record.ID)
 }
 

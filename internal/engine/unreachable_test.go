@@ -10,6 +10,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -26,7 +27,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // create makes a sandbox and returns the lease that its driver knows it by.
 func (w *world) create(t *testing.T, name string) driver.Lease {
 	t.Helper()
-	made, err := w.Create(t.Context(), engine.CreateRequest{Dir: w.dir, Name: name})
+	made, err := w.Create(gittest.Context(t), engine.CreateRequest{Dir: w.dir, Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func (w *world) exec(ctx context.Context, name string, argv ...string) error {
 
 func (w *world) one(t *testing.T) engine.Info {
 	t.Helper()
-	all, err := w.List(t.Context(), w.dir, false)
+	all, err := w.List(gittest.Context(t), w.dir, false)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("list: %+v, %v", all, err)
 	}
@@ -56,7 +57,7 @@ func TestCutWire(t *testing.T) {
 	defer feed.Close()
 	said := make(chan error, 1)
 	go func() {
-		_, err := w.Exec(t.Context(), engine.ExecRequest{Dir: w.dir, Name: "fix", Argv: []string{"cat"},
+		_, err := w.Exec(gittest.Context(t), engine.ExecRequest{Dir: w.dir, Name: "fix", Argv: []string{"cat"},
 			Streams: engine.Streams{Stdin: stdin, Stdout: echo}})
 		said <- err
 	}()
@@ -73,7 +74,7 @@ func TestCutWire(t *testing.T) {
 		t.Error("a command whose wire was cut succeeds")
 	}
 	for range 3 {
-		if err := w.exec(t.Context(), "fix", "true"); err != nil {
+		if err := w.exec(gittest.Context(t), "fix", "true"); err != nil {
 			t.Fatalf("after a cut: %v", err)
 		}
 	}
@@ -91,7 +92,7 @@ func TestCutWire(t *testing.T) {
 func (w *world) events(t *testing.T) []sandbox.EventType {
 	t.Helper()
 	var types []sandbox.EventType
-	err := w.Events(t.Context(), engine.EventsRequest{Dir: w.dir}, func(event sandbox.Event) error {
+	err := w.Events(gittest.Context(t), engine.EventsRequest{Dir: w.dir}, func(event sandbox.Event) error {
 		types = append(types, event.Type)
 		return nil
 	})
@@ -118,17 +119,17 @@ func TestUnreachable(t *testing.T) {
 			if info := w.one(t); info.UnreachableSince.IsZero() || !strings.Contains(info.Problem, "has not answered since") {
 				t.Errorf("list does not say since when: %+v", info)
 			}
-			err := w.exec(t.Context(), "fix", "true")
+			err := w.exec(gittest.Context(t), "fix", "true")
 			if !errors.Is(err, driver.ErrUnreachable) && !strings.Contains(errorText(err), "has not answered since") {
 				t.Errorf("exec: %v", err)
 			}
-			if _, err := w.Merge(t.Context(), engine.MergeRequest{Dir: w.dir, Name: "fix", Delete: true}); err == nil {
+			if _, err := w.Merge(gittest.Context(t), engine.MergeRequest{Dir: w.dir, Name: "fix", Delete: true}); err == nil {
 				t.Error("it is merged and deleted")
 			}
 			if err := w.machine.Deafen(lease, false); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "it answers again", func() bool { return w.exec(t.Context(), "fix", "true") == nil })
+			eventually(t, "it answers again", func() bool { return w.exec(gittest.Context(t), "fix", "true") == nil })
 			if info := w.one(t); info.State != sandbox.Running || !info.UnreachableSince.IsZero() {
 				t.Errorf("afterwards it is %+v", info)
 			}
@@ -156,17 +157,17 @@ func TestStopOfUnreachable(t *testing.T) {
 	if err := w.machine.Deafen(lease, true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Stop(t.Context(), engine.StopRequest{Dir: w.dir, Name: "fix"}); err != nil {
+	if _, err := w.Stop(gittest.Context(t), engine.StopRequest{Dir: w.dir, Name: "fix"}); err != nil {
 		t.Fatal(err)
 	}
 	if left := w.machine.Places(); len(left) > 0 {
 		t.Errorf("places are left: %v", left)
 	}
-	if err := w.exec(t.Context(), "fix", "true"); err != nil {
+	if err := w.exec(gittest.Context(t), "fix", "true"); err != nil {
 		t.Errorf("after that: %v", err)
 	}
 	if err := w.machine.Kill(lease); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is started again", func() bool { return w.exec(t.Context(), "fix", "true") == nil })
+	eventually(t, "it is started again", func() bool { return w.exec(gittest.Context(t), "fix", "true") == nil })
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	held "github.com/litterbox-sandbox/litterbox/internal/lock"
 )
 
 func (l Limits) bytes() int64 {
@@ -87,7 +88,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(fault.Wrap(fault.Canceled, ctx.Err(), "cannot wait for another unpacking of a layer"), f.Close())
+			return nil, errors.Join(fault.Wrap(fault.Canceled, ctx.Err(), "cannot wait for another unpacking of a layer%s", held.By(f, -1)), f.Close())
 		case <-time.After(lockInterval):
 		}
 	}

@@ -284,8 +284,13 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 // emit records what happened to the sandbox.
 func (k *keeper) emit(event *sandbox.Event) error {
 	event.Sandbox, event.SandboxID, event.Repository = k.order.Spec.Name, k.order.Spec.SandboxID, k.order.Repository
-	return k.store.Emit(event)
+	ctx, cancel := context.WithTimeout(k.base, emitPatience)
+	defer cancel()
+	return k.store.Emit(ctx, event)
 }
+
+// emitPatience is how long the event log may be waited for.
+const emitPatience = 10 * time.Second
 
 func (k *keeper) released() bool {
 	k.mu.Lock()

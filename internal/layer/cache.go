@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -187,7 +188,7 @@ func LockFile(ctx context.Context, path string) (*os.File, error) {
 			<-locked
 			_ = f.Close()
 		}()
-		return nil, fault.Wrap(fault.Canceled, ctx.Err(), "cannot lock %q", path)
+		return nil, fault.Wrap(fault.Canceled, ctx.Err(), "cannot lock %q%s", path, lock.By(f, -1))
 	}
 }
 

@@ -19,7 +19,7 @@ func BenchmarkRecords(b *testing.B) {
 	}
 	b.Run("emit", func(b *testing.B) {
 		for b.Loop() {
-			if err := s.Emit(&sandbox.Event{Type: sandbox.EventCycleExecuting, Cycle: 1}); err != nil {
+			if err := s.Emit(b.Context(), &sandbox.Event{Type: sandbox.EventCycleExecuting, Cycle: 1}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -27,7 +27,7 @@ func BenchmarkRecords(b *testing.B) {
 	b.Run("cycle", func(b *testing.B) {
 		for b.Loop() {
 			cycle := sandbox.Cycle{State: sandbox.Leasing}
-			if err := s.BeginCycle(id, &cycle); err != nil {
+			if err := s.BeginCycle(b.Context(), id, &cycle); err != nil {
 				b.Fatal(err)
 			}
 			for _, state := range []sandbox.CycleState{sandbox.Executing, sandbox.PostProcessing, sandbox.Completed} {

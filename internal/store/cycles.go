@@ -35,8 +35,8 @@ func (s *Store) cyclesDir(id string) string { return filepath.Join(s.SandboxDir(
 
 // BeginCycle gives cycle the next free number and records it; of many racing
 // callers each gets its own.
-func (s *Store) BeginCycle(id string, cycle *sandbox.Cycle) error {
-	unlock, err := s.Lock(context.Background(), id, "cycles")
+func (s *Store) BeginCycle(ctx context.Context, id string, cycle *sandbox.Cycle) error {
+	unlock, err := s.Lock(ctx, id, "cycles")
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s *Store) SaveCycle(id string, cycle *sandbox.Cycle) error {
 
 // LiveCycles reads the cycles that are not over, oldest first: those that run,
 // and those whose client died.
-func (s *Store) LiveCycles(id string) ([]sandbox.Cycle, error) {
+func (s *Store) LiveCycles(ctx context.Context, id string) ([]sandbox.Cycle, error) {
 	dir := s.cyclesDir(id)
 	numbers, err := cycleNumbers(dir)
 	if err != nil || len(numbers) == 0 {
@@ -109,7 +109,7 @@ func (s *Store) LiveCycles(id string) ([]sandbox.Cycle, error) {
 		}
 		cycle, ok := lastCycle(data, number)
 		if !ok {
-			if cycle, ok, err = s.tornCycle(id, number); err != nil {
+			if cycle, ok, err = s.tornCycle(ctx, id, number); err != nil {
 				return nil, err
 			}
 		}
@@ -135,8 +135,8 @@ func lastCycle(data []byte, number int) (cycle sandbox.Cycle, ok bool) {
 // just being begun has one as soon as its lock is free. Otherwise nothing but
 // its number is known, so it counts as that of a client that died: whatever it
 // changed is taken care of.
-func (s *Store) tornCycle(id string, number int) (cycle sandbox.Cycle, ok bool, err error) {
-	unlock, err := s.Lock(context.Background(), id, "cycles")
+func (s *Store) tornCycle(ctx context.Context, id string, number int) (cycle sandbox.Cycle, ok bool, err error) {
+	unlock, err := s.Lock(ctx, id, "cycles")
 	if err != nil {
 		return cycle, false, err
 	}
@@ -155,8 +155,8 @@ func (s *Store) tornCycle(id string, number int) (cycle sandbox.Cycle, ok bool, 
 }
 
 // Cycles reads the newest most cycles, oldest first; 0 means all.
-func (s *Store) Cycles(id string, most int) ([]sandbox.Cycle, error) {
-	live, err := s.LiveCycles(id)
+func (s *Store) Cycles(ctx context.Context, id string, most int) ([]sandbox.Cycle, error) {
+	live, err := s.LiveCycles(ctx, id)
 	if err != nil {
 		return nil, err
 	}

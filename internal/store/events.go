@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
@@ -31,9 +32,9 @@ const (
 
 // Emit appends events to the log and numbers them. Whatever an event says was
 // cut to what fits a line by whoever made it.
-func (s *Store) Emit(events ...*sandbox.Event) error {
+func (s *Store) Emit(ctx context.Context, events ...*sandbox.Event) error {
 	path := filepath.Join(s.Root, eventsFile)
-	file, err := openEvents(path)
+	file, err := openEvents(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -76,13 +77,13 @@ func (s *Store) Emit(events ...*sandbox.Event) error {
 
 // openEvents opens the newest file of the log and takes its lock. A file that
 // was full and has moved while we waited is not the newest any more.
-func openEvents(path string) (*os.File, error) {
+func openEvents(ctx context.Context, path string) (*os.File, error) {
 	for {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 		if err != nil {
 			return nil, unavailable(err, "open the event log")
 		}
-		if err := lockOpen(context.Background(), file); err != nil {
+		if err := lock.File(ctx, file); err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
 		ours, err := file.Stat()

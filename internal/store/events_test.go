@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
@@ -44,7 +46,7 @@ func TestEventsAreNumberedAcrossWriters(t *testing.T) {
 	for range 8 {
 		writers.Go(func() {
 			for range 10 {
-				if err := s.Emit(&sandbox.Event{Type: sandbox.EventCreated}, &sandbox.Event{Type: sandbox.EventStarted}); err != nil {
+				if err := s.Emit(t.Context(), &sandbox.Event{Type: sandbox.EventCreated}, &sandbox.Event{Type: sandbox.EventStarted}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -68,7 +70,7 @@ func TestEventsAreNumberedAcrossWriters(t *testing.T) {
 func TestEventsSurviveATornLine(t *testing.T) {
 	t.Parallel()
 	s := eventStore(t)
-	if err := s.Emit(&sandbox.Event{Type: sandbox.EventCreated}); err != nil {
+	if err := s.Emit(t.Context(), &sandbox.Event{Type: sandbox.EventCreated}); err != nil {
 		t.Fatal(err)
 	}
 	log, err := os.OpenFile(filepath.Join(s.Root, "events.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
@@ -79,7 +81,7 @@ func TestEventsSurviveATornLine(t *testing.T) {
 	if err = errors.Join(err, log.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Emit(&sandbox.Event{Type: sandbox.EventStarted}); err != nil {
+	if err := s.Emit(t.Context(), &sandbox.Event{Type: sandbox.EventStarted}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]uint64{1, 2}, seqs(t, s, 0)); diff != "" {
@@ -119,7 +121,7 @@ func TestEventsRotate(t *testing.T) {
 		for i := range events {
 			events[i] = &sandbox.Event{Type: sandbox.EventCreated, Data: map[string]string{"filler": strings.Repeat("x", 1<<10)}}
 		}
-		if err := s.Emit(events...); err != nil {
+		if err := s.Emit(t.Context(), events...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,5 +148,27 @@ func TestEventsRotate(t *testing.T) {
 		if got[i+1] != got[i]+1 {
 			t.Fatalf("after event %d comes %d", got[i], got[i+1])
 		}
+	}
+}
+
+// A process that sits on the log holds up nobody for longer than they want.
+func TestEmitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	if err := s.Emit(t.Context(), &sandbox.Event{Type: sandbox.EventCreated}); err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.Open(filepath.Join(s.Root, "events.jsonl"))
+	if err == nil {
+		defer held.Close()
+		err = lock.File(t.Context(), held)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Emit(ctx, &sandbox.Event{Type: sandbox.EventStarted}); fault.KindOf(err) != fault.Canceled {
+		t.Errorf("while it is held: %v", err)
 	}
 }

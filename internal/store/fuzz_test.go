@@ -41,7 +41,7 @@ func FuzzEventLog(f *testing.F) {
 		if last > 1<<62 {
 			return // nobody has so many
 		}
-		if err := s.Emit(&sandbox.Event{Type: sandbox.EventCreated}); err != nil {
+		if err := s.Emit(t.Context(), &sandbox.Event{Type: sandbox.EventCreated}); err != nil {
 			t.Fatal(err)
 		}
 		if now, _ := read(); now == 0 {
@@ -92,7 +92,7 @@ func FuzzCycles(f *testing.F) {
 		if err := errors.Join(os.MkdirAll(cycles, 0o700), os.WriteFile(filepath.Join(cycles, "00000001.jsonl"), content, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		live, err := s.LiveCycles("x")
+		live, err := s.LiveCycles(t.Context(), "x")
 		if err != nil || len(live) != 1 || live[0].ID != 1 {
 			t.Fatalf("%+v, %v", live, err)
 		}

@@ -118,7 +118,7 @@ func TestAppendRaces(t *testing.T) {
 
 func cycleIDs(t *testing.T, s *store.Store, id string, most int) []int {
 	t.Helper()
-	cycles, err := s.Cycles(id, most)
+	cycles, err := s.Cycles(t.Context(), id, most)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestCycles(t *testing.T) {
 	var want []int
 	for i := range 12 { // past 10, where names would sort wrongly
 		cycle := sandbox.Cycle{Kind: "exec", Command: fmt.Sprint(i), State: sandbox.Pending}
-		if err := s.BeginCycle(id, &cycle); err != nil {
+		if err := s.BeginCycle(t.Context(), id, &cycle); err != nil {
 			t.Fatal(err)
 		}
 		if cycle.ID != i+1 || cycle.Version != sandbox.RecordVersion {
@@ -164,7 +164,7 @@ func TestCycles(t *testing.T) {
 	if err := s.SaveCycle(id, &changed); err != nil {
 		t.Fatal(err)
 	}
-	all, err := s.Cycles(id, 0)
+	all, err := s.Cycles(t.Context(), id, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,12 +181,12 @@ func TestCycleOfADeadClient(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	id := claim(t, s, "fix")
-	if err := s.BeginCycle(id, &sandbox.Cycle{}); err != nil {
+	if err := s.BeginCycle(t.Context(), id, &sandbox.Cycle{}); err != nil {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(s.SandboxDir(id), "cycles", "00000002.jsonl"), "")
 	next := sandbox.Cycle{}
-	if err := s.BeginCycle(id, &next); err != nil || next.ID != 3 {
+	if err := s.BeginCycle(t.Context(), id, &next); err != nil || next.ID != 3 {
 		t.Errorf("number %d, %v", next.ID, err)
 	}
 	if diff := cmp.Diff([]int{1, 2, 3}, cycleIDs(t, s, id, 0)); diff != "" {
@@ -206,7 +206,7 @@ func TestBeginCycleRaces(t *testing.T) {
 		wait.Go(func() {
 			<-start
 			cycle := sandbox.Cycle{Command: fmt.Sprint(i)}
-			if err := s.BeginCycle(id, &cycle); err != nil {
+			if err := s.BeginCycle(t.Context(), id, &cycle); err != nil {
 				t.Error(err)
 			}
 			numbers[i] = cycle.ID
@@ -214,7 +214,7 @@ func TestBeginCycleRaces(t *testing.T) {
 	}
 	close(start)
 	wait.Wait()
-	cycles, err := s.Cycles(id, 0)
+	cycles, err := s.Cycles(t.Context(), id, 0)
 	if err != nil || len(cycles) != racers {
 		t.Fatalf("%d of %d cycles, %v", len(cycles), racers, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 )
 
 // Lock takes the sandbox's lock of that name (flock(2)), waiting until it is
@@ -17,7 +19,7 @@ func (s *Store) Lock(ctx context.Context, id, name string) (unlock func(), err e
 	if err != nil {
 		return nil, unavailable(err, "open the lock %q", path)
 	}
-	if err := lockOpen(ctx, file); err != nil {
+	if err := lock.File(ctx, file); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return func() { _ = file.Close() }, nil // closing releases; nothing was written

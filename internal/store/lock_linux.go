@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 )
 
 // Lock takes the sandbox's lock of that name, waiting until it is free or ctx
@@ -24,9 +24,7 @@ func (s *Store) Lock(ctx context.Context, id, name string) (unlock func(), err e
 	}
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(name)) // never fails
-	at := unix.Flock_t{Type: unix.F_WRLCK, Start: int64(hash.Sum32()), Len: 1}
-	try := func() error { return unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &at) }
-	if err := lockWith(ctx, name, try); err != nil {
+	if err := lock.Byte(ctx, file, name, int64(hash.Sum32())); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return func() { _ = file.Close() }, nil // closing releases; nothing was written

@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
@@ -56,12 +57,12 @@ func (s *Store) SaveRecord(id, file string, record any) error {
 // must hold nothing that somebody would miss.
 func (s *Store) ShareTable(ctx context.Context, name string, table any, change func() error) error {
 	path := filepath.Join(s.Root, name)
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	held, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return unavailable(err, "open the lock of %q", path)
 	}
-	defer lock.Close() // and with it the lock goes
-	if err := lockOpen(ctx, lock); err != nil {
+	defer held.Close() // and with it the lock goes
+	if err := lock.File(ctx, held); err != nil {
 		return err
 	}
 	err = s.read(path, table)

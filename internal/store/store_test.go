@@ -354,7 +354,7 @@ func TestStateIsPrivate(t *testing.T) {
 	if err := s.AppendIteration(id, &sandbox.Iteration{Number: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.BeginCycle(id, &sandbox.Cycle{}); err != nil {
+	if err := s.BeginCycle(t.Context(), id, &sandbox.Cycle{}); err != nil {
 		t.Fatal(err)
 	}
 	err := filepath.WalkDir(s.Root, func(path string, entry fs.DirEntry, err error) error {
