@@ -56,13 +56,31 @@ func NewAnswer(wire Wire, contentType string) *Answer {
 func (a *Answer) Write(p []byte) (int, error) {
 	a.bytes = Sum(a.bytes, int64(len(p)))
 	if a.events {
-		for _, c := range p {
-			a.event(c)
+		for rest := p; len(rest) > 0; {
+			if a.skip || a.inData && !a.fresh() { // most of what there is
+				n := bytes.IndexAny(rest, "\r\n")
+				if n < 0 {
+					n = len(rest)
+				}
+				if a.inData {
+					a.feed(rest[:n])
+				}
+				if rest = rest[n:]; len(rest) == 0 {
+					break
+				}
+			}
+			a.event(rest[0])
+			rest = rest[1:]
 		}
 		return len(p), nil
 	}
 	a.feed(p)
 	return len(p), nil
+}
+
+// fresh reports that nothing of the text of an event was read yet.
+func (a *Answer) fresh() bool {
+	return a.scan.state == wantValue && len(a.scan.stack) == 0 && a.scan.err == nil
 }
 
 func (a *Answer) feed(p []byte) {
@@ -110,7 +128,7 @@ func (a *Answer) event(c byte) {
 
 // data is one byte of the data of an event. "[DONE]" ends OpenAI's streams.
 func (a *Answer) data(c byte) {
-	if a.scan.state == wantValue && len(a.scan.stack) == 0 && a.scan.err == nil && (c == '[' || len(a.literal) > 0) {
+	if a.fresh() && (c == '[' || len(a.literal) > 0) {
 		if a.literal += string(c); strings.HasPrefix("[DONE]", a.literal) {
 			a.last = a.last || a.literal == "[DONE]"
 			return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // Call is what a request tells before it is sent.
@@ -208,7 +209,7 @@ func (c *caller) value(path []string, deep int, v scalar) {
 		if c.route.Model != "" {
 			return // the path says which
 		}
-		if v.kind != '"' || v.cut || len(v.text) > maxModel {
+		if v.kind != '"' || v.cut || len(v.text) > maxModel || !utf8.ValidString(v.text) {
 			c.wrong = text
 		}
 		c.call.Model = v.text

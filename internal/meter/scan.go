@@ -85,11 +85,19 @@ func (s *scanner) reset() {
 
 // write feeds bytes. After an error it does nothing more.
 func (s *scanner) write(p []byte) error {
-	for _, c := range p {
-		if s.err != nil {
-			return s.err
+	for len(p) > 0 && s.err == nil {
+		if s.state == inText && s.escape == 0 && s.high == 0 { // most of what there is
+			n := 0
+			for n < len(p) && p[n] != '"' && p[n] != '\\' && p[n] >= ' ' {
+				n++
+			}
+			s.text = append(s.text, p[:min(n, max(0, maxText+1-len(s.text)))]...)
+			if p = p[n:]; len(p) == 0 {
+				break
+			}
 		}
-		s.step(c)
+		s.step(p[0])
+		p = p[1:]
 	}
 	return s.err
 }

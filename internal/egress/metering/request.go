@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/litterbox-sandbox/litterbox/internal/meter"
 )
 
@@ -110,12 +112,23 @@ func (x *exchange) read(r *http.Request, body *spooled) error {
 			return &meter.Unclear{Why: "is not compressed as it says"}
 		}
 		text = &limited{unzipped, maxBody}
+	case "zstd": // Codex with a subscription
+		unpacked, err := zstd.NewReader(text, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20))
+		if err != nil {
+			return &meter.Unclear{Why: "is not compressed as it says"}
+		}
+		defer unpacked.Close()
+		text = &limited{unpacked, maxBody}
 	default:
 		return &meter.Unclear{Why: "is compressed with " + shorten(encoding) + ", which is not read"}
 	}
 	call, err := meter.ReadCall(x.route, text)
 	if err == nil || call.Model != "" {
 		x.call = call
+	}
+	var unclear *meter.Unclear
+	if err != nil && !errors.As(err, &unclear) {
+		err = &meter.Unclear{Why: "is not compressed as it says"}
 	}
 	return err
 }
