@@ -45,6 +45,7 @@ engine/mend.go: os.ReadFile
 engine/network.go: os.ReadFile os.WriteFile
 engine/prune.go: os.ReadDir
 engine/remove.go: os.ReadDir
+engine/snapshot.go: filepath.Glob os.ReadDir os.ReadFile os.WriteFile
 engine/running.go: os.ReadFile os.WriteFile
 keeper/cost.go: os.ReadFile
 keeper/limits.go: os.ReadFile

@@ -34,6 +34,10 @@ ownership: fault
 # How the host opens, walks and removes what a sandbox can write.
 hostile:
 
+# What sandboxes have written, as layers that never change. The driver freezes;
+# the engine reads below it.
+frozen: fault hostile seal
+
 # Records and settings on disk.
 store: caller fault ownership redact sandbox process seal lock
 image: caller fault ownership sandbox lock
@@ -62,7 +66,7 @@ landing: caller fault git layer
 layer: fault fsmonitor git hostile process sandbox workspace lock
 # What may be asked about the files of a sandbox, and how this disk answers.
 workspace: fault
-workspace/local: git hostile layer fault sandbox workspace
+workspace/local: frozen git hostile layer fault sandbox workspace
 branch: fault git git/attribute git/ignore layer redact sandbox seal workspace
 
 # Inside the sandbox. The guest is small and decides nothing; which files a
@@ -89,12 +93,12 @@ forward: egress fault service
 
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
-driver/namespace: driver driver/namespace/cgroup driver/namespace/stage fault fsmonitor process sandbox
+driver/namespace: driver driver/namespace/cgroup driver/namespace/stage fault frozen fsmonitor process sandbox
 driver/landlock: driver driver/landlock/confine fault process sandbox
 # The policy of system calls is one text for both; it installs nothing itself.
 driver/landlock/confine: driver driver/seccomp fault guest process
 driver/netns: guest/egress
-driver/namespace/stage: driver driver/netns driver/seccomp fsmonitor guest guest/egress process
+driver/namespace/stage: driver driver/netns driver/seccomp frozen fsmonitor guest guest/egress process
 driver/namespace/cgroup: hostile sandbox
 
 # What git inside asks which files changed: it runs at every git status.
@@ -108,7 +112,7 @@ driver/drivertest: driver fault sandbox wire
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
 keeper: driver egress egress/intercept egress/metering fault forward git landing ledger meter process sandbox seal service store wire
-engine: agents audit branch caller config driver egress egress/preset fault forward git hostile image keeper landing layer ledger meter ownership packagecache process profile redact sandbox seal secret service service/journal store wire workspace workspace/local
+engine: frozen agents audit branch caller config driver egress egress/preset fault forward git hostile image keeper landing layer ledger meter ownership packagecache process profile redact sandbox seal secret service service/journal store wire workspace workspace/local
 
 # Attacks on a sandbox as data. They run this program from outside, as a user
 # types it; the probe is what runs inside, and knows nothing of ours.

@@ -11,8 +11,8 @@ type Snapshots struct {
 	// goes on above that. Snapshot, Snapshots, Revert and DeleteSnapshot do their
 	// work.
 	Freeze bool `json:"freeze"`
-	// Live: Snapshot and Revert also work on a place that runs. Without it they
-	// answer ErrHeld there.
+	// Live: Snapshot also works on a place that runs, and Revert where nothing
+	// inside holds files. Without it they answer ErrHeld there.
 	Live bool `json:"live"`
 	// Memory: a snapshot of a place that runs keeps its processes too, and
 	// Revert brings them back.

@@ -263,7 +263,8 @@ type LargeFile struct {
 type DiffRequest struct {
 	Dir   string
 	Name  string
-	Since string   // "milestone" (the last one), a step's number, or empty: the base
+	Since string   // "milestone" (the last one), a step's number, a snapshot, or empty: the base
+	To    string   // a step's number or a snapshot, or empty: the present state
 	With  string   // another sandbox of the repository, instead of Since: the changes from its state to this one's
 	Args  []string // for git diff, in order
 	// Risky gets the files that could run code on the host after a merge; without

@@ -19,11 +19,14 @@ import (
 // that says why nobody will ask.
 var audited = map[string]bool{
 	"ChangePolicy":    true,
+	"Compare":         true, // with a test
 	"Copy":            true,
 	"Create":          true,
 	"Delete":          true,
+	"DeleteSnapshots": true,
 	"Exec":            true,
 	"Fix":             true,
+	"Fork":            true,
 	"InstallAgents":   true,
 	"StartAgent":      true,
 	"DriveAgent":      true,
@@ -35,10 +38,13 @@ var audited = map[string]bool{
 	"Reattach":        true,
 	"Restore":         true,
 	"EmptyTrash":      true,
+	"RestoreSnapshot": true,
 	"Resume":          true,
+	"Rewind":          true,
 	"Service":         true, // except for its status
 	"Start":           true,
 	"Stop":            true,
+	"TakeSnapshot":    true,
 	"Trust":           true,
 	"UninstallAgents": true,
 	"Write":           true,
@@ -80,6 +86,7 @@ var silent = map[string]string{
 	"RunOutput":      "reads",
 	"Runs":           "reads",
 	"StopAgent":      "ends a run, which has its entry and writes there how it ended",
+	"Snapshots":      "reads",
 	"Status":         "reads",
 	"Strays":         "reads",
 	"SuggestNetwork": "reads",

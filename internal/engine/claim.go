@@ -46,7 +46,7 @@ func (e *Engine) discard(ctx context.Context, p *place) error {
 	err = errors.Join(err, pinErr)
 	if pinned {
 		if tip, tipErr := p.repo.Tip(ctx, p.record.Branch); tipErr == nil {
-			if tip == p.record.Base {
+			if tip == p.record.Base || tip == p.record.Forked {
 				err = errors.Join(err, p.repo.DeleteBranch(ctx, p.record.Branch, tip))
 			} else {
 				// Set-up had committed something: it goes where deletions go.

@@ -27,9 +27,30 @@ func (e *Engine) diffFrom(ctx context.Context, p *place, request DiffRequest) (s
 	case request.Since == "milestone":
 		return p.record.Milestone, nil
 	}
-	number, err := strconv.Atoi(request.Since)
-	if err != nil || number < 1 {
-		return "", fault.New(fault.Invalid, "cannot compare since %q: it is neither \"milestone\" nor a step's number", request.Since)
+	return p.commitOf(request.Since, "since")
+}
+
+// diffTo gives the commit that a comparison ends with.
+func (e *Engine) diffTo(ctx context.Context, p *place, to string) (string, error) {
+	if to == "" {
+		return e.present(ctx, p)
+	}
+	return p.commitOf(to, "to")
+}
+
+// commitOf is the commit of a step, or the one that a snapshot belongs to.
+func (p *place) commitOf(name, what string) (string, error) {
+	number, err := strconv.Atoi(name)
+	if err != nil {
+		snapshot, err := p.findSnapshot(name)
+		if fault.KindOf(err) == fault.NotFound {
+			return "", fault.New(fault.Invalid, "cannot compare %s %q: it is neither \"milestone\" nor a step's number nor a snapshot", what, name).
+				WithHint("litterbox log %s, or litterbox snapshots %s", p.record.Name, p.record.Name)
+		}
+		if err != nil {
+			return "", err
+		}
+		return snapshot.Commit, nil
 	}
 	steps, err := p.store.Iterations(p.record.ID)
 	if err != nil {
@@ -37,7 +58,7 @@ func (e *Engine) diffFrom(ctx context.Context, p *place, request DiffRequest) (s
 	}
 	at := slices.IndexFunc(steps, func(it sandbox.Iteration) bool { return it.Number == number })
 	if at < 0 || steps[at].Commit == "" {
-		return "", fault.New(fault.NotFound, "cannot compare since step %d: sandbox %q has no commit of that number", number, p.record.Name)
+		return "", fault.New(fault.NotFound, "cannot compare %s step %d: sandbox %q has no commit of that number", what, number, p.record.Name)
 	}
 	return steps[at].Commit, nil
 }

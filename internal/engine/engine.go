@@ -115,10 +115,14 @@ func (e *Engine) find(ctx context.Context, dir, name string) (*place, error) {
 		return nil, err
 	}
 	p, err := e.open(ctx, record)
-	if err == nil {
-		e.moveWorktree(ctx, p)
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	if err := e.finishCopies(ctx, p); err != nil {
+		return nil, err
+	}
+	e.moveWorktree(ctx, p)
+	return p, nil
 }
 
 // gitDirOf finds the common git directory for dir, without starting git where

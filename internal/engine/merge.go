@@ -25,7 +25,7 @@ func (e *Engine) Diff(ctx context.Context, request DiffRequest) (int, error) {
 		return 0, err
 	}
 	defer e.tell(p)
-	present, err := e.present(ctx, p)
+	present, err := e.diffTo(ctx, p, request.To)
 	if err != nil {
 		return 0, err
 	}

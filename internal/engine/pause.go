@@ -99,6 +99,9 @@ func (e *Engine) onRecord(ctx context.Context, id string, do func(*place) error)
 		return err
 	}
 	defer e.tell(p)
+	if err := e.finishCopies(ctx, p); err != nil {
+		return err
+	}
 	return do(p)
 }
 

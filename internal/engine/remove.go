@@ -53,7 +53,7 @@ func (e *Engine) remove(p *place) error {
 		return fault.Wrap(fault.Unavailable, err, "cannot remove the files of sandbox %q", p.record.Name).
 			WithHint("litterbox delete --force %s", p.record.Name)
 	}
-	return p.store.Release(p.record.GitDir, p.record.Name, p.record.ID)
+	return errors.Join(p.store.Release(p.record.GitDir, p.record.Name, p.record.ID), e.sweepFrozen())
 }
 
 // unmounted refuses where something is mounted: removing a directory would

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace/local"
@@ -21,7 +22,11 @@ func (p *place) far() bool { return p.record.Carriage == sandbox.CarriageFar }
 // files are those that this machine has of the sandbox. Of one that is far they
 // are what it began with, and nothing of what it has done since.
 func (p *place) files() local.Files {
-	return local.Files{Dir: p.dir, Layers: p.record.OwnLayers(), Copy: p.copied()}
+	below, err := p.frozenBelow()
+	if err != nil {
+		below = []string{p.path(frozen.File)} // no directory: nothing is taken for what was written
+	}
+	return local.Files{Dir: p.dir, Frozen: below, Layers: p.record.OwnLayers(), Copy: p.copied()}
 }
 
 // workspace is what can be asked about the files at this moment. It starts

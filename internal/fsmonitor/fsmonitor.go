@@ -1,6 +1,7 @@
 // Package fsmonitor is the program that git runs inside of a sandbox to learn
 // which files may have changed (githooks(5), fsmonitor-watchman), so that it
-// need not look at the others. It lists the overlay's upper directory: a file of
+// need not look at the others. It lists the overlay's upper directory, and the
+// layers below it that hold what the sandbox wrote before: a file of
 // the base that is not there is as the index knows it, because a change, a
 // removal and a rename each leave something there. Of files that the base does
 // not have it always lists those that git tracks.
@@ -18,6 +19,7 @@ const (
 	Dir       = "/.litterbox"
 	Program   = Dir + "/git-fsmonitor" // what core.fsmonitor names
 	Changes   = Dir + "/changes"       // the overlay's upper directory
+	Frozen    = Dir + "/frozen"        // layers below it that the sandbox has written too, by numbers
 	Workspace = Dir + "/workspace"     // a link that names the workspace
 	History   = Dir + "/git"           // the git directory that the workspace began with
 	Mend      = Dir + "/mend-git"      // a script that brings it back: Mend BRANCH

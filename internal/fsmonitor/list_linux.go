@@ -31,7 +31,7 @@ func Main(args []string, out io.Writer) int {
 	if len(args) > 1 && args[1] != "1" {
 		_, _ = w.WriteString(token + "\x00") // Flush below tells
 	}
-	place := Place{Changes: Changes, Mounts: "/proc/self/mountinfo"}
+	place := Place{Changes: append([]string{Changes}, frozen()...), Mounts: "/proc/self/mountinfo"}
 	var err error
 	if place.Workspace, err = os.Readlink(Workspace); err != nil {
 		return 1 // git then looks at everything
@@ -47,9 +47,9 @@ func Main(args []string, out io.Writer) int {
 
 // Place is where to look.
 type Place struct {
-	Changes   string // upper directory
-	Workspace string // the only work tree that it says something about
-	Mounts    string // mountinfo, proc_pid_mountinfo(5)
+	Changes   []string // upper directory, and what was frozen of it before
+	Workspace string   // the only work tree that it says something about
+	Mounts    string   // mountinfo, proc_pid_mountinfo(5)
 }
 
 // List gives the paths that may have changed. A path with a slash at its end
@@ -68,10 +68,25 @@ func List(p Place) []string {
 		return []string{everything}
 	}
 	l := &lister{paths: append(mounted, own...)}
-	if err := l.directory(p.Changes, ""); err != nil {
-		return []string{everything}
+	for _, dir := range p.Changes {
+		if err := l.directory(dir, ""); err != nil {
+			return []string{everything}
+		}
 	}
 	return l.paths
+}
+
+// frozen lists the layers that were changes once.
+func frozen() []string {
+	entries, err := os.ReadDir(Frozen)
+	if err != nil {
+		return nil // there are none
+	}
+	var found []string
+	for _, entry := range entries {
+		found = append(found, filepath.Join(Frozen, entry.Name()))
+	}
+	return found
 }
 
 type lister struct{ paths []string }

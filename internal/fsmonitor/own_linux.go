@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,7 +26,10 @@ func ownEntries(p Place) ([]string, error) {
 			return nil, errIndex
 		}
 	}
-	if _, err := os.Lstat(filepath.Join(p.Changes, ".git", "index")); errors.Is(err, os.ErrNotExist) {
+	if !slices.ContainsFunc(p.Changes, func(dir string) bool {
+		_, err := os.Lstat(filepath.Join(dir, ".git", "index"))
+		return !errors.Is(err, os.ErrNotExist)
+	}) {
 		return nil, nil // still the index of the base
 	}
 	base, err := os.ReadFile(filepath.Join(gitDir, BaseFile))

@@ -117,6 +117,14 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 		err = k.tellGuest(ctx)
 	case OpPause:
 		err = k.pause(ctx, sandbox.PauseReason(request.Reason))
+	case OpSnapshot:
+		taken, err := k.snapshot(context.WithoutCancel(ctx), request.Reason)
+		if err != nil {
+			_ = wire.Fail(conn, err) // who asked may have gone
+			return
+		}
+		_ = wire.WriteJSON(conn, wire.KindResult, taken)
+		return
 	case OpResume:
 		err = k.resume(ctx)
 	case OpLimits:

@@ -41,6 +41,9 @@ const (
 	OpLimits wire.Op = "keeper.limits" // read LimitsFile again → Empty
 	OpRenew  wire.Op = "keeper.renew"  // write the lease again, which was damaged → Empty
 	OpCheck  wire.Op = "keeper.check"  // look now whether a limit was reached → reachedList
+	// OpSnapshot holds the place still and has the driver take a snapshot; Reason
+	// is its label → driver.Snapshot.
+	OpSnapshot wire.Op = "keeper.snapshot"
 )
 
 // heartbeat is how often the lease is renewed; it expires after three misses.

@@ -35,6 +35,9 @@ const (
 	EventDeleted         EventType = "sandbox.deleted"
 	EventRestored        EventType = "sandbox.restored"
 	EventMerged          EventType = "sandbox.merged"
+	EventSnapshot        EventType = "snapshot.taken"
+	EventReverted        EventType = "snapshot.restored"
+	EventForked          EventType = "sandbox.forked"
 	EventPaused          EventType = "sandbox.paused"
 	EventResumed         EventType = "sandbox.resumed"
 	EventCycleLeasing    EventType = "cycle.leasing"
@@ -70,6 +73,9 @@ func EventTypes() []EventKind {
 		{EventReached, "its place answers again", []string{"since: when the wire had been cut"}},
 		{EventDeleted, "a sandbox was deleted", []string{"tip: the last commit of its branch", "trash: the ref that keeps it"}},
 		{EventRestored, "a deleted sandbox was restored with its files", []string{"tip: the last commit of its branch"}},
+		{EventSnapshot, "a snapshot of its files was taken", []string{"snapshot: its short name", "label: what it was called", "kind: why it was taken", "commit: where the branch stood"}},
+		{EventReverted, "its files are those of a snapshot or an iteration again", []string{"snapshot: its short name, or the iteration's number", "commit: where the branch stands"}},
+		{EventForked, "another sandbox began with its files", []string{"into: the new sandbox", "commit: where both branches stand"}},
 		{EventMerged, "its branch was merged by apply or merge", []string{"tip: the commit that was merged"}},
 		{EventPaused, "its processes were frozen", []string{"reason: why"}},
 		{EventResumed, "its processes go on", nil},

@@ -64,6 +64,7 @@ type Sandbox struct {
 	Holder     Process   `json:"holder"`           // who creates or deletes it at this moment
 	Strict     bool      `json:"strict,omitempty"` // durability = "strict" when it was last started
 	ConfigHash string    `json:"config_hash"`      // of the .litterbox.toml it was created with
+	Forked     string    `json:"forked,omitempty"` // commit that it began with, as a fork of another sandbox
 	Image      *Image    `json:"image"`            // what its root file system is made of; nil is the host's own userland
 }
 
@@ -121,6 +122,7 @@ const (
 	PausedByUser    PauseReason = "asked"  // litterbox pause
 	PausedWhileIdle PauseReason = "idle"   // limits.idle-pause
 	PausedForPolicy PauseReason = "policy" // a policy revision is just being deployed
+	PausedForCopy   PauseReason = "copy"   // a snapshot is just being taken
 )
 
 // Agent is the record that an agent's session works in a sandbox. It counts

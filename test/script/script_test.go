@@ -60,7 +60,7 @@ func TestScripts(t *testing.T) { run(t, testscript.Params{Dir: "testdata", Setup
 func TestScriptsOnCopies(t *testing.T) {
 	var files []string
 	for _, name := range []string{
-		"bring", "commits", "copy", "create", "delta", "diff", "exec", "files", "inside", "merge", "milestone", "restart", "submodules",
+		"bring", "commits", "copy", "create", "delta", "diff", "exec", "files", "inside", "merge", "milestone", "restart", "snapshots", "submodules",
 	} {
 		files = append(files, filepath.Join("testdata", name+".txtar"))
 	}

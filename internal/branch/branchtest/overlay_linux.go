@@ -26,7 +26,7 @@ func isolate(cmd *exec.Cmd) {
 // monitor answers git as a sandbox's does.
 func monitor(changes, workspace string) {
 	fmt.Print("token\x00")
-	for _, path := range fsmonitor.List(fsmonitor.Place{Changes: changes, Workspace: workspace, Mounts: "/proc/self/mountinfo"}) {
+	for _, path := range fsmonitor.List(fsmonitor.Place{Changes: []string{changes}, Workspace: workspace, Mounts: "/proc/self/mountinfo"}) {
 		fmt.Print(path, "\x00")
 	}
 }

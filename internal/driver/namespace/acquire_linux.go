@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"syscall"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -28,6 +30,10 @@ type handle struct {
 	Guest sandbox.Process `json:"guest"`
 	Shift int             `json:"shift,omitempty"`
 	Group *cgroup.Group   `json:"group,omitempty"` // nil where none may be made
+	// Layers are those of the base, below whatever was frozen; Whole is set where
+	// the workspace is a copy of them.
+	Layers []string `json:"layers,omitempty"`
+	Whole  bool     `json:"whole,omitempty"`
 }
 
 const socketName = "guest.sock"
@@ -39,7 +45,10 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	if err := requireFull(); err != nil {
 		return lease, err
 	}
-	config := stageConfig(spec)
+	config, err := stageConfig(spec)
+	if err != nil {
+		return lease, err
+	}
 	if err := prepare(spec, config); err != nil {
 		return lease, driver.Seal(err, "cannot prepare the sandbox's directories")
 	}
@@ -91,7 +100,8 @@ func begin(ctx context.Context, config stage.Config, listener *os.File, group *c
 	if err != nil {
 		return nil, fault.Wrap("", driver.ErrMachineLost, "cannot find the guest that just started")
 	}
-	return json.Marshal(handle{Guest: identity, Shift: config.Shift, Group: group})
+	_, base := frozen.Split(config.StateDir, config.Workspace.Layers)
+	return json.Marshal(handle{Guest: identity, Shift: config.Shift, Group: group, Layers: base, Whole: len(base) == 0})
 }
 
 // connectEarly hands out a connection that waits in the guest's socket.
@@ -104,7 +114,7 @@ func (Driver) connectEarly(ctx context.Context, spec driver.Spec) {
 	}
 }
 
-func stageConfig(spec driver.Spec) stage.Config {
+func stageConfig(spec driver.Spec) (stage.Config, error) {
 	config := stage.Config{
 		Root: filepath.Join(spec.StateDir, "root"), StateDir: spec.StateDir, Hostname: spec.Name,
 		Workspace: spec.Workspace, Home: spec.Home, User: spec.User, Mounts: spec.Mounts, Caches: spec.Caches, Base: spec.Base,
@@ -118,7 +128,25 @@ func stageConfig(spec driver.Spec) stage.Config {
 		config.Env = append(config.Env, key+"="+value)
 	}
 	sort.Strings(config.Env)
-	return config
+	return config, stand(&config, spec)
+}
+
+// stand has the place stand on what was frozen, whatever of that the layers of
+// the workspace name: the record is what counts, and what is pending is finished
+// before anything is mounted.
+func stand(config *stage.Config, spec driver.Spec) error {
+	own := Driver{}.Ownership(spec.SandboxID)
+	b := frozen.Box{Dir: spec.StateDir, Owner: frozen.Owner{UID: own.UpperUID, GID: own.UpperGID}, Whole: len(spec.Workspace.Layers) == 0}
+	r, err := b.Settled()
+	if err != nil {
+		return driver.Seal(err, "cannot read what the sandbox stands on")
+	}
+	config.Frozen = frozen.LayersOf(spec.StateDir, r.Stack)
+	if !b.Whole {
+		_, base := frozen.Split(spec.StateDir, spec.Workspace.Layers)
+		config.Workspace.Layers = slices.Concat(config.Frozen.Upper, base)
+	}
+	return nil
 }
 
 // start makes the sandbox's first process and returns its host pid once the

@@ -11,7 +11,6 @@ package namespace
 import (
 	"runtime"
 
-	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -20,8 +19,6 @@ const Name = "namespace"
 
 // Driver implements driver.Driver. The zero value is ready.
 type Driver struct {
-	driver.NoSnapshots
-
 	// Copy makes Carriage answer as if no overlay could be mounted, to try what
 	// happens then.
 	Copy bool

@@ -65,3 +65,30 @@ func (Driver) Carriage(context.Context, string) (sandbox.Carriage, string) {
 func (Driver) Probe(string) []Finding {
 	return []Finding{{Name: "system", Needed: true, Found: "not Linux", Mend: "run litterbox inside a Linux machine or VM"}}
 }
+
+// The rest of driver.Snapshotter: nothing can have been frozen here.
+
+// Snapshot implements driver.Driver.
+func (Driver) Snapshot(ctx context.Context, lease driver.Lease, label string) (driver.Snapshot, error) {
+	return driver.NoSnapshots{}.Snapshot(ctx, lease, label)
+}
+
+// Snapshots implements driver.Driver.
+func (Driver) Snapshots(ctx context.Context, lease driver.Lease) ([]driver.Snapshot, error) {
+	return driver.NoSnapshots{}.Snapshots(ctx, lease)
+}
+
+// Revert implements driver.Driver.
+func (Driver) Revert(ctx context.Context, lease driver.Lease, id string) error {
+	return driver.NoSnapshots{}.Revert(ctx, lease, id)
+}
+
+// DeleteSnapshot implements driver.Driver.
+func (Driver) DeleteSnapshot(ctx context.Context, lease driver.Lease, id string) error {
+	return driver.NoSnapshots{}.DeleteSnapshot(ctx, lease, id)
+}
+
+// Fork implements driver.Driver.
+func (Driver) Fork(ctx context.Context, from driver.Lease, id string, to driver.Lease) ([]string, error) {
+	return driver.NoSnapshots{}.Fork(ctx, from, id, to)
+}

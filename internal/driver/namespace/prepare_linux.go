@@ -102,6 +102,9 @@ func prepare(spec driver.Spec, config stage.Config) error {
 	if len(spec.Workspace.Layers) > 0 { // else it holds the workspace, and must exist
 		dirs = append(dirs, preparedDir{spec.Workspace.Upper, 0o755, true}, preparedDir{spec.Workspace.Work, 0o755, false})
 	}
+	if len(config.Frozen.Home) > 0 {
+		dirs = append(dirs, preparedDir{filepath.Join(spec.StateDir, stage.HomeWork), 0o755, false})
+	}
 	for _, cache := range spec.Caches {
 		base := filepath.Join(spec.StateDir, "caches", cache.Name)
 		dirs = append(dirs, preparedDir{filepath.Dir(base), 0o700, false}, preparedDir{base, 0o700, false},

@@ -35,6 +35,7 @@ func (d Driver) Capabilities() driver.Capabilities {
 	}
 	return driver.Capabilities{
 		Traits: d.Traits(), Pause: true, Limits: keeps(cgroup.Find()),
+		Snapshots: driver.Snapshots{Freeze: true, Live: true}, Fork: true,
 		FSMonitor: fsmonitor.Program, Isolation: []driver.Tier{full},
 	}
 }

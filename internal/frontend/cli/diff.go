@@ -20,23 +20,30 @@ type diffOptions struct {
 
 	dir, name string
 	args      []string // git's
+	from, to  string
 	json      bool
 }
 
 func newDiff(s *session) *cobra.Command {
 	o := &diffOptions{console: s.console}
 	cmd := &cobra.Command{
-		Use:   "diff NAME [git diff flags] [PATH...]",
+		Use:   "diff NAME [--from STEP] [--to STEP] [git diff flags] [PATH...]",
 		Short: "Show what a sandbox changed",
 		Long: `Show what a sandbox changed since its base, what it has not committed yet
-included. All flags but --json go to git diff, in their order, and so do the
-paths, which are relative to the current directory. git's pager shows it on a
-terminal.`,
+included. With --from and --to, between two states of it: iterations by their
+numbers in litterbox log, or snapshots. All other flags but --json go to git diff,
+in their order, and so do the paths, which are relative to the current directory.
+git's pager shows it on a terminal.`,
 		Example: `  litterbox diff fix-login
+  litterbox diff fix-login --from 3 --to s2
   litterbox diff fix-login --stat src`,
 		DisableFlagParsing: true,
 		ValidArgsFunction:  s.sandboxNames(false, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := valueFlags(cmd, args, map[string]*string{"--from": &o.from, "--to": &o.to})
+			if err != nil {
+				return err
+			}
 			name, git, help, err := gitArgs(cmd, args, map[string]*bool{"--json": &o.json})
 			if help {
 				return cmd.Help()
@@ -51,7 +58,9 @@ terminal.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&o.json, "json", false, "print the changed files, their line counts and what could run code as one JSON object")
+	cmd.Flags().StringVar(&o.from, "from", "", "begin at a `STEP`: an iteration's number, a snapshot or milestone")
+	cmd.Flags().StringVar(&o.to, "to", "", "end at a `STEP`: an iteration's number or a snapshot")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print files, their line counts and what could run code as one JSON object")
 	return cmd
 }
 
@@ -93,7 +102,7 @@ func runDiff(ctx context.Context, o *diffOptions) error {
 	ctx, stop := leavingToGit(ctx, patience)
 	defer stop()
 	r := engine.DiffRequest{
-		Dir: o.dir, Name: o.name, Args: o.args,
+		Dir: o.dir, Name: o.name, Since: o.from, To: o.to, Args: o.args,
 		Stdin: o.console.stdin, Stdout: o.console.stdout, Stderr: o.console.stderr,
 	}
 	if o.json {

@@ -37,3 +37,27 @@ func needName(cmd *cobra.Command, name string) error {
 	}
 	return nil
 }
+
+// valueFlags takes flags of ours with a value out of arguments that are
+// otherwise git's: "--from 3" or "--from=3", before "--".
+func valueFlags(cmd *cobra.Command, args []string, own map[string]*string) (rest []string, err error) {
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			return append(rest, args[i:]...), nil
+		}
+		flag, value, given := strings.Cut(args[i], "=")
+		into := own[flag]
+		if into == nil {
+			rest = append(rest, args[i])
+			continue
+		}
+		if !given {
+			if i++; i == len(args) {
+				return nil, usageError(cmd, "%s needs a value", flag)
+			}
+			value = args[i]
+		}
+		*into = value
+	}
+	return rest, nil
+}

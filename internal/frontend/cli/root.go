@@ -66,10 +66,10 @@ its results come back as commits that you review and merge.`,
 	for group, commands := range map[string][]*cobra.Command{
 		groupWork: {
 			newCreate(s), newExec(s), newShell(s), newRun(s), newRead(s), newWrite(s), newCp(s),
-			newMilestone(s), newService(s), newOpen(s), newStop(s), newStart(s),
+			newMilestone(s), newSnapshot(s), newRestore(s), newRewind(s), newFork(s), newService(s), newOpen(s), newStop(s), newStart(s),
 			newPause(s), newResume(s), newLimits(s),
 		},
-		groupSee:     {newList(s), newStatus(s), newPorts(s), newLog(s), newDiff(s), newAudit(s), newPath(s), newCycles(s), newEvents(s), newWatch(s), newTop(s), newCost(s), newMetrics(s)},
+		groupSee:     {newList(s), newStatus(s), newPorts(s), newLog(s), newDiff(s), newSnapshots(s), newCompare(s), newAudit(s), newPath(s), newCycles(s), newEvents(s), newWatch(s), newTop(s), newCost(s), newMetrics(s)},
 		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s)},
 		groupAgents:  {newMCP(s), newAgent(s)},
 		groupBring:   {newApply(s), newMerge(s), newDelete(s), newTrash(s)},

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
@@ -62,7 +63,26 @@ func (f Files) Touched(_ context.Context, paths ...string) (bool, error) {
 	if f.Copy {
 		return true, nil
 	}
-	upper, err := hostile.Root(f.Upper(), ".")
+	for _, dir := range append([]string{f.Upper()}, f.Frozen...) {
+		if touched, err := touchedIn(dir, paths); touched || err != nil {
+			return touched, err
+		}
+	}
+	return false, nil
+}
+
+// frozen is what was written before, as layers. A record of it that cannot be
+// read shows in every commit.
+func (f Files) frozen() frozen.Layers {
+	r, err := frozen.Read(f.Dir)
+	if err != nil {
+		return frozen.Layers{}
+	}
+	return frozen.LayersOf(f.Dir, r.Stack)
+}
+
+func touchedIn(dir string, paths []string) (bool, error) {
+	upper, err := hostile.Root(dir, ".")
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -85,5 +105,11 @@ func (f Files) Size(context.Context) (workspace.Size, error) {
 
 // Home implements workspace.Workspace.
 func (f Files) Home(_ context.Context, dir string) (*os.Root, error) {
-	return hostile.Root(f.home(), dir)
+	for _, home := range append([]string{f.home()}, f.frozen().Home...) {
+		root, err := hostile.Root(home, dir)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return root, err
+		}
+	}
+	return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
 }

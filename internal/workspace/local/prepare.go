@@ -56,3 +56,12 @@ func quoteConfig(value string) string {
 func (f Files) Copying(layers []string, format string) layer.Copy {
 	return layer.Copy{Layers: layers, Upper: f.Upper(), Base: f.Copied(), Format: format}
 }
+
+// Rebranch has the git inside of a fork, which has not run, stand on a branch of
+// its own. In a copy it keeps the name of the other one's.
+func (f Files) Rebranch(from, to string, o git.Owner) error {
+	if f.Copy {
+		return nil
+	}
+	return layer.Rebranch(f.Upper(), f.frozen().Upper, from, to, o)
+}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +18,7 @@ type assembly struct {
 	config Config
 	bench  string   // where layers are made that exist in memory only
 	users  *os.File // the user namespace of the shifted ids; nil where ids are not shifted
+	frozen []string // where the frozen layers of the workspace lie, once it is mounted
 	owners *owners  // further ones, for files that belong to others on disk; nil likewise
 }
 
@@ -52,7 +54,7 @@ func (a assembly) found() error {
 	})
 }
 
-func (a assembly) fill() error {
+func (a *assembly) fill() error {
 	if err := a.openBench(); err != nil {
 		return fmt.Errorf("cannot mount a workbench: %w", err)
 	}
@@ -260,7 +262,17 @@ func (a assembly) scratch() error {
 	return a.writable(filepath.Join(a.config.StateDir, "var-tmp"), "/var/tmp")
 }
 
+// home is the sandbox's own directory, above what of it was frozen.
 func (a assembly) home() error {
+	if len(a.config.Frozen.Home) > 0 {
+		layers, err := a.frozenLayers(a.config.Frozen.Home, "home")
+		if err != nil {
+			return err
+		}
+		return a.onTarget(a.config.Home, true, func(at string) error {
+			return overlay(at, unix.MS_NOSUID|unix.MS_NODEV, layers, a.upper("home", HomeWork))
+		})
+	}
 	return a.writable(filepath.Join(a.config.StateDir, "home"), a.config.Home)
 }
 
@@ -276,15 +288,21 @@ func (a assembly) mounts() error {
 // workspace is an overlay: the project's files and its git directory as
 // read-only layers, and the sandbox's upper directory. Or it is that directory,
 // where it holds everything.
-func (a assembly) workspace() error {
+func (a *assembly) workspace() error {
 	w := a.config.Workspace
 	if len(w.Layers) == 0 {
 		return a.writable(w.Upper, w.Path)
 	}
-	layers, err := a.layersOf(w.Layers, true, "workspace")
+	count := len(a.config.Frozen.Upper)
+	written, err := a.frozenLayers(w.Layers[:count], "frozen")
 	if err != nil {
 		return err
 	}
+	layers, err := a.layersOf(w.Layers[count:], true, "workspace")
+	if err != nil {
+		return err
+	}
+	a.frozen, layers = written, slices.Concat(written, layers)
 	return a.onTarget(w.Path, true, func(at string) error {
 		upper := fmt.Sprintf("upperdir=%s,workdir=%s", escapeOption(w.Upper), escapeOption(w.Work))
 		return overlay(at, unix.MS_NOSUID|unix.MS_NODEV, layers, upper)
@@ -299,14 +317,23 @@ func overlay(at string, flags uintptr, layers []string, options string) error {
 	for i, layer := range layers {
 		escaped[i] = escapeOption(layer)
 	}
-	data := "lowerdir=" + strings.Join(escaped, ":") + ",redirect_dir=nofollow,metacopy=off,index=off,xino=off"
+	more := ",redirect_dir=nofollow,metacopy=off,index=off,xino=off"
 	if options != "" {
-		data += "," + options
+		more += "," + options
 	}
 	// user.* instead of trusted.* attributes: a user namespace may not write
 	// the latter (kernel 5.11), and one format for both ways of running is
 	// one reader of the upper directory.
-	data += ",userxattr"
+	more += ",userxattr"
+	data := "lowerdir=" + strings.Join(escaped, ":") + more
+	if len(data) >= os.Getpagesize() { // more than mount(2) takes
+		short, release, err := shorten(layers)
+		if err != nil {
+			return err
+		}
+		defer release()
+		data = "lowerdir=" + strings.Join(short, ":") + more
+	}
 	if len(data) >= os.Getpagesize() {
 		return errors.New("the layers' paths are longer than mount(2) takes")
 	}

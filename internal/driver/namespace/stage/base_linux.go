@@ -36,15 +36,10 @@ func (a assembly) base() error {
 	if err != nil {
 		return err
 	}
-	short, release, err := shorten(layers)
-	if err != nil {
-		return err
-	}
-	defer release()
 	options := fmt.Sprintf("upperdir=%s,workdir=%s",
 		escapeOption(filepath.Join(a.config.Root, "upper")), escapeOption(filepath.Join(a.config.Root, "work")))
 	a.config.Root = a.config.top()
-	if err := overlay(a.config.Root, unix.MS_NOSUID|unix.MS_NODEV, short, options); err != nil {
+	if err := overlay(a.config.Root, unix.MS_NOSUID|unix.MS_NODEV, layers, options); err != nil {
 		return err
 	}
 	for _, dir := range []string{"/proc", "/sys"} {

@@ -57,6 +57,11 @@ func (a assembly) cacheOverlay(cache driver.Cache) error {
 	if len(cache.Hidden) > 0 {
 		lower = append([]string{filepath.Join(dir, "mask")}, lower...)
 	}
+	written, err := a.frozenLayers(a.config.Frozen.Caches[cache.Name], "written-"+cache.Name)
+	if err != nil {
+		return err
+	}
+	lower = append(written, lower...)
 	options := fmt.Sprintf("upperdir=%s,workdir=%s", escapeOption(filepath.Join(dir, "upper")), escapeOption(filepath.Join(dir, "work")))
 	return a.onTarget(cache.Target, true, func(at string) error {
 		return overlay(at, unix.MS_NOSUID|unix.MS_NODEV, lower, options)
@@ -99,13 +104,20 @@ type owners struct {
 // ownersOf starts making what the caches will need.
 func ownersOf(config Config) *owners {
 	o := &owners{made: map[[2]uint32]func() (*os.File, error){}}
+	var sources []string
 	for _, cache := range config.Caches {
+		sources = append(sources, cache.Source)
+		sources = append(sources, config.Frozen.Caches[cache.Name]...)
+	}
+	frozen := len(sources)
+	sources = append(append(sources, config.Frozen.Upper...), config.Frozen.Home...)
+	for n, source := range sources {
 		var st unix.Stat_t
-		if unix.Stat(cache.Source, &st) != nil {
+		if unix.Stat(source, &st) != nil {
 			continue // of will say so
 		}
 		key := [2]uint32{st.Uid, st.Gid}
-		if o.made[key] != nil {
+		if o.made[key] != nil || n >= frozen && st.Uid == uint32(config.Shift) {
 			continue
 		}
 		future := sync.OnceValues(func() (*os.File, error) { return idNamespace(key, config.Shift) })

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 )
 
 // Descriptors that a stage inherits, in this order after the standard ones.
@@ -55,8 +56,9 @@ type Config struct {
 	User      driver.User       `json:"user"`
 	Mounts    []driver.Mount    `json:"mounts"`
 	Caches    []driver.Cache    `json:"caches"`
-	Base      *driver.Base      `json:"base"` // nil: the host's own userland
-	Etc       map[string]string `json:"etc"`  // files above the /etc of the host or the image: name → content
+	Frozen    frozen.Layers     `json:"frozen"` // what the sandbox wrote before; those of the workspace are the first of its layers
+	Base      *driver.Base      `json:"base"`   // nil: the host's own userland
+	Etc       map[string]string `json:"etc"`    // files above the /etc of the host or the image: name → content
 	Env       []string          `json:"env"`
 	Nested    bool              `json:"nested"`
 	Limits    Limits            `json:"limits"`
@@ -67,6 +69,9 @@ type Config struct {
 	GuestKey []byte `json:"guest_key"`
 	HostKey  []byte `json:"host_key"`
 }
+
+// HomeWork is the overlay's own directory for HOME, below StateDir.
+const HomeWork = "home-work"
 
 // Limits are those that a process sets for itself and its children, and that
 // of file systems in memory. Zero and less mean none.

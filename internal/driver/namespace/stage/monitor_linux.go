@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +23,11 @@ func (a assembly) monitor() error {
 	err := a.bindReadOnly(a.config.Workspace.Upper, fsmonitor.Changes, true, unix.MOUNT_ATTR_NOEXEC)
 	if err != nil {
 		return err
+	}
+	for n, layer := range a.frozen {
+		if err := a.bindReadOnly(layer, filepath.Join(fsmonitor.Frozen, strconv.Itoa(n)), true, unix.MOUNT_ATTR_NOEXEC); err != nil {
+			return err
+		}
 	}
 	if err := os.Symlink(a.config.Workspace.Path, filepath.Join(a.config.Root, fsmonitor.Workspace)); err != nil {
 		return err

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/landing"
+)
+
+// CompareRequest puts sandboxes side by side.
+type CompareRequest struct {
+	Dir   string
+	Names []string
+	Test  []string // run in each; empty takes the last command's exit code
+	// Progress is told which sandbox the test begins in.
+	Progress func(name string)
+}
+
+// Compared is one of them. Files and lines are those that differ from its base,
+// what is not committed yet included.
+type Compared struct {
+	Name       string `json:"name"`
+	Base       string `json:"base"`
+	Head       string `json:"head"`
+	Commits    int    `json:"commits"` // since the base
+	Iterations int    `json:"iterations"`
+	Files      int    `json:"files"`
+	Added      int    `json:"added"` // lines
+	Deleted    int    `json:"deleted"`
+	Test       string `json:"test"`      // the command whose exit code it is; empty: none has run
+	ExitCode   *int   `json:"exit_code"` // null when none has run
+}
+
+// Compare puts sandboxes side by side, so that the best of several ways is found.
+func (e *Engine) Compare(ctx context.Context, request CompareRequest) ([]Compared, error) {
+	var found []Compared
+	for _, name := range request.Names {
+		one, err := e.compareOne(ctx, name, request)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	return found, nil
+}
+
+func (e *Engine) compareOne(ctx context.Context, name string, request CompareRequest) (Compared, error) {
+	one := Compared{}
+	if len(request.Test) > 0 {
+		if request.Progress != nil {
+			request.Progress(name)
+		}
+		result, err := e.Exec(ctx, ExecRequest{Dir: request.Dir, Name: name, Argv: request.Test, Kind: "exec", Message: "compare: " + strings.Join(request.Test, " ")})
+		if err != nil {
+			return one, err
+		}
+		one.Test, one.ExitCode = strings.Join(request.Test, " "), &result.Exit.Code
+	}
+	p, err := e.find(ctx, request.Dir, name)
+	if err != nil {
+		return one, err
+	}
+	defer e.tell(p)
+	present, err := e.present(ctx, p)
+	if err != nil {
+		return one, err
+	}
+	one.Name, one.Base, one.Iterations = p.record.Name, p.record.Base, p.record.Iterations
+	if one.Head, err = p.repo.Tip(ctx, p.record.Branch); err != nil {
+		return one, err
+	}
+	if one.Commits, err = landing.Unmerged(ctx, p.repo, p.record.Branch, p.record.Base); err != nil {
+		return one, err
+	}
+	if one.ExitCode == nil {
+		log, err := p.store.Iterations(p.record.ID)
+		if err != nil {
+			return one, err
+		}
+		for n := range slices.Backward(log) {
+			if log[n].Kind == "exec" {
+				one.Test, one.ExitCode = log[n].Command, &log[n].ExitCode
+				break
+			}
+		}
+	}
+	var out bytes.Buffer
+	if _, err := landing.Diff(ctx, p.repo, request.Dir, p.record.Base, present, []string{"--numstat", "-z", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"}, landing.Streams{Stdout: &out, Stderr: &out}); err != nil {
+		return one, err
+	}
+	for record := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
+		fields := strings.SplitN(record, "\t", 3)
+		if len(fields) != 3 {
+			if record == "" {
+				continue
+			}
+			return one, fault.New(fault.Internal, "cannot read what git diff printed about sandbox %q", name)
+		}
+		added, _ := strconv.Atoi(fields[0]) // "-" of a binary file
+		deleted, _ := strconv.Atoi(fields[1])
+		one.Files, one.Added, one.Deleted = one.Files+1, one.Added+added, one.Deleted+deleted
+	}
+	return one, nil
+}

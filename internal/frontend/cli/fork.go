@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+func newFork(s *session) *cobra.Command {
+	var request engine.ForkRequest
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "fork NAME NEW",
+		Short: "Begin a second sandbox with everything a first one holds",
+		Long: `Begin a second sandbox with everything that a first one holds: all files, ignored
+ones among them, HOME, the agent's own git, the log, the limits and the network
+policy. It has a branch of its own from the same commit. The first one goes on
+running, and notices nothing longer than a pause; files that neither changes are
+on the disk once. Processes and what lies in /tmp are no part of it, and neither
+are forwarded ports. The first command in the new one starts it.`,
+		Example: `  litterbox fork fix-login fix-login-2
+  litterbox fork fix-login earlier --at s2
+  litterbox fork fix-login try --count 3
+  litterbox compare try-1 try-2 try-3 --test 'make test'`,
+		Args:              wantArgs(2, 2),
+		ValidArgsFunction: s.sandboxNames(false, ""),
+		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
+			request.Dir, request.Name, request.New = dir, args[0], args[1]
+			made, err := e.Fork(ctx, request)
+			s.console.notes(made.Notes)
+			if err != nil {
+				return err
+			}
+			if json {
+				return s.console.document(list(made.Forks))
+			}
+			for _, one := range made.Forks {
+				if err := s.console.print("forked %s into %s on %s at %s\n", clean(args[0]), clean(one.Name), clean(one.Branch), short(one.Head)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().StringVar(&request.At, "at", "", "begin at an `ITERATION` (its number) or a snapshot instead of now")
+	cmd.Flags().IntVar(&request.Count, "count", 0, "make `N` sandboxes: NEW-1 to NEW-N")
+	cmd.Flags().BoolVar(&json, "json", false, "print a JSON array of the new sandboxes")
+	_ = cmd.RegisterFlagCompletionFunc("at", func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var found []cobra.Completion
+		if len(args) > 0 {
+			for _, one := range s.points(cmd, args[0], true, true) {
+				if strings.HasPrefix(one, toComplete) {
+					found = append(found, one)
+				}
+			}
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}) // the flag exists
+	return cmd
+}
+
+func newCompare(s *session) *cobra.Command {
+	var test string
+	var json, patch bool
+	cmd := &cobra.Command{
+		Use:   "compare NAME NAME...",
+		Short: "Put sandboxes side by side",
+		Long: `Put sandboxes side by side: commits, files and lines that each has beside its base,
+and the exit code of the last command in each. With --test a command runs in each
+of them first, by sh -c, and its exit code counts. With --patch the difference
+between the first two follows.`,
+		Example: `  litterbox compare try-1 try-2 try-3 --test 'make test'
+  litterbox compare try-1 try-2 --patch`,
+		Args:              wantArgs(2, -1),
+		ValidArgsFunction: s.sandboxNames(true, ""),
+		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
+			request := engine.CompareRequest{Dir: dir, Names: args}
+			if test != "" {
+				request.Test = []string{"sh", "-c", test}
+				request.Progress = func(name string) { s.console.note("%s: %s", clean(name), clean(test)) }
+			}
+			found, err := e.Compare(ctx, request)
+			if err != nil {
+				return err
+			}
+			if json {
+				return s.console.document(list(found))
+			}
+			if err := showCompared(s.console, found); err != nil || !patch {
+				return err
+			}
+			if err := s.console.print("\n"); err != nil {
+				return err
+			}
+			_, err = e.Diff(ctx, engine.DiffRequest{
+				Dir: dir, Name: args[1], With: args[0], Stdin: io.LimitReader(nil, 0), Stdout: s.console.stdout, Stderr: s.console.stderr, Risky: func([]engine.Risk) {},
+			})
+			return err
+		}),
+	}
+	cmd.Flags().StringVar(&test, "test", "", "run `COMMAND` in each sandbox first")
+	cmd.Flags().BoolVarP(&patch, "patch", "p", false, "also print what differs from the first to the second")
+	cmd.Flags().BoolVar(&json, "json", false, "print a JSON array")
+	return cmd
+}
+
+func showCompared(c *console, found []engine.Compared) error {
+	rows := [][]string{{"NAME", "COMMITS", "FILES", "LINES", "EXIT", "COMMAND", "HEAD"}}
+	for _, one := range found {
+		exit := "-"
+		if one.ExitCode != nil {
+			exit = strconv.Itoa(*one.ExitCode)
+		}
+		command := clean(one.Test)
+		if runes := []rune(command); len(runes) > 40 {
+			command = string(runes[:39]) + "…"
+		}
+		rows = append(rows, []string{
+			clean(one.Name), strconv.Itoa(one.Commits), strconv.Itoa(one.Files), fmt.Sprintf("+%d -%d", one.Added, one.Deleted), exit, command, short(one.Head),
+		})
+	}
+	return c.table(rows)
+}
