@@ -13,6 +13,7 @@ import (
 // they deny it its own tools, or start a server of ours, as Install writes them.
 type Exclusive struct {
 	Exclusive bool
+	Denies    bool // its own tools
 	// Rest is the project's settings of Claude Code without that, as JSON, for a
 	// client that takes them instead of the file; empty where there are none.
 	Rest string
@@ -39,6 +40,7 @@ func Exclusively(top, name string) Exclusive {
 	}
 	for _, file := range files {
 		content := settingsIn(top, file)
+		found.Denies = found.Denies || name == "gemini" && strings.Contains(content, `"run_shell_command"`) && strings.Contains(content, `"exclude"`)
 		if strings.Contains(content, ServerName) || name == "claude" && strings.Contains(content, `"deny"`) {
 			found.Exclusive = true
 		}

@@ -30,6 +30,7 @@ git/memory.go: os.ReadFile
 branch/receive.go: os.OpenFile os.ReadFile os.WriteFile
 branch/refused.go: filepath.Glob os.ReadFile os.WriteFile
 driver/namespace/stop_linux.go: os.ReadFile os.WriteFile
+engine/agent.go: os.WriteFile
 engine/agentdrive.go: os.OpenFile
 engine/agentfollow.go: os.Open
 engine/agentinstall.go: os.RemoveAll

@@ -32,6 +32,7 @@ type Config struct {
 	Secrets    []secret.Spec  // by name
 	Limits     sandbox.Limits // as this file sets them; after Merge the stricter of both
 	IdlePause  time.Duration  // limits.idle-pause; 0: never
+	IdleStop   time.Duration  // limits.idle-stop; 0: as is usual, negative: never
 	Retention  Retention
 	Cost       Cost
 	Copy       []string   // patterns of ignored files that a new sandbox gets

@@ -65,7 +65,7 @@ secrets.API_KEY = { from = "env:API_KEY", hosts = ["api.example.org"] }
 secrets.NPM_TOKEN = { from = 'command:["pass", "show", "npm"]', hosts = ["registry.example.org"] }
 copy = ["./*.db"]
 retention = { max-age = "2w", max-disk = "1.5GiB", keep-last = 3, states = ["stopped", "orphaned"], trash = "3d" }
-limits = { cpus = 2, memory = "4GiB", pids = 500, disk = "1GiB", disk-io = "1MiB", open-files = 1000, time = "1h", idle-pause = "5m", budget = "9 USD, 2M tokens" }
+limits = { cpus = 2, memory = "4GiB", pids = 500, disk = "1GiB", disk-io = "1MiB", open-files = 1000, time = "1h", idle-pause = "5m", idle-stop = "30m", budget = "9 USD, 2M tokens" }
 `
 
 func TestMerge(t *testing.T) {
@@ -103,10 +103,11 @@ func TestMerge(t *testing.T) {
 			Prices: map[string]meter.Price{"mine": {Input: 1e9, Output: 25e8, CacheRead: 1e9, CacheWrite: 1e9, CacheHour: 1e9}},
 		},
 		IdlePause: 5 * time.Minute,
+		IdleStop:  30 * time.Minute,
 		Set: []string{
 			"container.base-image", "container.env", "container.package-caches", "container.ports", "container.ports-listen", "container.services",
 			"container.setup-command", "copy", "cost.day-budget", "cost.hosts", "cost.meter", "cost.prices", "durability", "git.branch-prefix",
-			"limits.budget", "limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.memory", "limits.open-files", "limits.pids", "limits.time",
+			"limits.budget", "limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.idle-stop", "limits.memory", "limits.open-files", "limits.pids", "limits.time",
 			"mounts.read-only",
 			"network.allow", "network.default", "network.deny",
 			"retention.keep-last", "retention.states", "secrets",

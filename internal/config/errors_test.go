@@ -88,6 +88,7 @@ func rejected() []refusal {
 		{name: "a limit below what anything needs", content: "limits.pids = 3", text: `line 1, column 15: cannot use "3" for pids: it is less than 64`, hint: "pids=2000"},
 		{name: "a limit that is true", content: "limits.cpus = true", text: `line 1, column 15: limits.cpus must be a number or a string, not a boolean`},
 		{name: "a limit without a unit", content: "limits.time = 30", text: `line 1, column 15: cannot use "30" for time: it is not a duration`, hint: "time=30m"},
+		{name: "an idle stop that is none", content: "limits.idle-stop = '0s'", text: `line 1, column 20: limits.idle-stop must be a duration of a second or more, or "none", not "0s"`, hint: `idle-stop = "30m"`},
 		{name: "an idle pause that is none", content: "limits.idle-pause = '0s'", text: `line 1, column 21: limits.idle-pause must be a duration of a second or more, not "0s"`, hint: `idle-pause = "10m"`},
 
 		{name: "no TOML", content: "[git]\nbranch-prefix = agent/\n", text: "line 2, column 17: unexpected character U+0061 'a' at start of value"},

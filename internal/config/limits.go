@@ -40,6 +40,30 @@ func limitKeys() []key {
 			},
 		})
 	}
+	keys = append(keys, key{
+		Key: Key{
+			Name: "limits.idle-stop", Type: `duration or "none"`, Restricts: true, Untrusted: "it only stops sooner",
+			Meaning: `Stop a sandbox when no command runs, nobody is connected to a port of it and nothing in it works for that long, for example "30m". Nothing is lost: the next command commits what lies there and starts it again, services included. Unless set, 2 hours for sandboxes in which an agent has worked, and never for others.`,
+		},
+		shape: text,
+		read: func(c *Config, v value) []problem {
+			if v.text == sandbox.None {
+				c.IdleStop = -1
+				return nil
+			}
+			d, err := time.ParseDuration(v.text)
+			if err != nil || d < time.Second {
+				return wrong(v, `idle-stop = "30m"`, "limits.idle-stop must be a duration of a second or more, or \"none\", not %q", v.text)
+			}
+			c.IdleStop = d
+			return nil
+		},
+		merge: func(base *Config, over Config) {
+			if over.IdleStop > 0 && (base.IdleStop <= 0 || over.IdleStop < base.IdleStop) {
+				base.IdleStop = over.IdleStop
+			}
+		},
+	})
 	return append(keys, key{
 		Key: Key{
 			Name: "limits.idle-pause", Type: `duration or "none"`, Restricts: true, Untrusted: "it only pauses sooner",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -56,12 +57,28 @@ func (e *Engine) Hold(ctx context.Context, dir, name string, who Actor) (Hold, [
 	if err != nil {
 		return Hold{}, nil, fault.Wrap(fault.Unsupported, err, "cannot identify this process")
 	}
+	if err := p.agentSeen(); err != nil {
+		return Hold{}, nil, err
+	}
 	now := time.Now()
 	err = p.store.SaveAgent(p.record.ID, &sandbox.Agent{
 		Session: who.Session, Client: who.Client, ClientVersion: who.Version, Holder: self,
 		AcquiredAt: now, Heartbeat: now, ExpiresAt: now.Add(holdExpiry), Beat: process.Now(),
 	})
 	return Hold{ID: p.record.ID, Name: p.record.Name, Path: p.record.Repository, Session: who.Session}, notes, err
+}
+
+// agentSeen notes that an agent works in the sandbox: one that nobody uses any
+// more is stopped some day.
+func (p *place) agentSeen() error {
+	path := p.path(keeper.AgentSeen)
+	if fileExists(path) {
+		return nil
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot note that an agent works in sandbox %q", p.record.Name)
+	}
+	return nil
 }
 
 // agentOf is the agent that holds a sandbox at this moment; nil when none does.

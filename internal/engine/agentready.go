@@ -67,6 +67,10 @@ func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profi
 	}
 	found := agents.Exclusively(p.record.Repository, client.Name)
 	ready.exclusive, ready.settings = found.Exclusive, found.Rest
+	if found.Denies && client.Bound {
+		return ready, fault.New(fault.Conflict, "cannot run %s in sandbox %q: its settings in this repository deny it its own tools, here and inside", client.Title, p.record.Name).
+			WithHint("litterbox agent uninstall %s --scope project", client.Name)
+	}
 	return ready, e.putClientFiles(ctx, p, client)
 }
 

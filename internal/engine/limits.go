@@ -87,7 +87,7 @@ func (p *place) rules(set sandbox.Limits) (keeper.Rules, error) {
 	if err != nil {
 		return old, err
 	}
-	fresh := keeper.Rules{Set: set, Effective: p.config.Limits, From: map[string]string{}, IdlePause: p.config.IdlePause}
+	fresh := keeper.Rules{Set: set, Effective: p.config.Limits, From: map[string]string{}, IdlePause: p.config.IdlePause, IdleStop: p.config.IdleStop}
 	for name, source := range p.from {
 		fresh.From[name] = source
 	}

@@ -231,6 +231,7 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 		defer k.ports.Close()
 	}
 	k.watchIdle(networkCtx)
+	go k.stopIdle(networkCtx)
 	go k.supervisor.run(networkCtx)
 	go func() {
 		for {

@@ -30,6 +30,7 @@ type Rules struct {
 	Effective sandbox.Limits    `json:"effective"` // what counts
 	From      map[string]string `json:"from"`      // sandbox.Limit.From, by name
 	IdlePause time.Duration     `json:"idle_pause_ns,omitempty"`
+	IdleStop  time.Duration     `json:"idle_stop_ns,omitempty"` // 0: as is usual; negative: never
 }
 
 // ReadRules reads the limits of the sandbox in dir; none when there is no file.

@@ -28,6 +28,7 @@ type idle struct {
 	mu      sync.Mutex // held while the sandbox is being paused or resumed
 	paused  sandbox.PauseReason
 	clients int
+	asked   int           // how many clients there ever were
 	after   time.Duration // 0: never
 	timer   *time.Timer
 }
@@ -74,7 +75,12 @@ func (k *keeper) begin(ctx context.Context) error {
 			return err
 		}
 	}
+	if k.released() {
+		return fault.New(fault.Unavailable, "sandbox %q is just being stopped, because nobody asked for it in a while", k.order.Spec.Name).
+			WithHint("litterbox start %s", k.order.Spec.Name)
+	}
 	k.idle.clients++
+	k.idle.asked++
 	if k.idle.timer != nil {
 		k.idle.timer.Stop()
 	}

@@ -21,7 +21,7 @@ func gemini() Profile {
 	return Profile{
 		Name: "gemini", Title: "Gemini CLI", Programs: []string{"gemini"},
 		Package: "@google/gemini-cli", Binaries: []string{"node_modules/.bin/gemini"},
-		Preset: "preset:gemini",
+		Preset: "preset:gemini", Bound: true,
 		Passed: []string{"GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"},
 		Quiet:  []string{"play.googleapis.com", "registry.npmjs.org", "github.com", "api.github.com", "clearcut.googleapis.com"},
 		Keys: []Key{

@@ -36,6 +36,10 @@ type Profile struct {
 	Screen   func(Task) []string // arguments of its own full-screen interface
 	NewRead  func() Reader       // of what Headless prints
 
+	// Bound says that the client cannot be told to leave out what the project's
+	// settings deny it.
+	Bound bool
+
 	Install []string // a command that installs it inside; for clients of the user's own
 	Secrets []string // names below [secrets]; likewise
 }

@@ -40,7 +40,7 @@ var clients = []client{
 				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1", "IS_SANDBOX=1",
 			}
 		},
-		argv: []string{"node_modules/.bin/claude", "-p", "Do it", "--model", "claude-sonnet-4-5", "--dangerously-skip-permissions"},
+		argv: []string{"node_modules/@anthropic-ai/claude-code-linux-x64/claude", "-p", "Do it", "--model", "claude-sonnet-4-5", "--dangerously-skip-permissions"},
 		write: func(h *program.Host) call {
 			return call{"Write", object{"file_path": h.Repo + "/own-write.txt", "content": "x\n"}}
 		},
