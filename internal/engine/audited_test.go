@@ -50,6 +50,7 @@ var audited = map[string]bool{
 	"Write":           true,
 
 	// They look, and start a sandbox that is stopped: that has its entry.
+	"AwaitServices":     true, // likewise, for the log of one that fails
 	"Diff":              true, // where only the place can say what changed
 	"Find":              true,
 	"FollowNetwork":     true,
@@ -76,6 +77,7 @@ var silent = map[string]string{
 	"Network":        "reads",
 	"Ports":          "reads",
 	"Presets":        "reads",
+	"Refs":           "reads",
 	"Refused":        "reads",
 	"Samples":        "reads",
 	"AttachAgent":    "shows and types into a terminal that is there; the run has its entry",
@@ -90,6 +92,8 @@ var silent = map[string]string{
 	"Status":         "reads",
 	"Strays":         "reads",
 	"SuggestNetwork": "reads",
+	"Tree":           "reads",
+	"Within":         "reads",
 	"Trash":          "reads",
 	"VerifyAudit":    "reads",
 	"Watch":          "reads",

@@ -61,6 +61,8 @@ func Main(ctx context.Context, p Program, args []string) int {
 // useCases is what the commands need of the engine; tests put a fake here.
 type useCases interface {
 	Within(dir string) string
+	Refs(ctx context.Context, dir string) ([]string, error)
+	Tree(ctx context.Context, dir, name, below string) ([]string, error)
 	Create(context.Context, engine.CreateRequest) (engine.Creation, error)
 	AwaitServices(ctx context.Context, dir, name string, patience time.Duration) ([]engine.NotReady, error)
 	Exec(context.Context, engine.ExecRequest) (engine.ExecResult, error)

@@ -74,9 +74,22 @@ func insidePath(arg string) (name, path string, ok bool) {
 	return name, path, true
 }
 
-// copyArguments completes both sides: names with a colon, or host files.
+// copyArguments completes both sides: names with a colon and paths behind it,
+// or host files.
 func (s *session) copyArguments(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 1 || strings.Contains(toComplete, "/") {
+	if len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if name, _, inside := insidePath(toComplete); inside {
+		return s.complete(func(ctx context.Context, e useCases, dir string, _ []string, toComplete string) ([]string, error) {
+			found, err := pathsInside(ctx, e, dir, name, strings.TrimPrefix(toComplete, name+":"))
+			for i := range found {
+				found[i] = name + ":" + found[i]
+			}
+			return found, err
+		})(cmd, args, toComplete)
+	}
+	if strings.Contains(toComplete, "/") {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	found, directive := s.sandboxNames(true, ":")(cmd, nil, toComplete)

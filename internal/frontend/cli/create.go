@@ -48,6 +48,7 @@ its log is shown, the exit code is 8, and the sandbox stays.`,
 		}),
 	}
 	cmd.Flags().StringVar(&o.base, "base", "", "start from `REF` instead of HEAD")
+	_ = cmd.RegisterFlagCompletionFunc("base", s.complete(completeRef)) // fails for a flag that is not there
 	cmd.Flags().BoolVar(&o.dirty, "dirty", false, "bring the uncommitted changes to tracked files as the first commit")
 	cmd.Flags().BoolVar(&o.pull, "pull", false, "ask the registry again what container.base-image stands for")
 	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait for services to be ready")

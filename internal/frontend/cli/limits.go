@@ -33,7 +33,7 @@ what the configuration says.`,
 		Example: `  litterbox limits fix-login
   litterbox limits fix-login memory=4GiB cpus=2`,
 		Args:              wantArgs(1, -1),
-		ValidArgsFunction: s.sandboxNames(false, ""),
+		ValidArgsFunction: s.thenComplete(completeLimit),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.limits = e.Limits
 			o.request = engine.LimitsRequest{Dir: dir, Name: args[0], Set: args[1:]}

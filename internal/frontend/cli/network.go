@@ -292,7 +292,7 @@ once, also for connections that are open. Deny always wins.`,
 func newPolicy(s *session, deny bool, cmd *cobra.Command) *cobra.Command {
 	o := &policyOptions{console: s.console}
 	cmd.Args = wantArgs(2, -1)
-	cmd.ValidArgsFunction = s.sandboxNames(false, "")
+	cmd.ValidArgsFunction = s.thenComplete(completeRule)
 	cmd.RunE = s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 		o.change = e.ChangePolicy
 		o.request = engine.PolicyRequest{Dir: dir, Name: args[0], Rules: args[1:], Deny: deny, Save: o.request.Save, Pause: o.request.Pause}

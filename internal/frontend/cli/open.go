@@ -31,7 +31,7 @@ when there is only one. A stopped sandbox is started.`,
 		Example: `  litterbox open fix-login web
   litterbox open fix-login --print`,
 		Args:              wantArgs(1, 2),
-		ValidArgsFunction: s.sandboxNames(false, ""),
+		ValidArgsFunction: s.thenComplete(completePort),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.open, o.dir, o.name = e.OpenPort, dir, args[0]
 			if len(args) == 2 {

@@ -22,7 +22,7 @@ func newRead(s *session) *cobra.Command {
 		Long:              "Print a file of a sandbox as it is now. PATH is relative to\nthe current directory of the project.",
 		Example:           "  litterbox read fix-login src/login.go",
 		Args:              wantArgs(2, 2),
-		ValidArgsFunction: s.sandboxNames(false, ""),
+		ValidArgsFunction: s.thenComplete(completePath),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.read, o.dir, o.name, o.path = e.Read, dir, args[0], inHere(e.Within(dir), args[1])
 			return runRead(ctx, o)

@@ -36,13 +36,8 @@ you stop them. Starting one starts what it needs, and waits until it is ready.`,
   litterbox service fix-login restart web
   litterbox service fix-login logs web --follow
   litterbox service fix-login logs --since 10m --tail -1`,
-		Args: wantArgs(1, -1),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) == 1 {
-				return []cobra.Completion{"start", "stop", "restart", "status", "logs"}, cobra.ShellCompDirectiveNoFileComp
-			}
-			return s.sandboxNames(false, "")(cmd, args, toComplete)
-		},
+		Args:              wantArgs(1, -1),
+		ValidArgsFunction: s.thenComplete(completeService),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.service, o.logs, o.follow = e.Service, e.ServiceLogs, e.FollowServiceLogs
 			o.request.Dir, o.request.Name, o.request.Action = dir, args[0], "status"

@@ -27,7 +27,7 @@ the current directory of the project; a file that exists keeps its mode. With
 --append what stdin holds comes after what is there.`,
 		Example:           "  litterbox write fix-login src/login.go -m 'Take the new parser' <login.go",
 		Args:              wantArgs(2, 2),
-		ValidArgsFunction: s.sandboxNames(false, ""),
+		ValidArgsFunction: s.thenComplete(completePath),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.write, o.dir, o.name, o.path = e.Write, dir, args[0], inHere(e.Within(dir), args[1])
 			return runWrite(ctx, o)
