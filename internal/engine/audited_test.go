@@ -53,6 +53,7 @@ var audited = map[string]bool{
 	"AwaitServices":     true, // likewise, for the log of one that fails
 	"Diff":              true, // where only the place can say what changed
 	"Find":              true,
+	"FindProgram":       true,
 	"FollowNetwork":     true,
 	"FollowServiceLogs": true,
 	"OpenPort":          true,

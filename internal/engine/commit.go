@@ -295,6 +295,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // settle commits what lies in the workspace uncommitted: the work of cycles
 // that died, of background processes and of shells that are still open.
 func (e *Engine) settle(ctx context.Context, p *place) error {
+	defer e.busy("committing what " + p.record.Name + " holds")()
 	if err := e.recover(ctx, p); err != nil {
 		return err
 	}

@@ -57,7 +57,9 @@ func (e *Engine) mergeTip(ctx context.Context, p *place, repo *git.Repository, t
 func (e *Engine) approvedPreview(ctx context.Context, p *place, repo *git.Repository, tip string, request MergeRequest) (landing.Preview, []landing.Risk, error) {
 	var approved []landing.Risk
 	for range 5 {
+		end := e.busy("rehearsing the merge of " + p.record.Name)
 		preview, err := landing.Rehearse(ctx, repo, p.path("preview"), tip, request.Args)
+		end()
 		if err != nil {
 			return preview, nil, err
 		}

@@ -33,6 +33,7 @@ type Report struct {
 // command that mends what is missing, and what crashes have left behind. It
 // changes nothing; see Fix.
 func (e *Engine) Doctor(ctx context.Context) (Report, error) {
+	defer e.busy("looking at this machine")()
 	report := Report{Isolation: sandbox.IsolationFull}
 	version := Check{Name: "git", Needed: true, Mend: "install git 2.31 or newer"}
 	if out, err := (git.Command{Dir: "/", Args: []string{"version"}}).Line(ctx); err != nil {

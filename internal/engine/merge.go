@@ -361,6 +361,7 @@ func (e *Engine) findToDelete(ctx context.Context, request DeleteRequest) (*plac
 // where there is room. With a tip it is given up when a run has begun or ended
 // since the branch stood there.
 func (e *Engine) destroy(ctx context.Context, p *place, tip string, keep *store.Deletion) (DeleteResult, error) {
+	defer e.busy("deleting " + p.record.Name)()
 	ctx = context.WithoutCancel(ctx)
 	result := DeleteResult{Name: p.record.Name}
 	at := time.Now().UTC()

@@ -88,7 +88,9 @@ func (e *Engine) Prune(ctx context.Context, request PruneRequest) (plan []Pruned
 		if one.Kept != "" {
 			continue
 		}
-		if err := e.pruneOne(ctx, one, request); err != nil {
+		end := e.busy("clearing away " + one.Kind + " " + one.Name)
+		err := e.pruneOne(ctx, one, request)
+		if end(); err != nil {
 			one.Kept = err.Error()
 			problems = append(problems, err)
 		}
@@ -133,6 +135,7 @@ func (e *Engine) pruneOne(ctx context.Context, one *Pruned, request PruneRequest
 }
 
 func (e *Engine) planPrune(ctx context.Context, request PruneRequest) ([]Pruned, error) {
+	defer e.busy("looking for what can go")()
 	plan := []Pruned{}
 	layers, err := e.sharedLayers(ctx, request.Dir, request.All)
 	if err != nil {

@@ -62,6 +62,7 @@ func Main(ctx context.Context, p Program, args []string) int {
 type useCases interface {
 	Within(dir string) string
 	Refs(ctx context.Context, dir string) ([]string, error)
+	FindProgram(ctx context.Context, place engine.Place, program string, allowDegraded bool) (bool, error)
 	Tree(ctx context.Context, dir, name, below string) ([]string, error)
 	Create(context.Context, engine.CreateRequest) (engine.Creation, error)
 	AwaitServices(ctx context.Context, dir, name string, patience time.Duration) ([]engine.NotReady, error)

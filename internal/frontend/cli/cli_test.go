@@ -28,6 +28,7 @@ type fake struct {
 	running []engine.Work // of milestone and stop
 	trash   []engine.Trashed
 	refused []engine.Refusal
+	found   bool // each program inside
 
 	cli.UseCases
 	create    func(context.Context, engine.CreateRequest) (engine.Creation, error)
@@ -48,6 +49,10 @@ type fake struct {
 	trust     func(dir string) (engine.TrustResult, error)
 	doctor    func() (engine.Report, error)
 	samples   func() ([]engine.Sample, error)
+}
+
+func (f *fake) FindProgram(context.Context, engine.Place, string, bool) (bool, error) {
+	return f.found, nil
 }
 
 func (f *fake) Within(string) string { return "" }

@@ -12,6 +12,7 @@ import (
 type execOptions struct {
 	console *console
 	exec    func(context.Context, engine.ExecRequest) (engine.ExecResult, error)
+	finds   func(ctx context.Context, place engine.Place, program string, allowDegraded bool) (bool, error)
 	refused func(context.Context, engine.Place, time.Time) ([]engine.Refusal, error)
 
 	dir, name     string
@@ -179,6 +180,9 @@ func runExec(ctx context.Context, o *execOptions) error {
 	}
 	if len(result.Exit.Background) > 0 && result.Exit.Output != "" {
 		o.console.note("their further output goes to %s inside", result.Exit.Output)
+	}
+	if o.kind == "shell" && a.streams.Terminal != nil {
+		o.console.noteCommitted(result.Iteration)
 	}
 	return statusError(result.Exit.Code)
 }

@@ -169,25 +169,18 @@ func TestExecJSONBoundsWhatItKeeps(t *testing.T) {
 func TestShellChoosesTheUsersShell(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		found   int // exit code of the question
+		found   bool
 		want    string
 		message string
-	}{{"it exists inside", 0, "zsh", "shell session"}, {"it does not", 127, "sh", "shell session"}} {
+	}{{"it exists inside", true, "zsh", "shell session"}, {"it does not", false, "sh", "shell session"}} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []engine.ExecRequest
-			e := &fake{exec: func(_ context.Context, r engine.ExecRequest) (engine.ExecResult, error) {
+			e := &fake{found: c.found, exec: func(_ context.Context, r engine.ExecRequest) (engine.ExecResult, error) {
 				got = append(got, request(r))
-				if r.NoCommit {
-					if c.found == 0 {
-						fmt.Fprintln(r.Streams.Stdout, "/usr/bin/zsh")
-					}
-					return engine.ExecResult{Exit: wire.Exit{Code: c.found}, Notes: []string{"started again"}}, nil
-				}
 				return engine.ExecResult{Exit: wire.Exit{Code: 9}}, nil
 			}}
-			wantOutcome(t, lb(t, e, "", "shell", "fix"), outcome{9, "", "note: started again\n"})
+			wantOutcome(t, lb(t, e, "", "shell", "fix"), outcome{9, "", ""})
 			want := []engine.ExecRequest{
-				{Dir: here(t), Name: "fix", Kind: "exec", NoCommit: true, Argv: []string{"sh", "-c", `command -v -- "$1"`, "sh", "zsh"}},
 				{Dir: here(t), Name: "fix", Kind: "shell", Message: c.message, Argv: []string{c.want}},
 			}
 			if diff := cmp.Diff(want, got); diff != "" {

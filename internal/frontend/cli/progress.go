@@ -3,9 +3,12 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
 )
 
 const (
@@ -27,13 +30,27 @@ type progress struct {
 	done, total int
 	timer       *time.Timer // armed while a label is under way
 	drawn       time.Time
-	visible     bool // a bar stands on the line
+	visible     bool   // a bar stands on the line
+	working     []work // what goes on and cannot be counted, the innermost last; on terminals only
 }
+
+// work is something that goes on for as long as it takes.
+type work struct {
+	label string
+	since time.Time
+}
+
+// tick is how often the time beside such work moves on.
+const tick = time.Second
 
 // update is an engine.Progress.
 func (p *progress) update(label string, done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if total == engine.Working {
+		p.work(label, done)
+		return
+	}
 	if total > 0 && done >= total {
 		p.stop()
 		return
@@ -45,6 +62,25 @@ func (p *progress) update(label string, done, total int) {
 		p.arm(p.delay())
 	case p.visible && time.Since(p.drawn) >= barInterval:
 		p.draw()
+	}
+}
+
+// work begins or ends what cannot be counted.
+func (p *progress) work(label string, done int) {
+	if !p.bar {
+		return
+	}
+	if done == 0 {
+		p.working = append(p.working, work{label, time.Now()})
+	}
+	for i := len(p.working) - 1; done > 0 && i >= 0; i-- {
+		if p.working[i].label == label {
+			p.working = slices.Delete(p.working, i, i+1)
+			break
+		}
+	}
+	if p.label == "" {
+		p.stop()
 	}
 }
 
@@ -87,6 +123,9 @@ func (p *progress) stop() {
 		fmt.Fprint(p.out, "\r\x1b[K")
 		p.visible = false
 	}
+	if len(p.working) > 0 {
+		p.arm(p.delay())
+	}
 }
 
 func (p *progress) draw() {
@@ -98,11 +137,22 @@ func (p *progress) draw() {
 	}
 	fmt.Fprint(p.out, "\r\x1b[K"+cut(p.line(), p.width()-1))
 	p.visible = true
+	if p.label == "" {
+		p.arm(tick)
+	}
 }
 
 // line is the state of the work in words, with a bar on a terminal.
 func (p *progress) line() string {
 	label := clean(p.label)
+	if label == "" && len(p.working) > 0 {
+		now := p.working[len(p.working)-1]
+		label = clean(now.label)
+		if passed := time.Since(now.since).Truncate(time.Second); passed >= 2*time.Second {
+			label += " (" + passed.String() + ")"
+		}
+		return label + " ..."
+	}
 	switch {
 	case p.total <= 0 && p.done <= 0:
 		return label + " ..."

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
 )
 
@@ -53,6 +54,20 @@ func TestProgress(t *testing.T) {
 			}
 			p.Update("tree", 100, 100)
 		}, "tree: 29 of 100\ntree: 59 of 100\ntree: 89 of 100\n"},
+		{"what cannot be counted shows for how long, around other work", true, func(p cli.Progress) {
+			p.Update("stopping box", 0, engine.Working)
+			time.Sleep(700 * time.Millisecond)
+			p.Update("deleting box", 0, engine.Working)
+			p.Update("deleting box", 1, engine.Working)
+			time.Sleep(1800 * time.Millisecond)
+			p.Update("stopping box", 1, engine.Working)
+			time.Sleep(10 * time.Second)
+		}, erase + "stopping box ..." + erase + erase + "stopping box ..." + erase + "stopping box (2s) ..." + erase},
+		{"nobody reads that elsewhere", false, func(p cli.Progress) {
+			p.Update("stopping box", 0, engine.Working)
+			time.Sleep(10 * time.Second)
+			p.Update("stopping box", 1, engine.Working)
+		}, ""},
 		{"labels are not trusted", false, func(p cli.Progress) {
 			p.Update("tree\x1b]0;owned\x07", 0, 0)
 			time.Sleep(4 * time.Second)

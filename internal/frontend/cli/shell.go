@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"path"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +33,7 @@ view. What was done becomes one commit when the shell ends.`,
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
 				o.exec, o.refused, o.dir = e.Exec, e.Refused, dir
+				o.finds = e.FindProgram
 				o.standIn(e, dir)
 				return runShell(ctx, o)
 			})
@@ -71,17 +69,11 @@ func chooseShell(ctx context.Context, o *execOptions) (string, error) {
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	var found bytes.Buffer
-	result, err := o.exec(ctx, engine.ExecRequest{
-		Dir: o.dir, Name: o.name, Kind: "exec", NoCommit: true, AllowDegraded: o.allowDegraded,
-		Argv:    []string{"sh", "-c", `command -v -- "$1"`, "sh", mine},
-		Streams: engine.Streams{Stdin: strings.NewReader(""), Stdout: &found, Stderr: io.Discard},
-	})
+	found, err := o.finds(ctx, engine.Place{Dir: o.dir, Name: o.name}, mine, o.allowDegraded)
 	if err != nil {
 		return "", err
 	}
-	o.console.notes(result.Notes) // repairs are told once, by the call that made them
-	if result.Exit.Code != 0 || found.Len() == 0 {
+	if !found {
 		return "sh", nil
 	}
 	return mine, nil

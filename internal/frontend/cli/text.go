@@ -119,3 +119,17 @@ func (c *console) committed(name string, it *sandbox.Iteration) error {
 	}
 	return c.print("[%s %s] %s\n", clean(name), short(it.Commit), clean(it.Message))
 }
+
+// noteCommitted says what a session at a terminal became.
+func (c *console) noteCommitted(it *sandbox.Iteration) {
+	if it == nil {
+		c.note("nothing changed, so nothing is committed")
+		return
+	}
+	const most = 5
+	files := strings.Join(it.Paths[:min(len(it.Paths), most)], ", ")
+	if more := it.Changed - most; more > 0 {
+		files += " and " + decimal(more) + " more"
+	}
+	c.note("committed %s: %s (%s)", short(it.Commit), counted(it.Changed, "file", "files"), files)
+}

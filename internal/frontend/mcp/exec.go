@@ -222,13 +222,11 @@ func (c *call) shell(ctx context.Context) ([]string, error) {
 	if shell != nil {
 		return shell, nil
 	}
-	probe, err := c.Engine.Exec(ctx, engine.ExecRequest{
-		Dir: c.Dir, Name: c.hold.Name, Argv: []string{"/bin/sh", "-c", "command -v bash >/dev/null"}, NoCommit: true,
-	})
+	bash, err := c.Engine.FindProgram(ctx, c.place(), "bash", false)
 	if err != nil {
 		return nil, err
 	}
-	if shell = []string{"/bin/sh", "-c"}; probe.Exit.Code == 0 {
+	if shell = []string{"/bin/sh", "-c"}; bash {
 		shell = []string{"bash", "-o", "pipefail", "-c"}
 	}
 	c.session.mu.Lock()

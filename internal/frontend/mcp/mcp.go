@@ -67,6 +67,7 @@ type UseCases interface {
 	Create(context.Context, engine.CreateRequest) (engine.Creation, error)
 	List(ctx context.Context, dir string, all bool) ([]engine.Info, error)
 	Status(ctx context.Context, dir, name string) (engine.Status, error)
+	FindProgram(ctx context.Context, place engine.Place, program string, allowDegraded bool) (bool, error)
 	Exec(context.Context, engine.ExecRequest) (engine.ExecResult, error)
 	Refused(context.Context, engine.Place, time.Time) ([]engine.Refusal, error)
 	Show(context.Context, engine.ShowRequest) (engine.FileView, error)
