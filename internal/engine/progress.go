@@ -1,8 +1,8 @@
 package engine
 
-// Working is the total of work that cannot be counted: it begins with 0 done and
+// Uncounted is the total of work that cannot be counted: it begins with 0 done and
 // ends with 1. A person at a terminal sees that it goes on; nothing else is told.
-const Working = -1
+const Uncounted = -1
 
 // busy shows that something goes on until end is called. Nothing may ask the
 // user or give git the terminal meanwhile.
@@ -10,6 +10,6 @@ func (e *Engine) busy(what string) (end func()) {
 	if e.Progress == nil {
 		return func() {}
 	}
-	e.Progress(what, 0, Working)
-	return func() { e.Progress(what, 1, Working) }
+	e.Progress(what, 0, Uncounted)
+	return func() { e.Progress(what, 1, Uncounted) }
 }

@@ -47,7 +47,7 @@ const tick = time.Second
 func (p *progress) update(label string, done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if total == engine.Working {
+	if total == engine.Uncounted {
 		p.work(label, done)
 		return
 	}

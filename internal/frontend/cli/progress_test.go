@@ -55,18 +55,18 @@ func TestProgress(t *testing.T) {
 			p.Update("tree", 100, 100)
 		}, "tree: 29 of 100\ntree: 59 of 100\ntree: 89 of 100\n"},
 		{"what cannot be counted shows for how long, around other work", true, func(p cli.Progress) {
-			p.Update("stopping box", 0, engine.Working)
+			p.Update("stopping box", 0, engine.Uncounted)
 			time.Sleep(700 * time.Millisecond)
-			p.Update("deleting box", 0, engine.Working)
-			p.Update("deleting box", 1, engine.Working)
+			p.Update("deleting box", 0, engine.Uncounted)
+			p.Update("deleting box", 1, engine.Uncounted)
 			time.Sleep(1800 * time.Millisecond)
-			p.Update("stopping box", 1, engine.Working)
+			p.Update("stopping box", 1, engine.Uncounted)
 			time.Sleep(10 * time.Second)
 		}, erase + "stopping box ..." + erase + erase + "stopping box ..." + erase + "stopping box (2s) ..." + erase},
 		{"nobody reads that elsewhere", false, func(p cli.Progress) {
-			p.Update("stopping box", 0, engine.Working)
+			p.Update("stopping box", 0, engine.Uncounted)
 			time.Sleep(10 * time.Second)
-			p.Update("stopping box", 1, engine.Working)
+			p.Update("stopping box", 1, engine.Uncounted)
 		}, ""},
 		{"labels are not trusted", false, func(p cli.Progress) {
 			p.Update("tree\x1b]0;owned\x07", 0, 0)
