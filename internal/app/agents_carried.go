@@ -9,11 +9,20 @@ import (
 	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
 	"github.com/litterbox-sandbox/litterbox/internal/payload"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
+
+// keeperProgram opens the program that keepers run from.
+func keeperProgram(which driver.Program, root string) (*os.File, error) {
+	if which == driver.ProgramFull {
+		return payload.OpenFull(root)
+	}
+	return payload.Open(root)
+}
 
 // serveAgents becomes the full program, which reads the same command line.
 func serveAgents(string) func(context.Context, cli.ServeRequest) error {

@@ -6,9 +6,15 @@ import (
 	"context"
 	"os"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/mcp"
+	"github.com/litterbox-sandbox/litterbox/internal/payload"
 )
+
+// keeperProgram opens the program that keepers run from. This one has everything:
+// where it carries no small one, it is that too.
+func keeperProgram(_ driver.Program, root string) (*os.File, error) { return payload.Open(root) }
 
 // serveAgents puts engine and MCP server together. The protocol's library makes
 // every start slower, so a release leaves it out of the program that is typed and

@@ -16,7 +16,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper/launch"
-	"github.com/litterbox-sandbox/litterbox/internal/payload"
 	"github.com/litterbox-sandbox/litterbox/internal/redteam/probe"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
@@ -49,14 +48,19 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 	// To try on any machine what happens where no overlay can be mounted, or no
 	// user namespace made.
 	embedded := namespace.Driver{Copy: self.Get("LITTERBOX_WORKSPACE") == "copy", Degraded: self.Get("LITTERBOX_TIER") == "degraded"}
-	degraded := landlock.Driver{}
+	entries := child.Drivers()
+	for i := range entries {
+		if entries[i].Name == namespace.Name {
+			entries[i].Make = func() driver.Driver { return embedded }
+		}
+	}
+	drivers := driver.NewSet(entries...)
 	return engine.New(engine.Options{
 		Store:    records,
-		Drivers:  map[string]driver.Driver{embedded.Name(): embedded, degraded.Name(): degraded},
-		Default:  embedded.Name(),
-		Degraded: degraded.Name(),
+		Drivers:  drivers,
+		Degraded: landlock.Name,
 		Full:     embedded.Try,
-		Keepers:  launch.Processes{Program: func() (*os.File, error) { return payload.Open(records.Root) }, Name: child.Program},
+		Keepers:  launch.Processes{Program: func(name string) (*os.File, error) { return keeperProgram(drivers.Keeper(name), records.Root) }, Name: child.Program},
 		Probe:    func(stateDir string) []engine.Check { return checks(embedded.Probe(stateDir)) },
 		Later:    later,
 		Runner:   startRunner,

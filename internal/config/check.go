@@ -201,3 +201,12 @@ func checkDurability(v value) []problem {
 	}
 	return wrong(v, `durability = "strict"`, "durability must be %q or %q, not %q", Normal, Strict, v.text)
 }
+
+// checkDriver refuses what no driver is called. Which drivers there are depends
+// on the program.
+func checkDriver(v value) []problem {
+	if v.text != "" && strings.Trim(v.text, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" {
+		return nil
+	}
+	return wrong(v, `driver = "namespace"`, "driver must be a name as litterbox doctor lists them, not %q", v.text)
+}

@@ -24,6 +24,7 @@ import (
 // Config is one file, or after [Merge] what counts. The zero value is an
 // absent file.
 type Config struct {
+	Driver     string // of new sandboxes; empty: the program's default
 	Container  Container
 	Git        Git
 	Mounts     Mounts

@@ -25,6 +25,7 @@ func parse(t *testing.T, file, content string) config.Config {
 }
 
 const userFile = `durability = "strict"
+driver = "namespace"
 git.branch-prefix = "me/"
 container.base-image = "host"
 container.package-caches = ["pip", "go"]
@@ -48,6 +49,7 @@ cost = { meter = true, day-budget = "20 USD", hosts = ["LLM.example.com"], price
 `
 
 const repositoryFile = `durability = "normal"
+driver = "landlock"
 git.branch-prefix = ""
 container.base-image = "debian:12"
 container.package-caches = ["go", "npm"]
@@ -72,6 +74,7 @@ func TestMerge(t *testing.T) {
 	t.Parallel()
 	user, repo := parse(t, "user", userFile), parse(t, "repo", repositoryFile)
 	untrusted := config.Config{
+		Driver: "namespace",
 		Container: config.Container{
 			BaseImage:     "host",
 			PackageCaches: []string{"go"},
@@ -106,7 +109,7 @@ func TestMerge(t *testing.T) {
 		IdleStop:  30 * time.Minute,
 		Set: []string{
 			"container.base-image", "container.env", "container.package-caches", "container.ports", "container.ports-listen", "container.services",
-			"container.setup-command", "copy", "cost.day-budget", "cost.hosts", "cost.meter", "cost.prices", "durability", "git.branch-prefix",
+			"container.setup-command", "copy", "cost.day-budget", "cost.hosts", "cost.meter", "cost.prices", "driver", "durability", "git.branch-prefix",
 			"limits.budget", "limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.idle-stop", "limits.memory", "limits.open-files", "limits.pids", "limits.time",
 			"mounts.read-only",
 			"network.allow", "network.default", "network.deny",
@@ -115,6 +118,7 @@ func TestMerge(t *testing.T) {
 		File: "repo", Hash: repo.Hash,
 	}
 	trusted := untrusted
+	trusted.Driver = "landlock"
 	trusted.Container.BaseImage = "debian:12"
 	trusted.Mounts.ReadOnly = []string{"~/.gitignore", "/opt/shared", "/opt/sdk"}
 	trusted.Security.Nested = true
@@ -138,7 +142,7 @@ func TestMerge(t *testing.T) {
 		withheld   []string
 	}{
 		"not trusted": {user, repo, false, untrusted, []string{
-			"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "secrets", "copy",
+			"driver", "container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "secrets", "copy",
 			"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability",
 		}},
 		"trusted":                {user, repo, true, trusted, nil},
@@ -204,7 +208,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is not documented", key.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "secrets", "copy",
+	if diff := cmp.Diff([]string{"driver", "container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "secrets", "copy",
 		"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability"}, trusted); diff != "" {
 		t.Errorf("keys that need trust (- want, + got):\n%s", diff)
 	}

@@ -63,6 +63,18 @@ func schema() []key {
 	return append([]key{
 		{
 			Key: Key{
+				Name: "driver", Type: "string", NeedsTrust: true,
+				Meaning: "What makes and runs new sandboxes, by the name that `litterbox doctor` lists; `--driver` goes before it. A sandbox that is there keeps the one that it was created with.",
+			},
+			shape: text,
+			read: func(c *Config, v value) []problem {
+				c.Driver = v.text
+				return checkDriver(v)
+			},
+			merge: func(base *Config, over Config) { base.Driver = over.Driver },
+		},
+		{
+			Key: Key{
 				Name: "container.base-image", Type: "string", NeedsTrust: true,
 				Meaning: "What the root file system of new sandboxes is made of, read-only:\n\n" +
 					"- `\"host\"`, the default: this machine's own programs and libraries, with your toolchains.\n" +

@@ -74,6 +74,7 @@ type CreateRequest struct {
 	Dirty         bool   // the checkout's uncommitted tracked changes become the first commit
 	Pull          bool   // ask the registry what container.base-image stands for now
 	AllowDegraded bool
+	Driver        string // empty: the configuration's, or the program's default
 	// Review is told, before anything is made, what the repository's
 	// configuration asks for that does not count, and says whether to trust it.
 	// Nil goes on without, and the notes say so.
@@ -117,7 +118,8 @@ type ExecRequest struct {
 	Kind          string   // "exec" or "shell"
 	Streams       Streams
 	AllowDegraded bool
-	Keep          int64 // output longer than that many bytes is kept in a file inside; 0: never
+	Driver        string // that the sandbox must have; empty: any
+	Keep          int64  // output longer than that many bytes is kept in a file inside; 0: never
 	// Ask is called, one question at a time, when something inside tries to
 	// reach what no rule allows, which then waits; its context ends with the
 	// command. Nil refuses at once.

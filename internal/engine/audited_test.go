@@ -70,6 +70,8 @@ var silent = map[string]string{
 	"Cycles":         "reads",
 	"DiskUsage":      "reads",
 	"Doctor":         "reads",
+	"DriverNames":    "reads",
+	"DriverReport":   "reads",
 	"Events":         "reads",
 	"Exists":         "reads",
 	"ExplainNetwork": "reads",

@@ -163,8 +163,8 @@ func (e *Engine) imageLayers() ([]imageLayer, error) {
 		layers[n].Unpacked = layer
 		layers[n].used = len(unreadable) > 0 // perhaps by one whose record cannot be read
 		for _, record := range records {
-			if record.Image != nil && e.Drivers[record.Driver] != nil {
-				own := e.Drivers[record.Driver].Ownership(record.ID)
+			if record.Image != nil && e.Drivers.Get(record.Driver) != nil {
+				own := e.Drivers.Get(record.Driver).Ownership(record.ID)
 				layers[n].used = layers[n].used || e.images(own).Uses(*record.Image, layer)
 			}
 		}

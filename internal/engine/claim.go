@@ -78,7 +78,7 @@ func (e *Engine) clearDead(ctx context.Context, gitDir, name string) (bool, erro
 	if !dead {
 		return false, nil
 	}
-	p := e.place(record, e.memory().At(ctx, gitDir, record.Repository, record.Base), e.Drivers[record.Driver])
+	p := e.place(record, e.memory().At(ctx, gitDir, record.Repository, record.Base), e.Drivers.Get(record.Driver))
 	if record.State == sandbox.Deleting {
 		d, err := e.Store.Deletion(id)
 		if err == nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -39,9 +40,10 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 	if err := checkWorkspace(repo.Top); err != nil {
 		return Creation{}, err
 	}
-	d, isolation, lacks, err := e.chooseDriver(request.AllowDegraded)
-	if err != nil {
-		return Creation{}, err
+	if request.Driver != "" { // before anything is asked
+		if _, err := e.Drivers.Find(request.Driver); err != nil {
+			return Creation{}, err
+		}
 	}
 	found, err := e.settings(ctx, repo.Top, repo.CommonDir)
 	if err != nil {
@@ -51,6 +53,10 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 		return Creation{}, err
 	}
 	merged := found.config
+	d, isolation, lacks, err := e.chooseDriver(cmp.Or(request.Driver, merged.Driver), request.AllowDegraded)
+	if err != nil {
+		return Creation{}, err
+	}
 	record := &sandbox.Sandbox{
 		Name: name, Repository: repo.Top, GitDir: repo.CommonDir, Branch: merged.Git.BranchPrefix + name,
 		Base: repo.Head, BaseTree: repo.HeadTree, BaseRef: strings.TrimPrefix(repo.HeadRef, "refs/heads/"),

@@ -23,7 +23,7 @@ func TestDurabilityIsTheSandboxsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := caller.For(t.Context(), caller.Caller{Home: t.TempDir()})
-	e := New(Options{Store: records, Drivers: map[string]driver.Driver{"none": nil}})
+	e := New(Options{Store: records, Drivers: driver.NewSet(driver.Entry{Name: "none", Make: func() driver.Driver { return struct{ driver.Driver }{} }})})
 	var repositories [2]*sandbox.Sandbox // plain and strict
 	for n, text := range []string{"durability = \"normal\"\n", "durability = \"strict\"\n"} {
 		top := filepath.Join(t.TempDir(), "project")

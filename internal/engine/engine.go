@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
@@ -29,10 +30,9 @@ import (
 // Options are what the composition root gives an engine.
 type Options struct {
 	Store   *store.Store
-	Drivers map[string]driver.Driver
-	Default string // driver of new sandboxes
-	// Degraded is the driver of new sandboxes where Full fails and less was
-	// allowed; empty is none.
+	Drivers *driver.Set
+	// Degraded is the driver of new sandboxes where none was chosen, Full fails
+	// and less was allowed; empty is none.
 	Degraded string
 	// Full tries whether the default driver isolates fully here. Its error says
 	// why not, and its hint what mends that.
@@ -140,9 +140,10 @@ func gitDirOf(ctx context.Context, dir string) (string, error) {
 
 // open prepares the work on a recorded sandbox.
 func (e *Engine) open(ctx context.Context, record *sandbox.Sandbox) (*place, error) {
-	d, ok := e.Drivers[record.Driver]
-	if !ok {
-		return nil, fault.New(fault.Unsupported, "cannot use sandbox %q: this program has no driver %q", record.Name, record.Driver)
+	d := e.Drivers.Get(record.Driver)
+	if d == nil {
+		return nil, fault.New(fault.Unsupported, "cannot use sandbox %q: this program has no driver %q; those it has: %s",
+			record.Name, record.Driver, strings.Join(e.Drivers.Names(), ", "))
 	}
 	if _, err := os.Stat(record.GitDir); err != nil {
 		return nil, fault.Wrap(fault.NotFound, err, "cannot open the repository of sandbox %q", record.Name).

@@ -34,6 +34,9 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResu
 	if err != nil {
 		return ExecResult{}, err
 	}
+	if err := p.ofDriver(request.Driver); err != nil {
+		return ExecResult{}, err
+	}
 	ctx, call, err := e.record(ctx, cmp.Or(request.Kind, "exec"), request.Dir, request.Name, map[string]any{
 		"command": request.command(callerOf(ctx)), "message": request.message(callerOf(ctx)), "env": names(request.Env), "workdir": request.WorkDir,
 	})

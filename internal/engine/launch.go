@@ -31,7 +31,7 @@ func (e *Engine) launch(ctx context.Context, p *place) *launch {
 		made := make(chan error, 1)
 		go func() {
 			var err error
-			l.keeper, err = e.Keepers.Start(p.dir, caller.Lasting(callerOf(ctx).Env))
+			l.keeper, err = e.Keepers.Start(p.record.Driver, p.dir, caller.Lasting(callerOf(ctx).Env))
 			made <- err
 		}()
 		var err error

@@ -66,7 +66,8 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 		}
 		found = append(found, inRepository...)
 	}
-	for _, d := range e.Drivers {
+	for _, name := range e.Drivers.Names() {
+		d := e.Drivers.Get(name)
 		finder, ok := d.(driver.StrayFinder)
 		if !ok {
 			continue

@@ -17,7 +17,7 @@ func TestLimitThatNothingKeeps(t *testing.T) {
 	w := newWorldOf(t, fake.Options{Defect: fake.PretendsToMeasure})
 	gittest.Write(t, w.dir, ".litterbox.toml", "limits.pids = 100\nlimits.disk = \"1GiB\"\n")
 	create := engine.CreateRequest{Dir: w.dir, Name: "fix", AllowDegraded: true}
-	if _, err := w.Create(t.Context(), create); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "cannot keep the limit of pids for") {
+	if _, err := w.Create(gittest.Context(t), create); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "cannot keep the limit of pids for") {
 		t.Errorf("a limit of pids: %v", err)
 	}
 	if left := w.machine.Places(); len(left) > 0 {
@@ -26,7 +26,7 @@ func TestLimitThatNothingKeeps(t *testing.T) {
 	w = newWorld(t)
 	gittest.Write(t, w.dir, ".litterbox.toml", "limits.pids = 100\nlimits.disk = \"1GiB\"\n")
 	create.Dir = w.dir
-	if _, err := w.Create(t.Context(), create); err != nil {
+	if _, err := w.Create(gittest.Context(t), create); err != nil {
 		t.Fatal(err)
 	}
 	for _, limit := range w.one(t).Limits {

@@ -117,10 +117,10 @@ func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.St
 		}
 		return record.State, ""
 	}
-	d, ok := e.Drivers[record.Driver]
+	d := e.Drivers.Get(record.Driver)
 	p := e.place(record, nil, d)
 	lease, err := e.lease(ctx, p)
-	if !ok || err != nil || lease == nil || lease.State == sandbox.LeaseReleased {
+	if d == nil || err != nil || lease == nil || lease.State == sandbox.LeaseReleased {
 		return sandbox.Stopped, ""
 	}
 	err = d.Attach(ctx, p.driverLease(lease))

@@ -27,6 +27,7 @@ type Report struct {
 	Isolation sandbox.Isolation `json:"isolation"`
 	Checks    []Check           `json:"checks"`
 	Leftovers []Leftover        `json:"leftovers"`
+	Drivers   []DriverReport    `json:"drivers"`
 }
 
 // Doctor tells which isolation tier holds on this machine, why, and the exact
@@ -34,7 +35,7 @@ type Report struct {
 // changes nothing; see Fix.
 func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 	defer e.busy("looking at this machine")()
-	report := Report{Isolation: sandbox.IsolationFull}
+	report := Report{Isolation: sandbox.IsolationFull, Drivers: e.driverReports()}
 	version := Check{Name: "git", Needed: true, Mend: "install git 2.31 or newer"}
 	if out, err := (git.Command{Dir: "/", Args: []string{"version"}}).Line(ctx); err != nil {
 		version.Found = "not found"
@@ -75,7 +76,7 @@ func homeCheck(caller *caller.Caller) Check {
 // less is what a check that failed leaves of the isolation that was possible:
 // the degraded tier needs no user namespaces.
 func (e *Engine) less(failed Check, isolation sandbox.Isolation) sandbox.Isolation {
-	d := e.Drivers[e.Degraded]
+	d := e.Drivers.Get(e.Degraded)
 	if isolation == "" || failed.Name != "user namespaces" || d == nil || !degradedTier(d.Capabilities()).Available {
 		return ""
 	}
@@ -135,6 +136,8 @@ func (e *Engine) trust(ctx context.Context, dir, shown string) (result TrustResu
 // grant says what a key that needs trust asks for.
 func grant(key string, c config.Config) string {
 	switch key {
+	case "driver":
+		return key + ": " + c.Driver
 	case "container.base-image":
 		return key + ": " + c.Container.BaseImage
 	case "mounts.read-only":

@@ -182,7 +182,8 @@ func (e *Engine) deleteUnreadable(ctx context.Context, request DeleteRequest, na
 		return DeleteResult{}, err
 	}
 	record := &sandbox.Sandbox{ID: id, Name: name, Repository: repo.Top, GitDir: repo.CommonDir}
-	for _, d := range e.Drivers {
+	for _, name := range e.Drivers.Names() {
+		d := e.Drivers.Get(name)
 		p := e.place(record, repo, d)
 		if lease, err := e.lease(ctx, p); err == nil && lease != nil && lease.Driver != d.Name() {
 			continue

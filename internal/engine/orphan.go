@@ -21,7 +21,7 @@ func (e *Engine) findOrphan(ctx context.Context, name string) *place {
 	}
 	var found *place
 	for _, record := range records {
-		if record.Name != slug || !orphaned(record) || e.Drivers[record.Driver] == nil {
+		if record.Name != slug || !orphaned(record) || e.Drivers.Get(record.Driver) == nil {
 			continue
 		}
 		if found != nil {
@@ -80,7 +80,7 @@ func (e *Engine) Strays(ctx context.Context, dir string) ([]Info, error) {
 
 // orphan prepares the work on a sandbox without a repository.
 func (e *Engine) orphan(ctx context.Context, record *sandbox.Sandbox) *place {
-	return e.place(record, git.At(ctx, record.GitDir, "", record.Base), e.Drivers[record.Driver])
+	return e.place(record, git.At(ctx, record.GitDir, "", record.Base), e.Drivers.Get(record.Driver))
 }
 
 // deleteOrphan deletes a sandbox that has no repository: no branch, no trash.

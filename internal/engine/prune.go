@@ -287,7 +287,7 @@ func (e *Engine) planSandboxes(ctx context.Context, infos []Info, left *int64, f
 		}
 		if pruned.Kept == "" && one.State != sandbox.Orphaned && !force {
 			if record, err := e.Store.Sandbox(one.ID); err == nil {
-				pruned.Kept = e.unasked(ctx, e.place(record, nil, e.Drivers[record.Driver]))
+				pruned.Kept = e.unasked(ctx, e.place(record, nil, e.Drivers.Get(record.Driver)))
 			}
 		}
 		if pruned.Kept == "" && one.State != sandbox.Orphaned {

@@ -56,7 +56,7 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 		if !wanted {
 			continue
 		}
-		p := e.place(record, git.At(ctx, repo.CommonDir, repo.Top, record.Base), e.Drivers[record.Driver])
+		p := e.place(record, git.At(ctx, repo.CommonDir, repo.Top, record.Base), e.Drivers.Get(record.Driver))
 		result := Reattached{Name: record.Name, Branch: record.Branch}
 		if err := e.reattach(ctx, p, repo); err != nil {
 			result.Problem, result.Files = err.Error(), e.workspace(p).Where()
@@ -75,7 +75,7 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 
 // lost tells whether the sandbox has no repository and should get this one.
 func (e *Engine) lost(ctx context.Context, repo *git.Repository, record *sandbox.Sandbox, old string) (bool, error) {
-	if record.State == sandbox.Creating || record.State == sandbox.Deleting || e.Drivers[record.Driver] == nil {
+	if record.State == sandbox.Creating || record.State == sandbox.Deleting || e.Drivers.Get(record.Driver) == nil {
 		return false, nil
 	}
 	if record.GitDir == repo.CommonDir {

@@ -9,22 +9,25 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// chooseDriver gives the driver of a new sandbox. The degraded one is taken
-// only where it was allowed and the full tier was tried in vain; the notes say
+// chooseDriver gives the driver of a new sandbox: the one that was chosen, or the
+// program's default. The degraded one is taken by itself only where none was
+// chosen, less was allowed and the full tier was tried in vain; the notes say
 // then, once, why that is and what it does not isolate.
-func (e *Engine) chooseDriver(allowDegraded bool) (d driver.Driver, isolation sandbox.Isolation, notes []string, err error) {
-	d, ok := e.Drivers[e.Default]
-	if !ok {
-		return nil, "", nil, fault.New(fault.Unsupported, "cannot create a sandbox: this program has no driver %q", e.Default)
+func (e *Engine) chooseDriver(chosen string, allowDegraded bool) (d driver.Driver, isolation sandbox.Isolation, notes []string, err error) {
+	if chosen != "" {
+		return e.chosenDriver(chosen, allowDegraded)
 	}
-	if !allowDegraded || e.Full == nil || e.Drivers[e.Degraded] == nil {
+	if d, err = e.Drivers.Find(e.Drivers.Default()); err != nil {
+		return nil, "", nil, err
+	}
+	if !allowDegraded || e.Full == nil || e.Drivers.Get(e.Degraded) == nil {
 		return d, sandbox.IsolationFull, nil, nil
 	}
 	why := e.Full()
 	if why == nil {
 		return d, sandbox.IsolationFull, nil, nil
 	}
-	d = e.Drivers[e.Degraded]
+	d = e.Drivers.Get(e.Degraded)
 	can := d.Capabilities()
 	if !degradedTier(can).Available {
 		// Its own refusal says what is missing for either.
@@ -34,10 +37,34 @@ func (e *Engine) chooseDriver(allowDegraded bool) (d driver.Driver, isolation sa
 	if hint := fault.HintOf(why); hint != "" {
 		notes = append(notes, "what mends it: "+hint)
 	}
+	return d, sandbox.IsolationDegraded, append(notes, notIsolated(can)...), nil
+}
+
+// chosenDriver is the driver that a human has named. One that never isolates
+// fully says what it lacks, and needs that to be accepted.
+func (e *Engine) chosenDriver(name string, allowDegraded bool) (driver.Driver, sandbox.Isolation, []string, error) {
+	d, err := e.Drivers.Find(name)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	can := d.Capabilities()
+	if slices.ContainsFunc(can.Isolation, func(t driver.Tier) bool { return t.Isolation == sandbox.IsolationFull }) {
+		return d, sandbox.IsolationFull, nil, nil // its own refusal says what is missing for it
+	}
+	if !allowDegraded {
+		return nil, "", nil, fault.Wrap("", driver.ErrUnsupported, "cannot create a sandbox: the %s driver does not isolate fully (--allow-degraded accepts that)", name).
+			WithHint("litterbox doctor --driver %s", name)
+	}
+	return d, sandbox.IsolationDegraded, notIsolated(can), nil
+}
+
+// notIsolated are the notes on what a degraded tier lacks.
+func notIsolated(can driver.Capabilities) []string {
+	var notes []string
 	for _, one := range degradedTier(can).Lacks {
 		notes = append(notes, "not isolated: "+one)
 	}
-	return d, sandbox.IsolationDegraded, notes, nil
+	return notes
 }
 
 func degradedTier(can driver.Capabilities) driver.Tier {

@@ -264,7 +264,7 @@ func (e *Engine) restoreFiles(ctx context.Context, one Trashed) error {
 	if err != nil {
 		return err
 	}
-	if d, ok := e.Drivers[record.Driver]; !ok || d == nil {
+	if e.Drivers.Get(record.Driver) == nil {
 		return fault.New(fault.Unsupported, "cannot restore sandbox %q: this program has no driver %q", record.Name, record.Driver)
 	}
 	if _, err := e.clearDead(ctx, record.GitDir, record.Name); err != nil {
@@ -285,7 +285,7 @@ func (e *Engine) restoreFiles(ctx context.Context, one Trashed) error {
 	if err != nil {
 		return errors.Join(err, records.Release(record.GitDir, record.Name, record.ID))
 	}
-	p := e.place(record, one.repo, e.Drivers[record.Driver])
+	p := e.place(record, one.repo, e.Drivers.Get(record.Driver))
 	e.emit(ctx, p, event(sandbox.EventRestored, 0, "tip", one.Tip))
 	return p.store.DropDeletion(record.ID)
 }

@@ -38,9 +38,17 @@ func newWorldOf(t *testing.T, options fake.Options) *world {
 		t.Fatal(err)
 	}
 	d := fake.New(w.machine, options)
-	drivers := map[string]driver.Driver{d.Name(): d}
+	drivers := driver.NewSet(
+		driver.Entry{Name: d.Name(), Make: func() driver.Driver { return d }, Default: true},
+		driver.Entry{Name: "weak", Make: func() driver.Driver { return weak{fake.New(w.machine, fake.Options{Defect: fake.PretendsToIsolate})} }},
+	)
 	w.keepers = &inprocess.Keepers{Drivers: drivers}
 	t.Cleanup(w.keepers.Close)
-	w.Engine = engine.New(engine.Options{Store: w.store, Drivers: drivers, Default: d.Name(), Keepers: w.keepers})
+	w.Engine = engine.New(engine.Options{Store: w.store, Drivers: drivers, Keepers: w.keepers})
 	return w
 }
+
+// weak is a second driver, of a tier that isolates less.
+type weak struct{ fake.Driver }
+
+func (weak) Name() string { return "weak" }

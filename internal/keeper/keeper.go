@@ -104,7 +104,7 @@ type keeper struct {
 
 // Run acquires or attaches as ordered, reports, and serves until the guest is
 // gone. The report is written exactly once.
-func Run(ctx context.Context, drivers map[string]driver.Driver, order Order, report io.WriteCloser) error {
+func Run(ctx context.Context, drivers *driver.Set, order Order, report io.WriteCloser) error {
 	k, listener, err := open(ctx, drivers, order)
 	if err != nil {
 		failure := wire.Failure{Kind: string(fault.KindOf(err)), Text: err.Error(), Hint: fault.HintOf(err)}
@@ -116,9 +116,9 @@ func Run(ctx context.Context, drivers map[string]driver.Driver, order Order, rep
 	return k.serve(ctx, listener)
 }
 
-func open(ctx context.Context, drivers map[string]driver.Driver, order Order) (_ *keeper, _ net.Listener, err error) {
-	d, ok := drivers[order.Driver]
-	if !ok {
+func open(ctx context.Context, drivers *driver.Set, order Order) (_ *keeper, _ net.Listener, err error) {
+	d := drivers.Get(order.Driver)
+	if d == nil {
 		return nil, nil, fault.New(fault.Unsupported, "cannot run driver %q: this program does not have it", order.Driver)
 	}
 	records, err := store.Open(order.StoreRoot)

@@ -10,9 +10,10 @@ import (
 // of this one (package keeper/inprocess). It is safe for concurrent use.
 type Starter interface {
 	// Start begins to start the keeper of the sandbox in state directory dir,
-	// with exactly the environment env. The keeper does nothing before it has
+	// from the program that its driver needs, with exactly the environment env.
+	// The keeper does nothing before it has
 	// its order. Either Command or Abandon of what is returned must follow.
-	Start(dir string, env []string) (Starting, error)
+	Start(driver, dir string, env []string) (Starting, error)
 
 	// End ends the keeper of sandbox id at once, as kill -9 does; its place goes
 	// on. holder is what the lease says of it. It reports whether there was one.

@@ -68,6 +68,15 @@ func Main(args []string) int {
 // has a command to run first.
 const settledAfter = 3 * time.Second
 
+// Drivers are those whose sandboxes this program keeps. One that needs a client
+// library has its entry in package app, with driver.ProgramFull.
+func Drivers() []driver.Entry {
+	return []driver.Entry{
+		{Name: namespace.Name, Make: func() driver.Driver { return namespace.Driver{} }, Default: true},
+		{Name: landlock.Name, Make: func() driver.Driver { return landlock.Driver{} }},
+	}
+}
+
 func keep() error {
 	var order keeper.Order
 	data, err := io.ReadAll(os.Stdin)
@@ -89,6 +98,5 @@ func keep() error {
 		debug.FreeOSMemory()
 	})
 	defer settle.Stop()
-	drivers := map[string]driver.Driver{namespace.Name: namespace.Driver{}, landlock.Name: landlock.Driver{}}
-	return keeper.Run(caller.For(ctx, caller.ThisProcess()), drivers, order, os.Stdout)
+	return keeper.Run(caller.For(ctx, caller.ThisProcess()), driver.NewSet(Drivers()...), order, os.Stdout)
 }

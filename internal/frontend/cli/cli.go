@@ -97,6 +97,8 @@ type useCases interface {
 	Start(ctx context.Context, dir, name string, allowDegraded bool) (notes []string, err error)
 	Trust(ctx context.Context, dir string) (engine.TrustResult, error)
 	Doctor(ctx context.Context) (engine.Report, error)
+	DriverNames() []string
+	DriverReport(name string) (engine.DriverReport, error)
 	Fix(ctx context.Context, found []engine.Leftover) []engine.Leftover
 	Network(ctx context.Context, dir, name string) (engine.Network, error)
 	FollowNetwork(ctx context.Context, dir, name string, report func(engine.Observation)) error

@@ -15,6 +15,7 @@ type createOptions struct {
 
 	dir, name, base string
 	dirty, pull     bool
+	driver          string
 	allowDegraded   bool
 	noWait          bool
 	json            bool
@@ -53,6 +54,7 @@ its log is shown, the exit code is 8, and the sandbox stays.`,
 	cmd.Flags().BoolVar(&o.pull, "pull", false, "ask the registry again what container.base-image stands for")
 	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait for services to be ready")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the sandbox as one JSON object")
+	s.driverFlag(cmd, &o.driver, chosenDriver)
 	allowDegradedFlag(cmd, &o.allowDegraded)
 	return cmd
 }
@@ -63,7 +65,7 @@ func allowDegradedFlag(cmd *cobra.Command, value *bool) {
 
 func runCreate(ctx context.Context, o *createOptions) error {
 	output := &lines{console: o.console}
-	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, Base: o.base, Dirty: o.dirty, Pull: o.pull, AllowDegraded: o.allowDegraded,
+	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, Base: o.base, Dirty: o.dirty, Pull: o.pull, AllowDegraded: o.allowDegraded, Driver: o.driver,
 		Review: o.console.review, Output: output})
 	if err = errors.Join(err, output.flush()); err != nil {
 		return err

@@ -14,9 +14,11 @@ type doctorOptions struct {
 	console *console
 	doctor  func(context.Context) (engine.Report, error)
 	repair  func(context.Context, []engine.Leftover) []engine.Leftover
+	one     func(driver string) (engine.DriverReport, error)
 
-	fix  bool
-	json bool
+	driver string
+	fix    bool
+	json   bool
 }
 
 func newDoctor(s *session) *cobra.Command {
@@ -28,22 +30,31 @@ func newDoctor(s *session) *cobra.Command {
 missing. It also finds what crashes have left behind: processes, control groups,
 mounts, names, refs and layers that belong to no sandbox, and files that were
 never finished; --fix clears them away. Nobody's work is among them. It ends with
-8 when the full isolation is not available.`,
+8 when the full isolation is not available.
+
+With --driver it says of one driver what its sandboxes can do here: isolation,
+files, mounts, network, limits, measurements, pause, snapshots and forks.`,
 		Example: `  litterbox doctor
+  litterbox doctor --driver landlock
   litterbox doctor --fix`,
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: s.action(func(ctx context.Context, e useCases, _ string, _ []string) error {
-			o.doctor, o.repair = e.Doctor, e.Fix
+			o.doctor, o.repair, o.one = e.Doctor, e.Fix, e.DriverReport
 			return runDoctor(ctx, o)
 		}),
 	}
+	s.driverFlag(cmd, &o.driver, "only what `DRIVER` can do here")
 	cmd.Flags().BoolVar(&o.fix, "fix", false, "clear away what crashes have left behind")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
+	cmd.MarkFlagsMutuallyExclusive("driver", "fix")
 	return cmd
 }
 
 func runDoctor(ctx context.Context, o *doctorOptions) error {
+	if o.driver != "" {
+		return runDriver(o)
+	}
 	report, err := o.doctor(ctx)
 	if err != nil {
 		return err
@@ -52,10 +63,27 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 		report.Leftovers = o.repair(ctx, report.Leftovers)
 	}
 	if o.json {
-		report.Checks, report.Leftovers = list(report.Checks), list(report.Leftovers)
+		report.Checks, report.Leftovers, report.Drivers = list(report.Checks), list(report.Leftovers), list(report.Drivers)
 		err = o.console.document(report)
 	} else {
 		err = printReport(o.console, report)
+	}
+	if err == nil && report.Isolation != sandbox.IsolationFull {
+		return statusError(exitCode(fault.Unavailable))
+	}
+	return err
+}
+
+// runDriver shows one driver.
+func runDriver(o *doctorOptions) error {
+	report, err := o.one(o.driver)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = o.console.document(report)
+	} else {
+		err = printDriver(o.console, report)
 	}
 	if err == nil && report.Isolation != sandbox.IsolationFull {
 		return statusError(exitCode(fault.Unavailable))
@@ -79,6 +107,9 @@ func printReport(c *console, report engine.Report) error {
 		}
 	}
 	if err := printLeftovers(c, report.Leftovers); err != nil {
+		return err
+	}
+	if err := printDrivers(c, report.Drivers); err != nil {
 		return err
 	}
 	isolation := clean(string(report.Isolation))

@@ -25,6 +25,7 @@ type execOptions struct {
 	workDir       string
 	here          string // where the user stands in the project, unless workDir says something else
 	allowDegraded bool
+	driver        string // that run was given
 	ask           bool
 	json          bool
 }
@@ -151,7 +152,7 @@ func runExec(ctx context.Context, o *execOptions) error {
 	began := o.console.now()
 	result, err := o.exec(ctx, engine.ExecRequest{
 		Dir: o.dir, Name: o.name, Argv: o.argv, Kind: o.kind, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
-		Env: o.env.values, WorkDir: o.directory(), Streams: a.streams, AllowDegraded: o.allowDegraded, Ask: a.ask,
+		Env: o.env.values, WorkDir: o.directory(), Streams: a.streams, AllowDegraded: o.allowDegraded, Driver: o.driver, Ask: a.ask,
 	})
 	a.detach() // before anything is printed: raw mode has no line breaks
 	if err != nil {

@@ -13,10 +13,12 @@ type listOptions struct {
 	console *console
 	list    func(ctx context.Context, dir string, all bool) ([]engine.Info, error)
 	strays  func(ctx context.Context, dir string) ([]engine.Info, error)
+	known   func(driver string) (engine.DriverReport, error)
 
-	dir  string
-	all  bool
-	json bool
+	dir    string
+	driver string
+	all    bool
+	json   bool
 }
 
 func newList(s *session) *cobra.Command {
@@ -36,11 +38,12 @@ litterbox stop ends it.`,
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
-			o.list, o.strays, o.dir = e.List, e.Strays, dir
+			o.list, o.strays, o.known, o.dir = e.List, e.Strays, e.DriverReport, dir
 			return runList(ctx, o)
 		}),
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "those of every repository")
+	s.driverFlag(cmd, &o.driver, "only those of `DRIVER`")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array")
 	return cmd
 }
@@ -49,6 +52,12 @@ func runList(ctx context.Context, o *listOptions) error {
 	infos, err := o.list(ctx, o.dir, o.all)
 	if err != nil {
 		return err
+	}
+	if o.driver != "" {
+		if _, err := o.known(o.driver); err != nil {
+			return err
+		}
+		infos = slices.DeleteFunc(infos, func(info engine.Info) bool { return info.Driver != o.driver })
 	}
 	if o.json {
 		for i := range infos {
@@ -77,6 +86,10 @@ func runList(ctx context.Context, o *listOptions) error {
 	if costs {
 		head = append(head, "COST")
 	}
+	several := severalDrivers(infos)
+	if several {
+		head = append(head, "DRIVER")
+	}
 	if o.all {
 		head = append(head, "REPOSITORY")
 	}
@@ -88,6 +101,9 @@ func runList(ctx context.Context, o *listOptions) error {
 		}
 		if costs {
 			row = append(row, costText(info.Cost))
+		}
+		if several {
+			row = append(row, info.Driver)
 		}
 		if o.all {
 			row = append(row, info.Repository)

@@ -54,6 +54,7 @@ are at work in it by then.`,
 	}
 	cmd.Flags().SetInterspersed(false)
 	o.addFlags(cmd)
+	s.driverFlag(cmd, &o.driver, chosenDriver)
 	cmd.Flags().BoolVar(&o.remove, "rm", false, "delete the sandbox afterwards; its last commit stays in the trash")
 	return cmd
 }
@@ -88,7 +89,7 @@ func (o *runOptions) createMissing(ctx context.Context) error {
 		return err
 	}
 	output := &lines{console: o.console}
-	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, AllowDegraded: o.allowDegraded,
+	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, AllowDegraded: o.allowDegraded, Driver: o.driver,
 		Review: o.console.review, Output: output})
 	if err = errors.Join(err, output.flush()); err != nil {
 		if fault.KindOf(err) == fault.AlreadyExists {

@@ -17,7 +17,7 @@ import (
 
 // Keepers implements keeper.Starter. Its zero value has no drivers.
 type Keepers struct {
-	Drivers map[string]driver.Driver
+	Drivers *driver.Set
 	// Refuse, when set, is asked before a keeper runs its order; an error is a
 	// keeper that could not be started.
 	Refuse func(keeper.Order) error
@@ -45,7 +45,7 @@ type running struct {
 }
 
 // Start implements keeper.Starter.
-func (k *Keepers) Start(dir string, env []string) (keeper.Starting, error) {
+func (k *Keepers) Start(_, dir string, env []string) (keeper.Starting, error) {
 	return &starting{keepers: k, dir: dir, env: env}, nil
 }
 

@@ -25,18 +25,18 @@ const Verb = "keeper"
 
 // Processes implements keeper.Starter.
 type Processes struct {
-	// Program opens the small program.
-	Program func() (*os.File, error)
+	// Program opens the program that keeps sandboxes of a driver.
+	Program func(driver string) (*os.File, error)
 	// Name is its argv[0], by which it knows what it is.
 	Name string
 }
 
 // Start implements keeper.Starter.
-func (s Processes) Start(dir string, env []string) (keeper.Starting, error) {
+func (s Processes) Start(driver, dir string, env []string) (keeper.Starting, error) {
 	if err := process.CloseOnExec(3); err != nil {
 		return nil, err
 	}
-	program, err := s.Program()
+	program, err := s.Program(driver)
 	if err != nil {
 		return nil, err
 	}
