@@ -51,6 +51,7 @@ engine/running.go: os.ReadFile os.WriteFile
 keeper/cost.go: os.ReadFile
 keeper/limits.go: os.ReadFile
 keeper/network.go: os.ReadFile
+keeper/secrets.go: os.ReadFile
 
 # The human's repository and checkout.
 landing/aside.go: os.Open os.OpenRoot os.ReadDir os.RemoveAll
@@ -105,6 +106,7 @@ driver/namespace/tree_linux.go: os.ReadDir os.ReadFile
 engine/leftmounts_linux.go: os.ReadFile
 engine/extraroots.go: os.ReadFile
 engine/roots.go: os.ReadFile os.WriteFile
+engine/secrets.go: os.WriteFile
 engine/toolchains.go: os.ReadDir
 
 # What the human named on the command line.

@@ -87,6 +87,8 @@ egress/inject: egress egress/intercept fault secret secret/replace
 # Values that programs inside use and never see.
 secret: egress fault secret/replace
 secret/replace:
+secret/vault: fault ownership secret
+secret/source: fault secret secret/vault
 
 # What may come in: ports that are forwarded from the host.
 forward: egress fault service
@@ -111,8 +113,8 @@ driver/drivertest: driver fault sandbox wire
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
-keeper: driver egress egress/intercept egress/metering fault forward git landing ledger meter process sandbox seal service store wire
-engine: frozen agents audit branch caller config driver egress egress/preset fault forward git hostile image keeper landing layer ledger meter ownership packagecache process profile redact sandbox seal secret service service/journal store wire workspace workspace/local
+keeper: driver egress egress/inject egress/intercept egress/metering fault forward git landing ledger meter process sandbox seal secret secret/source secret/vault service store wire
+engine: agents audit branch caller config driver egress egress/preset fault forward frozen git hostile image keeper landing layer ledger meter ownership packagecache process profile redact sandbox seal secret secret/source secret/vault service service/journal store wire workspace workspace/local
 
 # Attacks on a sandbox as data. They run this program from outside, as a user
 # types it; the probe is what runs inside, and knows nothing of ours.

@@ -18,6 +18,8 @@ var lasting = [...]string{
 	"XDG_RUNTIME_DIR",                                                                // what a place without namespaces must not reach
 	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", // as git itself finds them
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy", // upstream
+	"DBUS_SESSION_BUS_ADDRESS",                                                    // the keyring that secrets are read from
+	"GNUPGHOME", "PASSWORD_STORE_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", // commands that print secrets, and what asks for their password
 	"SSL_CERT_FILE", "SSL_CERT_DIR", // roots by which inspected hosts are verified
 	"GORACE", "GOCOVERDIR", // tests: where a program of theirs reports
 }

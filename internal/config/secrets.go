@@ -9,7 +9,7 @@ import (
 )
 
 // secretsMeaning documents [secrets].
-const secretsMeaning = `Values that programs inside use and never see, such as keys of an API. Each is a table of its own, ` + "`[secrets.NAME]`" + `: inside, the variable NAME holds a placeholder, and the keeper puts the value in its place on the way to the hosts that are named, and nowhere else. A secret of the repository replaces the user's of the same name as a whole.
+const secretsMeaning = `Values that programs inside use and never see, such as keys of an API. Each is a table of its own, ` + "`[secrets.NAME]`" + `: inside, the variable NAME holds a placeholder, and the keeper puts the value in its place on the way to the hosts that are named, and nowhere else. [secrets.md](secrets.md) says how. A secret of the repository replaces the user's of the same name as a whole.
 
 | key | meaning |
 |---|---|

@@ -135,7 +135,7 @@ func tellBack(rw http.ResponseWriter, r *http.Request) {
 	}, told))
 	rw.Header().Set("Trailer", "X-End")
 	flush := http.NewResponseController(rw)
-	for _, text := range forms(told) {
+	for _, text := range append(forms(told), base64.StdEncoding.EncodeToString([]byte(told))) {
 		for rest := text + "\n"; rest != ""; {
 			n := min(len(rest), 7)
 			_, _ = io.WriteString(rw, rest[:n])

@@ -202,7 +202,9 @@ func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, messag
 		stream = got.stream
 	}
 	if stream != nil && err == nil {
-		err = e.unready(ctx, p)
+		if err = e.unready(ctx, p); err == nil {
+			err = e.lend(ctx, p)
+		}
 	}
 	if stream == nil && err == nil {
 		cycle.State = sandbox.Leasing

@@ -130,8 +130,14 @@ func (e *Engine) trustEnv(ctx context.Context, p *place) ([]string, error) {
 		return nil, err
 	}
 	looks, err := keeper.Looks(p.dir)
-	if err != nil || !looks && !policy.Inspects() {
+	if err != nil {
 		return nil, err
+	}
+	if secrets, err := keeper.ReadSecrets(p.dir); err == nil && secrets.Inspects() {
+		looks = true // the keeper says what is wrong with a damaged record
+	}
+	if !looks && !policy.Inspects() {
+		return nil, nil
 	}
 	if info, err := os.Stat(p.path(keeper.RootsFile)); err != nil || info.Size() == 0 {
 		return nil, nil // a sandbox that was started before there were such files

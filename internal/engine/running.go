@@ -55,6 +55,17 @@ const welcomePatience = 5 * time.Second
 // stream for one request. Whatever it had to repair becomes a note. A start has
 // an entry in the audit log, unless it belongs to something that has one.
 func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *net.UnixConn, err error) {
+	stream, err = e.start(ctx, p, degraded)
+	if err == nil {
+		if err = e.lend(ctx, p); err != nil {
+			err, stream = errors.Join(err, stream.Close()), nil
+		}
+	}
+	return stream, err
+}
+
+// start is running without what each client brings along.
+func (e *Engine) start(ctx context.Context, p *place, degraded bool) (stream *net.UnixConn, err error) {
 	if conn, err := p.dial(ctx); err == nil {
 		return e.ready(ctx, p, conn)
 	}

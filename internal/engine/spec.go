@@ -60,6 +60,9 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		return spec, nil
 	}
 	e.addSurroundings(p, caller, &spec, roots.env)
+	if err := p.addSecrets(ctx, &spec); err != nil {
+		return spec, err
+	}
 	spec.Mounts = append(spec.Mounts, roots.mounts...)
 	spec.Mounts = append(spec.Mounts, e.clientMounts(p)...)
 	return spec, nil

@@ -140,6 +140,8 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 	case OpPack:
 		k.pack(context.WithoutCancel(ctx))
 		return
+	case OpLend:
+		err = k.net.borrow(conn)
 	case OpNetwork:
 		err = k.net.save()
 	case OpFollow:

@@ -16,10 +16,12 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
+	"github.com/litterbox-sandbox/litterbox/internal/egress/inject"
 	"github.com/litterbox-sandbox/litterbox/internal/egress/intercept"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
+	"github.com/litterbox-sandbox/litterbox/internal/secret"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -66,6 +68,8 @@ type network struct {
 	changed  atomic.Bool
 	refusals *refusals
 	costs    *costs
+	secrets  *secret.Set
+	lent     lent
 
 	room      chan struct{} // holds one for every connection that is open
 	enforcing sync.Mutex
@@ -77,11 +81,13 @@ type network struct {
 // openNetwork prepares the network of the sandbox in dir. Without a policy
 // file nothing is allowed.
 func openNetwork(dir string, emit func(*sandbox.Event) error, costs *costs) (*network, error) {
-	n := &network{dir: dir, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit), costs: costs}
+	n := &network{dir: dir, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit), costs: costs, secrets: secret.NewSet()}
+	n.openSecrets()
 	n.inspect = intercept.New(intercept.Options{
 		Authority: filepath.Join(dir, authorityFile),
 		Roots:     []string{filepath.Join(dir, RootsFile), filepath.Join(dir, OwnRootsFile)},
-		Hooks:     []intercept.Hook{costs.hook},
+		// What puts secrets in stands last: nothing else sees a value.
+		Hooks: []intercept.Hook{costs.hook, inject.New(n.secrets)},
 	})
 	n.askers = &askers{changed: n.enforce}
 	if err := n.reload(); err != nil {
@@ -129,7 +135,7 @@ func (n *network) reload() error {
 	// is trusted there, a program cannot reach a host that is looked into.
 	n.revision.Store(policy)
 	n.enforce()
-	if policy.Inspects() || n.costs.settings().Looks() {
+	if policy.Inspects() || n.costs.settings().Looks() || n.secrets.State().Inspects() {
 		return n.inspect.Prepare()
 	}
 	return nil

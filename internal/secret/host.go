@@ -123,3 +123,13 @@ func (h *Host) UnmarshalText(text []byte) error {
 	*h = parsed
 	return err
 }
+
+// Target is what a network policy decides on for the host, below a wildcard for
+// one of its names.
+func (h Host) Target() egress.Target {
+	name := h.name
+	if h.wildcard {
+		name = "any." + name
+	}
+	return egress.Target{Host: name, Port: h.port}
+}

@@ -42,3 +42,26 @@ func (m *memory) wipe() {
 	}
 	m.chunks, m.free = nil, nil
 }
+
+// Kept is a value outside of Go's heap.
+type Kept struct {
+	memory memory
+	value  []byte
+}
+
+// Keep takes a copy of a value.
+func Keep(value []byte) *Kept {
+	k := &Kept{}
+	k.value = k.memory.alloc(len(value))
+	copy(k.value, value)
+	return k
+}
+
+// Bytes is the value, until it is wiped.
+func (k *Kept) Bytes() []byte { return k.value }
+
+// Wipe clears it.
+func (k *Kept) Wipe() {
+	k.value = nil
+	k.memory.wipe()
+}

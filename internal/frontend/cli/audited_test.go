@@ -50,6 +50,7 @@ var commandAudit = map[string]string{
 	"snapshot delete": "snapshot delete",
 	"snapshots":       "(reads)",
 	"run":             "create and exec",
+	"secrets":         "secrets set, secrets remove: the source, without the value",
 	"service":         "service start, service stop, service restart",
 	"shell":           "shell",
 	"start":           "start",

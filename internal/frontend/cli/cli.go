@@ -96,6 +96,10 @@ type useCases interface {
 	EmptyTrash(context.Context, engine.EmptyRequest) ([]engine.Trashed, error)
 	Start(ctx context.Context, dir, name string, allowDegraded bool) (notes []string, err error)
 	Trust(ctx context.Context, dir string) (engine.TrustResult, error)
+	Secrets(ctx context.Context, dir string) ([]engine.Secret, error)
+	SetSecret(context.Context, engine.SecretRequest) (from string, err error)
+	RemoveSecret(context.Context, engine.SecretRequest) (from string, err error)
+	TestSecrets(context.Context, engine.SecretRequest) ([]engine.Secret, error)
 	Doctor(ctx context.Context) (engine.Report, error)
 	DriverNames() []string
 	DriverReport(name string) (engine.DriverReport, error)

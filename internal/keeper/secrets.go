@@ -1,0 +1,166 @@
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/seal"
+	"github.com/litterbox-sandbox/litterbox/internal/secret"
+	"github.com/litterbox-sandbox/litterbox/internal/secret/source"
+	"github.com/litterbox-sandbox/litterbox/internal/secret/vault"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+)
+
+// SecretsFile says which secrets a sandbox has, in its directory. The engine
+// writes it before each start. It holds placeholders and no value.
+const SecretsFile = "secrets.json"
+
+// OpLend takes values of variables from a client, for sources that are its
+// environment: KindStarted with the [Wanted] names, answered by one KindStdin
+// frame with [Lent] → Empty. They are never written down, so that each keeper
+// has to be lent them.
+const OpLend wire.Op = "keeper.lend"
+
+// Secrets is the content of SecretsFile.
+type Secrets struct {
+	Bindings []secret.Binding `json:"bindings"`
+	Home     string           `json:"home"`  // of the human, for sources that are files
+	Vault    string           `json:"vault"` // the directory of stored values
+}
+
+// Wanted are variables whose values the keeper asks for.
+type Wanted struct {
+	Names []string `json:"names"`
+}
+
+// Lent are values of variables, as bytes that can be wiped.
+type Lent struct {
+	Values map[string][]byte `json:"values"`
+}
+
+// ReadSecrets reads the secrets of the sandbox in dir; without a file there are
+// none.
+func ReadSecrets(dir string) (Secrets, error) {
+	var all Secrets
+	data, err := os.ReadFile(filepath.Join(dir, SecretsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err == nil {
+		err = seal.Decode(data, &all)
+	}
+	if err != nil {
+		return Secrets{}, fault.Wrap(fault.Unavailable, err, "cannot read which secrets the sandbox has")
+	}
+	return all, nil
+}
+
+// Env are the variables that the sources of some secrets are.
+func (s Secrets) Env() []string {
+	var names []string
+	for _, b := range s.Bindings {
+		if b.From.Kind == secret.Env && !slices.Contains(names, b.From.Name) {
+			names = append(names, b.From.Name)
+		}
+	}
+	return names
+}
+
+// Inspects reports whether the sandbox has to trust its own authority because
+// of a secret.
+func (s Secrets) Inspects() bool {
+	set := secret.NewSet()
+	for _, b := range s.Bindings {
+		set.Bind(b, nil)
+	}
+	return set.State().Inspects()
+}
+
+// lent are the variables that clients have lent.
+type lent struct {
+	mu     sync.Mutex
+	values map[string]*secret.Kept
+}
+
+// lookup implements source.Reader.Lookup.
+func (l *lent) lookup(name string) ([]byte, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept, ok := l.values[name]
+	if !ok {
+		return nil, false
+	}
+	return slices.Clone(kept.Bytes()), true
+}
+
+// take keeps values, and wipes where they came from.
+func (l *lent) take(values map[string][]byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.values == nil {
+		l.values = map[string]*secret.Kept{}
+	}
+	for name, value := range values {
+		if old := l.values[name]; old != nil {
+			old.Wipe()
+		}
+		l.values[name] = secret.Keep(value)
+		clear(value)
+	}
+}
+
+// openSecrets binds the secrets of the sandbox. Where the record of them is
+// damaged there are none, so that nothing is sent anywhere.
+func (n *network) openSecrets() {
+	all, err := ReadSecrets(n.dir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "keeper:", err)
+	}
+	reader := source.Reader{Home: all.Home, Vault: vault.Vault{Dir: all.Vault}, Lookup: n.lent.lookup}
+	for _, b := range all.Bindings {
+		n.secrets.Bind(b, func(ctx context.Context) ([]byte, error) { return reader.Read(ctx, b.From) })
+	}
+}
+
+// borrow takes variables from a client.
+func (n *network) borrow(conn net.Conn) error {
+	all, err := ReadSecrets(n.dir)
+	if err != nil {
+		return err
+	}
+	wanted := Wanted{Names: all.Env()}
+	if err := wire.WriteJSON(conn, wire.KindStarted, wanted); err != nil {
+		return err
+	}
+	kind, payload, err := wire.NewReader(conn).Next()
+	if err != nil {
+		return err
+	}
+	defer clear(payload)
+	var given Lent
+	if kind != wire.KindStdin || json.Unmarshal(payload, &given) != nil {
+		return fault.New(fault.Invalid, "cannot understand which variables are lent")
+	}
+	for name, value := range given.Values {
+		if !slices.Contains(wanted.Names, name) {
+			clear(value)
+			delete(given.Values, name)
+		}
+	}
+	n.lent.take(given.Values)
+	for _, b := range n.secrets.State().Bound {
+		if _, ok := given.Values[b.From.Name]; ok && b.From.Kind == secret.Env {
+			b.Forget()
+		}
+	}
+	return nil
+}
