@@ -9,7 +9,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 # Where the program is built.
 PROGRAM ?= bin/litterbox
 
-.PHONY: build demo test test-agents test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm test-release redteam release
+.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm test-release redteam release
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o $(PROGRAM) ./cmd/litterbox
@@ -37,8 +37,14 @@ redteam: build ## every attack that users can try, on a throwaway repository, wi
 test: build ## every test, as root also as an ordinary user
 	./test/run
 
-test-agents: ## the real clients of agents, more than a gigabyte from npm, against a stand-in for their models
-	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents $(GO) test -v -count=1 -timeout 30m -run RealClients ./test/agents
+test-agents: ## the newest clients of agents, more than a gigabyte from npm, against a stand-in for their models, and the settings of all seven
+	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents LITTERBOX_TEST_AGENTS_NEWEST=1 $(GO) test -v -count=1 -timeout 30m -run 'RealClients|Install' ./test/agents
+
+BESIDE = 2026.8.31
+
+test-beside: ## three tasks by the MCP tools and by the filesystem server from npm: calls, bytes, seconds; writes docs/reference/tools-beside.md
+	npm install --prefix $(CURDIR)/bin/beside --ignore-scripts --no-audit --no-fund --silent @modelcontextprotocol/server-filesystem@$(BESIDE)
+	LITTERBOX_TEST_BESIDE=$(CURDIR)/bin/beside $(GO) test -v -count=1 -run TasksBeside ./test/mcp
 
 # What a merge asks about, tried with the tools themselves.
 TOOLS = $(CURDIR)/bin/tools

@@ -3,6 +3,7 @@ package agents_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,6 +132,9 @@ func installed(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if os.Getenv("LITTERBOX_TEST_AGENTS_NEWEST") != "" {
+		wanted = newest(t, wanted)
+	}
 	if there, err := os.ReadFile(filepath.Join(dir, "package.json")); err != nil || !bytes.Equal(there, wanted) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -232,4 +236,33 @@ func (c client) own(t *testing.T, dir string, exclusive bool) {
 		t.Errorf("%+v\noffered: %q\nresults: %q", got, m.offered, m.results)
 	}
 	t.Logf("offered: %q\nresults: %q\nstrange: %q", m.offered, m.results, m.strange)
+}
+
+// newest asks npm for the newest version of each client, so that one that has
+// changed its settings or its tools is found out before its users find out.
+func newest(t *testing.T, pinned []byte) []byte {
+	t.Helper()
+	var wanted struct {
+		Private      bool              `json:"private"`
+		Dependencies map[string]string `json:"dependencies"`
+	}
+	if err := json.Unmarshal(pinned, &wanted); err != nil {
+		t.Fatal(err)
+	}
+	for name, version := range wanted.Dependencies {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		out, err := exec.CommandContext(ctx, "npm", "view", name, "version").Output()
+		cancel()
+		if err != nil {
+			t.Fatalf("cannot find the newest version of %s: %v", name, err)
+		}
+		found := strings.TrimSpace(string(out))
+		t.Logf("%s: %s, pinned %s", name, found, version)
+		wanted.Dependencies[name] = found
+	}
+	content, err := json.Marshal(wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
