@@ -34,6 +34,7 @@ engine/agent.go: os.WriteFile
 engine/agentdrive.go: os.OpenFile
 engine/agentfollow.go: os.Open
 engine/agentinstall.go: os.RemoveAll
+engine/agentkeys.go: os.ReadFile
 engine/approved.go: os.ReadFile os.WriteFile
 engine/caches.go: os.ReadFile
 engine/cost.go: os.WriteFile

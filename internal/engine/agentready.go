@@ -65,13 +65,14 @@ func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profi
 	if ready.program, err = e.clientProgram(ctx, p, client); err != nil {
 		return ready, err
 	}
+	p.noteKeys(ctx, client, slices.Concat(ready.env, task.Env))
 	found := agents.Exclusively(p.record.Repository, client.Name)
 	ready.exclusive, ready.settings = found.Exclusive, found.Rest
 	if found.Denies && client.Bound {
 		return ready, fault.New(fault.Conflict, "cannot run %s in sandbox %q: its settings in this repository deny it its own tools, here and inside", client.Title, p.record.Name).
 			WithHint("litterbox agent uninstall %s --scope project", client.Name)
 	}
-	return ready, e.putClientFiles(ctx, p, client)
+	return ready, e.putClientFiles(ctx, p, client, slices.Concat(ready.env, task.Env))
 }
 
 // hostOf is the host of an address as a rule has it; empty where a value is
@@ -212,11 +213,11 @@ func lastLines(text string, most int) string {
 
 // putClientFiles writes the files that a client looks for into the sandbox's
 // own home.
-func (e *Engine) putClientFiles(ctx context.Context, p *place, client profile.Profile) error {
+func (e *Engine) putClientFiles(ctx context.Context, p *place, client profile.Profile, env []string) error {
 	if client.Files == nil {
 		return nil
 	}
-	for _, file := range client.Files(profile.Place{Project: p.record.Repository}) {
+	for _, file := range client.Files(profile.Place{Project: p.record.Repository, KeyTail: p.keyTail(ctx, client, env)}) {
 		old, err := p.readHome(ctx, file.Path)
 		if err != nil {
 			return err

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
+	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/profile"
@@ -67,6 +69,7 @@ type AgentTask struct {
 	Time   time.Duration // 0: no limit
 	Resume bool          // go on with the last conversation
 	Screen *wire.Terminal
+	Budget string   // of the sandbox's calls of models, such as "5 USD"; empty: as it is
 	Extra  []string // arguments for the client, as typed
 	Env    []string // K=V
 
@@ -135,6 +138,11 @@ func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes
 		return Run{}, nil, err
 	}
 	defer func() { err = call.end("", nil, err) }()
+	if task.Budget != "" {
+		if _, err := e.Limits(ctx, LimitsRequest{Dir: task.Dir, Name: task.Name, Set: []string{sandbox.LimitBudget + "=" + task.Budget}}); err != nil {
+			return Run{}, nil, err
+		}
+	}
 	ready, err := e.readyClient(ctx, p, client, task)
 	if err != nil {
 		return Run{}, p.notes, err
@@ -165,7 +173,7 @@ func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes
 	}
 	order := agentOrder{
 		Run: run, Dir: p.record.Repository, Argv: append([]string{ready.program}, argv...), Stdin: stdin,
-		Env: slices.Concat(client.Env, ready.env, task.Env), Profile: client.Name, Timeout: task.Time, Screen: task.Screen,
+		Env: slices.Concat(clientEnv(callerOf(ctx).Env, p.record.Image != nil), client.Env, ready.env, task.Env), Profile: client.Name, Timeout: task.Time, Screen: task.Screen,
 		Agents: p.config.Agents.Commands(), NoCheckpoints: task.NoCheckpoints,
 	}
 	run.Holder, err = e.startRunner(ctx, order)
@@ -197,7 +205,7 @@ func (e *Engine) startRunner(ctx context.Context, order agentOrder) (sandbox.Pro
 	if err != nil {
 		return sandbox.Process{}, err
 	}
-	pid, err := e.Runner(callerOf(ctx).Env, data, filepath.Join(e.Store.RunDir(order.Run.SandboxID, order.Run.Number), store.RunProblem))
+	pid, err := e.Runner(caller.Lasting(callerOf(ctx).Env), data, filepath.Join(e.Store.RunDir(order.Run.SandboxID, order.Run.Number), store.RunProblem))
 	if err != nil {
 		return sandbox.Process{}, fault.Wrap(fault.Unavailable, err, "cannot start the process that drives %s", order.Run.Title)
 	}
@@ -305,6 +313,16 @@ func (e *Engine) LastRun(ctx context.Context, dir, name string) (Run, error) {
 		return Run{}, err
 	}
 	return *run, nil
+}
+
+// forgetRuns removes the transcripts of sandboxes that were deleted long enough
+// ago.
+func (e *Engine) forgetRuns(ctx context.Context) error {
+	keep := trashAge
+	if user, err := config.LoadUser(callerOf(ctx)); err == nil && user.Retention.Trash > 0 {
+		keep = user.Retention.Trash
+	}
+	return e.Store.ForgetRuns(time.Now().Add(-keep))
 }
 
 // StopAgent ends a run: its client is asked to end, what it did is committed.

@@ -83,6 +83,7 @@ var silent = map[string]string{
 	"Refs":           "reads",
 	"Refused":        "reads",
 	"Samples":        "reads",
+	"AgentLogins":    "reads",
 	"AttachAgent":    "shows and types into a terminal that is there; the run has its entry",
 	"AwaitAgent":     "reads",
 	"FollowAgent":    "reads",

@@ -59,6 +59,10 @@ func (e *Engine) Prune(ctx context.Context, request PruneRequest) (plan []Pruned
 	if err != nil || request.DryRun {
 		return plan, err
 	}
+	// Transcripts of agents stay as long as what deleted sandboxes leave.
+	if err := e.forgetRuns(ctx); err != nil {
+		return nil, err
+	}
 	if !slices.ContainsFunc(plan, func(one Pruned) bool { return one.Kept == "" }) {
 		return plan, nil
 	}

@@ -29,7 +29,11 @@ func codex() Profile {
 		Preset: "preset:codex",
 		Passed: []string{"OPENAI_BASE_URL"},
 		Quiet:  []string{"api.github.com", "github.com", "registry.npmjs.org", "*.statsig.com", "*.sentry.io", "ab.chatgpt.com", "*.oaistatic.com", "*.oaiusercontent.com", "persistent.oaistatic.com"},
-		Keys:   []Key{{Variable: "OPENAI_API_KEY", Hosts: []string{"api.openai.com"}, Prefix: "sk-proj-", Length: 164}},
+		Logins: []string{".codex/auth.json"},
+		Keys: []Key{
+			{Variable: "CODEX_API_KEY", Hosts: []string{"api.openai.com"}},
+			{Variable: "OPENAI_API_KEY", Hosts: []string{"api.openai.com"}},
+		},
 		Files: func(p Place) []File {
 			return []File{{Path: ".codex/config.toml", Text: "check_for_update_on_startup = false\n\n[analytics]\nenabled = false\n\n[projects." + tomlString(p.Project) + "]\ntrust_level = \"trusted\"\n"}}
 		},

@@ -24,9 +24,10 @@ func gemini() Profile {
 		Preset: "preset:gemini", Bound: true,
 		Passed: []string{"GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"},
 		Quiet:  []string{"play.googleapis.com", "registry.npmjs.org", "github.com", "api.github.com", "clearcut.googleapis.com"},
+		Logins: []string{".gemini/oauth_creds.json"},
 		Keys: []Key{
-			{Variable: "GEMINI_API_KEY", Hosts: []string{"generativelanguage.googleapis.com"}, Prefix: "AIza", Length: 39},
-			{Variable: "GOOGLE_API_KEY", Hosts: []string{"generativelanguage.googleapis.com"}, Prefix: "AIza", Length: 39},
+			{Variable: "GEMINI_API_KEY", Hosts: []string{"generativelanguage.googleapis.com"}},
+			{Variable: "GOOGLE_API_KEY", Hosts: []string{"generativelanguage.googleapis.com"}},
 		},
 		Env: []string{"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true"},
 		Files: func(p Place) []File {

@@ -18,11 +18,12 @@ func opencode() Profile {
 		Binaries: []string{"node_modules/opencode-linux-{arch}/bin/opencode", "node_modules/opencode-linux-{arch}-baseline/bin/opencode", "node_modules/.bin/opencode"},
 		Preset:   "preset:opencode",
 		Quiet:    []string{"api.github.com", "github.com", "registry.npmjs.org", "opncd.ai", "api.opencode.ai", "us.i.posthog.com"},
+		Logins:   []string{".local/share/opencode/auth.json"},
 		Keys: []Key{
-			{Variable: "ANTHROPIC_API_KEY", Hosts: []string{"api.anthropic.com"}, Prefix: "sk-ant-api03-", Length: 108},
-			{Variable: "OPENAI_API_KEY", Hosts: []string{"api.openai.com"}, Prefix: "sk-proj-", Length: 164},
-			{Variable: "GEMINI_API_KEY", Hosts: []string{"generativelanguage.googleapis.com"}, Prefix: "AIza", Length: 39},
-			{Variable: "OPENROUTER_API_KEY", Hosts: []string{"openrouter.ai"}, Prefix: "sk-or-v1-", Length: 73},
+			{Variable: "ANTHROPIC_API_KEY", Hosts: []string{"api.anthropic.com"}},
+			{Variable: "OPENAI_API_KEY", Hosts: []string{"api.openai.com"}},
+			{Variable: "GEMINI_API_KEY", Hosts: []string{"generativelanguage.googleapis.com"}},
+			{Variable: "OPENROUTER_API_KEY", Hosts: []string{"openrouter.ai"}},
 		},
 		Env: []string{
 			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_SHARE=1",

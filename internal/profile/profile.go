@@ -27,7 +27,11 @@ type Profile struct {
 	Allow  []string // rules beside the preset
 	Passed []string // variables that go in as they are on the host; the host of one that is an address is allowed
 	Quiet  []string // hosts that it asks for beside, for statistics and updates: refusing them is no fault
-	Keys   []Key    // what it logs in with
+	Logins []string // files below HOME in which it keeps a login
+	// FromLogin is how the human gets a variable from such a login; empty where
+	// the client has no way.
+	FromLogin string
+	Keys      []Key // what it logs in with
 
 	Env   []string // K=V
 	Files func(Place) []File
@@ -48,8 +52,6 @@ type Profile struct {
 type Key struct {
 	Variable string
 	Hosts    []string // that it is sent to
-	Prefix   string   // what the client checks for
-	Length   int
 }
 
 // Place is where a client works.

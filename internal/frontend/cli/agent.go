@@ -16,6 +16,7 @@ type agentOptions struct {
 	change  func(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
 	list    func(ctx context.Context, dir string) ([]engine.AgentStatus, error)
 	runs    func(ctx context.Context, dir, name string) ([]engine.Run, error)
+	logins  func(ctx context.Context) map[string]engine.AgentLogin
 
 	dir     string
 	request engine.AgentRequest
@@ -200,7 +201,7 @@ the repository in which an agent works or has worked.`,
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
-			o.list, o.runs, o.dir = e.Agents, e.Runs, dir
+			o.list, o.runs, o.logins, o.dir = e.Agents, e.Runs, e.AgentLogins, dir
 			return runAgentList(ctx, o)
 		}),
 	}
@@ -218,7 +219,7 @@ func runAgentList(ctx context.Context, o *agentOptions) error {
 		runs = nil // outside of a repository there are the clients
 	}
 	if o.json {
-		return o.console.document(listedAgents(agents, runs))
+		return o.console.document(listedAgents(agents, runs, o.logins(ctx)))
 	}
 	rows := [][]string{{"AGENT", "CLIENT", "HERE", "INSTALLED", "EXCLUSIVE", "RULES", "FILE"}}
 	for _, a := range agents {
@@ -240,7 +241,10 @@ func runAgentList(ctx context.Context, o *agentOptions) error {
 			}
 		}
 	}
-	if err := o.console.table(rows); err != nil || len(runs) == 0 {
+	if err := o.console.table(rows); err != nil {
+		return err
+	}
+	if err := o.console.printLogins(agents, o.logins(ctx)); err != nil || len(runs) == 0 {
 		return err
 	}
 	rows = [][]string{{"SANDBOX", "AGENT", "STATE", "SINCE", "COMMITS", "TASK"}}
@@ -260,15 +264,39 @@ func runAgentList(ctx context.Context, o *agentOptions) error {
 // listedAgent is a client in agent list --json, with its runs.
 type listedAgent struct {
 	engine.AgentStatus
-	Runs []engine.Run `json:"runs"`
+	Inside *engine.AgentLogin `json:"inside,omitempty"` // whether agent run can use it
+	Runs   []engine.Run       `json:"runs"`
+}
+
+// printLogins says which of the clients that are here can work inside.
+func (c *console) printLogins(agents []engine.AgentStatus, logins map[string]engine.AgentLogin) error {
+	rows := [][]string{{"INSIDE", "VERSION", "LOGIN", "MISSING"}}
+	for _, a := range agents {
+		login, known := logins[a.Agent]
+		if !known || !a.Found {
+			continue
+		}
+		rows = append(rows, []string{a.Agent, first(login.Version, "-"), first(login.Login, "-"), first(login.Missing, "-")})
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	if err := c.print("\n"); err != nil {
+		return err
+	}
+	return c.table(rows)
 }
 
 // listedAgents puts runs to their clients; clients of the user's own that have
 // run come last.
-func listedAgents(agents []engine.AgentStatus, runs []engine.Run) []listedAgent {
+func listedAgents(agents []engine.AgentStatus, runs []engine.Run, logins map[string]engine.AgentLogin) []listedAgent {
 	all := []listedAgent{}
 	for _, agent := range agents {
-		all = append(all, listedAgent{agent, []engine.Run{}})
+		one := listedAgent{AgentStatus: agent, Runs: []engine.Run{}}
+		if login, known := logins[agent.Agent]; known {
+			one.Inside = &login
+		}
+		all = append(all, one)
 	}
 	for _, run := range runs {
 		at := slices.IndexFunc(all, func(one listedAgent) bool { return one.Agent == run.Agent })

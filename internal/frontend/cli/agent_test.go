@@ -26,6 +26,10 @@ func (f *agentFake) UninstallAgents(_ context.Context, _ string, r engine.AgentR
 	return f.change(r)
 }
 
+func (f *agentFake) AgentLogins(context.Context) map[string]engine.AgentLogin {
+	return map[string]engine.AgentLogin{"claude": {Version: "2.1", Login: "-e ANTHROPIC_API_KEY"}, "codex": {Missing: "no API key"}}
+}
+
 func (f *agentFake) Runs(context.Context, string, string) ([]engine.Run, error) { return nil, nil }
 
 func (f *agentFake) Agents(context.Context, string) ([]engine.AgentStatus, error) {
@@ -85,6 +89,9 @@ func TestAgentList(t *testing.T) {
 claude  Claude Code  yes   project        yes        yes    .mcp.json
                            user (broken)  no         no     /home/u/.claude.json
 goose   Goose        no    no             -          -      -
+
+INSIDE  VERSION  LOGIN                 MISSING
+claude  2.1      -e ANTHROPIC_API_KEY  -
 `, "note: line 1\n"})
 	golden(t, "json/agent-list.json", lb(t, e, "", "agent", "list", "--json").Stdout)
 }

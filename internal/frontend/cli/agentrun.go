@@ -25,6 +25,7 @@ type agentRunOptions struct {
 	fresh          bool // --new
 	task           engine.AgentTask
 	env            environment
+	budget         string
 	detach         bool
 	interactive    bool
 	locked         bool
@@ -96,6 +97,7 @@ Arguments after -- are the client's.`,
 func (o *agentRunOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.task.Model, "model", "", "the `MODEL`, as the client calls it")
+	f.StringVar(&o.budget, "budget", "", "what calls of models may cost in this sandbox, such as `5USD`")
 	f.DurationVar(&o.task.Time, "time", 0, "end it after `D`, such as 30m")
 	f.BoolVar(&o.task.Packages, "with-packages", false, "allow the package managers that the repository's files name")
 	f.BoolVar(&o.locked, "locked", false, "allow no package managers, and do not ask")
@@ -156,7 +158,15 @@ func (o *agentRunOptions) arguments(cmd *cobra.Command, args []string) error {
 			return fault.New(fault.Invalid, "cannot run an agent: standard input holds no task")
 		}
 	}
+	o.task.Budget = spaced(o.budget)
 	return o.env.read(cmd, o.console)
+}
+
+// spaced puts a space before the unit of an amount, which a shell would want
+// quoted.
+func spaced(amount string) string {
+	unit := strings.TrimLeft(amount, "0123456789.")
+	return strings.TrimSpace(strings.TrimSuffix(amount, unit) + " " + strings.TrimSpace(unit))
 }
 
 func runAgentRun(ctx context.Context, o *agentRunOptions) error {

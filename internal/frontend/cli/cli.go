@@ -129,6 +129,7 @@ type useCases interface {
 	InstallAgents(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
 	UninstallAgents(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
 	Agents(ctx context.Context, dir string) ([]engine.AgentStatus, error)
+	AgentLogins(ctx context.Context) map[string]engine.AgentLogin
 	StartAgent(context.Context, engine.AgentTask) (run engine.Run, notes []string, err error)
 	FollowAgent(ctx context.Context, run engine.Run, follow bool, each func(engine.RunLine) error) (engine.Run, error)
 	AwaitAgent(ctx context.Context, run engine.Run) (engine.Run, error)

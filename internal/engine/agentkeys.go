@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/caller"
+	"github.com/litterbox-sandbox/litterbox/internal/profile"
+)
+
+// noteKeys says which key of the human's does not go in by itself, where the
+// client has none inside.
+func (p *place) noteKeys(ctx context.Context, client profile.Profile, env []string) {
+	for _, key := range client.Keys {
+		if p.keyInside(ctx, key.Variable, env) != "" {
+			return
+		}
+	}
+	for _, key := range client.Keys {
+		if callerOf(ctx).Get(key.Variable) != "" {
+			p.note(key.Variable + " is set here and not inside: -e " + key.Variable + " passes it on")
+			return
+		}
+	}
+}
+
+// keyInside is what a variable holds for a command inside.
+func (p *place) keyInside(ctx context.Context, variable string, env []string) string {
+	for _, pair := range slices.Backward(env) {
+		if given, ok := strings.CutPrefix(pair, variable+"="); ok {
+			return given
+		}
+	}
+	value, code, err := p.inside(ctx, `printenv "$1"`, variable)
+	if err != nil || code != 0 {
+		return ""
+	}
+	return value
+}
+
+// keyTail is the end of what stands for the client's key inside: Claude Code
+// asks about a key that it has not seen, and remembers its end.
+func (p *place) keyTail(ctx context.Context, client profile.Profile, env []string) string {
+	const seen = 20
+	if len(client.Keys) == 0 {
+		return ""
+	}
+	value := p.keyInside(ctx, client.Keys[0].Variable, env)
+	return value[max(0, len(value)-seen):]
+}
+
+// AgentLogin says whether a client of the host is ready to run inside.
+type AgentLogin struct {
+	Version string `json:"version,omitempty"`
+	Login   string `json:"login,omitempty"`   // what logs it in inside; empty: nothing that is found
+	Missing string `json:"missing,omitempty"` // what is missing, and what mends that
+}
+
+// AgentLogins looks at the clients that agent run knows, by name. It runs none.
+func (e *Engine) AgentLogins(ctx context.Context) map[string]AgentLogin {
+	who := callerOf(ctx)
+	found := map[string]AgentLogin{}
+	for _, client := range profile.All() {
+		login := AgentLogin{Version: clientVersion(who, client)}
+		for _, key := range client.Keys {
+			if who.Get(key.Variable) != "" && login.Login == "" {
+				login.Login = "-e " + key.Variable
+			}
+		}
+		if login.Login == "" {
+			login.Missing = "no API key: export " + client.Keys[0].Variable + "=…"
+			if file := loginFile(who, client); file != "" {
+				login.Missing = "the login in " + file + " stays outside: export " + client.Keys[0].Variable + "=…"
+				if client.FromLogin != "" {
+					login.Missing = "the login in " + file + " stays outside: " + client.FromLogin
+				}
+			}
+		}
+		found[client.Name] = login
+	}
+	return found
+}
+
+// loginFile is the file in which the host's client keeps a login.
+func loginFile(who *caller.Caller, client profile.Profile) string {
+	for _, file := range client.Logins {
+		if info, err := os.Stat(filepath.Join(who.Home, file)); who.Home != "" && err == nil && info.Mode().IsRegular() {
+			return "~/" + file
+		}
+	}
+	return ""
+}
+
+// clientVersion is the version of the host's client, as its package or the name
+// of its directory says; empty where neither does.
+func clientVersion(who *caller.Caller, client profile.Profile) string {
+	for _, dir := range filepath.SplitList(who.Get("PATH")) {
+		for _, program := range client.Programs {
+			target, err := filepath.EvalSymlinks(filepath.Join(dir, program))
+			if err != nil {
+				continue
+			}
+			if below := filepath.Base(filepath.Dir(target)); below == "versions" {
+				return filepath.Base(target)
+			}
+			const levels = 4
+			for range levels {
+				target = filepath.Dir(target)
+				content, err := os.ReadFile(filepath.Join(target, "package.json"))
+				var manifest struct{ Name, Version string }
+				if err == nil && json.Unmarshal(content, &manifest) == nil && strings.HasPrefix(manifest.Name, client.Package) {
+					return manifest.Version
+				}
+			}
+		}
+	}
+	return ""
+}
