@@ -25,9 +25,11 @@ const (
 	// idleLook is how often it is looked whether anything happens, at the least
 	// often.
 	idleLook = time.Minute
-	// idleShare of the time on a processor, and more, is work: so much of it as
-	// one part of so many.
-	idleShare = 100
+	// idleShare of the time on a processor, and more, is work: one part of so
+	// many. A guest that waits, and how coarsely some systems count, take less.
+	idleShare = 20
+	// idleSlack beside that is no work in any case.
+	idleSlack = 100 * time.Millisecond
 	// idleGrace is what processes get between TERM and KILL.
 	idleGrace = 3 * time.Second
 )
@@ -73,7 +75,7 @@ func (k *keeper) stopIdle(ctx context.Context) {
 		now, asked := time.Now(), k.asked()
 		busy := asked != seen || k.ports.Active() > 0
 		if m, err := k.driver.CollectMetrics(ctx, k.driverLease()); err == nil && m.CPU >= 0 {
-			busy = busy || used >= 0 && m.CPU-used > now.Sub(at)/idleShare
+			busy = busy || used >= 0 && m.CPU-used > now.Sub(at)/idleShare+idleSlack
 			used = m.CPU
 		}
 		at, seen = now, asked
