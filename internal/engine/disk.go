@@ -20,6 +20,7 @@ type DiskUsage struct {
 	Sandboxes []SandboxUsage `json:"sandboxes"`
 	Caches    []CacheUsage   `json:"caches"`
 	Images    int64          `json:"images_bytes"` // unpacked layers, which all repositories share; 0 for one repository
+	Frozen    int64          `json:"frozen_bytes"` // layers that sandboxes, snapshots and forks stand on, each counted once
 	Trash     int64          `json:"trash_bytes"`  // files of deleted sandboxes
 	Logs      int64          `json:"logs_bytes"`   // the event log and whatever belongs to no sandbox
 	Total     int64          `json:"total_bytes"`
@@ -109,7 +110,10 @@ func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage
 			usage.Images += counted.size(layer.Dir)
 		}
 	}
-	usage.Total += usage.Logs + usage.Images + usage.Trash
+	if usage.Frozen, err = e.frozenSize(infos, all); err != nil {
+		return usage, err
+	}
+	usage.Total += usage.Logs + usage.Images + usage.Trash + usage.Frozen
 	return usage, nil
 }
 

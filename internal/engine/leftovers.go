@@ -11,6 +11,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -51,6 +52,14 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 		return nil, err
 	}
 	found = append(found, directories...)
+	unused, err := frozen.Unused(e.frozenStore(), e.frozenHolders)
+	if err != nil && fault.KindOf(err) != fault.Conflict { // one that is just moving keeps them all
+		return nil, err
+	}
+	for _, name := range unused {
+		found = append(found, Leftover{What: "a frozen layer that no sandbox and no snapshot stands on", Where: filepath.Join(e.frozenStore(), name),
+			fix: func(context.Context) error { return e.sweepFrozen() }})
+	}
 	if gone := e.goneStore().Root; fileExists(gone) {
 		found = append(found, Leftover{What: "what an interrupted emptying of the trash left", Where: gone,
 			fix: func(context.Context) error { return e.clearGone() }})

@@ -14,6 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/image"
 	"github.com/litterbox-sandbox/litterbox/internal/landing"
@@ -32,7 +33,7 @@ type PruneRequest struct {
 
 // Pruned is one thing that goes, or would but must not.
 type Pruned struct {
-	Kind       string `json:"kind"` // "cache", "image", "sandbox", "trash"
+	Kind       string `json:"kind"` // "cache", "frozen", "image", "sandbox", "trash"
 	Name       string `json:"name"`
 	Repository string `json:"repository"`
 	Bytes      int64  `json:"bytes"`
@@ -122,6 +123,9 @@ func (e *Engine) pruneOne(ctx context.Context, one *Pruned, request PruneRequest
 		_, err = e.Delete(ctx, DeleteRequest{Dir: record.Repository, Name: record.Name, Force: request.Force, Lean: true})
 		return err
 	}
+	if one.Kind == "frozen" {
+		return e.sweepFrozen()
+	}
 	if one.Kind == "trash" {
 		return errors.Join(e.emptyOne(ctx, one.trash, false), e.clearGone())
 	}
@@ -172,6 +176,13 @@ func (e *Engine) planPrune(ctx context.Context, request PruneRequest) ([]Pruned,
 			return nil, err
 		}
 		plan = append(plan, unused...)
+	}
+	unfrozen, err := frozen.Unused(e.frozenStore(), e.frozenHolders)
+	if err != nil && fault.KindOf(err) != fault.Conflict { // one that is just moving keeps them all
+		return nil, err
+	}
+	for _, name := range unfrozen {
+		plan = append(plan, Pruned{Kind: "frozen", Name: name, Bytes: inodes{}.size(filepath.Join(e.frozenStore(), name)), Why: "no sandbox and no snapshot stands on it"})
 	}
 	trashed, err := e.Trash(ctx, request.Dir, request.All)
 	if err != nil {

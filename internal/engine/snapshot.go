@@ -481,3 +481,22 @@ func (e *Engine) sweepFrozen() error {
 	}
 	return err
 }
+
+// frozenSize is what the frozen layers take that some sandboxes need, or all.
+func (e *Engine) frozenSize(infos []Info, all bool) (int64, error) {
+	counted := inodes{}
+	if all {
+		return counted.size(e.frozenStore()), nil
+	}
+	var total int64
+	for _, info := range infos {
+		names, err := frozen.Needed(e.Store.SandboxDir(info.ID))
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range names {
+			total += counted.size(filepath.Join(e.frozenStore(), name))
+		}
+	}
+	return total, nil
+}

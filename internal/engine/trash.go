@@ -438,9 +438,9 @@ func (e *Engine) emptyOne(ctx context.Context, one Trashed, tips bool) error {
 func (e *Engine) clearGone() error {
 	err := removeUnmounted(e.goneStore().Root)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		err = nil
 	}
-	return err
+	return errors.Join(err, e.sweepFrozen())
 }
 
 // moveTrash makes the trash of a repository that has moved that of repo.

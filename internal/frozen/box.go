@@ -16,7 +16,7 @@ type Owner struct{ UID, GID int }
 
 // MaxStack is how many layers a sandbox stands on at most. What comes above
 // them is joined with them first.
-const MaxStack = 32
+const MaxStack = 24
 
 func (b Box) layer(name string) string { return filepath.Join(Store(b.Dir), name) }
 

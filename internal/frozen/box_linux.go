@@ -20,6 +20,11 @@ func (b Box) Snapshot(label string, live bool) (Kept, error) {
 		return Kept{}, err
 	}
 	r.Whole = b.Whole
+	if !b.Whole && !live && len(r.Stack) >= MaxStack {
+		if err := b.joinStack(r); err != nil {
+			return Kept{}, err
+		}
+	}
 	kept := Kept{ID: newName(), Label: label, CreatedAt: time.Now().UTC().Truncate(time.Millisecond)}
 	above, parts, err := b.parts()
 	if err != nil {

@@ -137,3 +137,13 @@ func newName() string {
 func isName(name string) bool {
 	return name != "" && len(name) < 64 && strings.Trim(name, "0123456789abcdef-") == ""
 }
+
+// Needed lists the layers that the sandbox whose directory is dir and its
+// snapshots stand on.
+func Needed(dir string) ([]string, error) {
+	r, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	return r.names(), nil
+}

@@ -2,8 +2,10 @@ package keeper
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -22,6 +24,26 @@ type diskWatch struct {
 	// What was there after everything had been ended: until it grows again,
 	// somebody may be deleting.
 	allowed amount
+	// frozen are the layers that it stands on, which never change.
+	frozen map[string]amount
+}
+
+// below is what was frozen of what the sandbox wrote: a snapshot makes no room.
+func (d *diskWatch) below() (total amount) {
+	r, err := frozen.Read(d.dir)
+	if err != nil {
+		return amount{}
+	}
+	if d.frozen == nil {
+		d.frozen = map[string]amount{}
+	}
+	for _, name := range r.Stack {
+		if _, known := d.frozen[name]; !known {
+			d.frozen[name] = usage(filepath.Join(frozen.Store(d.dir), name))
+		}
+		total = total.plus(d.frozen[name])
+	}
+	return total
 }
 
 // amount is what lies in a tree of files, in bytes and inodes.
@@ -38,6 +60,10 @@ type space struct {
 
 // inodeBytes is what a file counts at least: one that is empty takes room too.
 const inodeBytes = 4 << 10
+
+func (a amount) plus(b amount) amount {
+	return amount{a.bytes + b.bytes, a.inodes + b.inodes, a.hidden || b.hidden}
+}
 
 func (a amount) size() int64 { return max(a.bytes, a.inodes*inodeBytes) }
 
@@ -74,7 +100,7 @@ func (d *diskWatch) exceeded(limit int64) string {
 		return ""
 	}
 	began := time.Now()
-	d.known, d.counted = usage(d.dir), now
+	d.known, d.counted = usage(d.dir).plus(d.below()), now
 	d.took, d.at = time.Since(began), time.Now()
 	if d.known.hidden {
 		// A directory without permissions is no place to hide files in.

@@ -62,7 +62,7 @@ func (c *counter) walk(fd, depth int) {
 }
 
 func (c *counter) entry(dir int, name string, depth int) {
-	if depth == 0 && name == "work" {
+	if depth == 0 && (name == "work" || name == "home-work") {
 		return // the overlay's own: nobody inside can reach it, and we cannot read it
 	}
 	var st unix.Stat_t

@@ -75,6 +75,11 @@ func runDf(ctx context.Context, o *dfOptions) error {
 			return err
 		}
 	}
+	if usage.Frozen > 0 {
+		if err := o.console.print("frozen for snapshots and forks: %s\n", amount(usage.Frozen)); err != nil {
+			return err
+		}
+	}
 	if usage.Trash > 0 {
 		if err := o.console.print("files of deleted sandboxes in the trash: %s\n", amount(usage.Trash)); err != nil {
 			return err
