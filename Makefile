@@ -14,8 +14,12 @@ PROGRAM ?= bin/litterbox
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o $(PROGRAM) ./cmd/litterbox
 
-# One small Linux program for each kind of guest, compressed.
+# One small Linux program for each kind of guest, and the keeper of this system,
+# compressed.
 payload:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-keeper ./cmd/litterbox-keeper
+	gzip -9nc bin/litterbox-keeper > $(PAYLOAD)/litterbox-keeper.gz
+	$(SHA256) bin/litterbox-keeper | cut -c 1-64 > $(PAYLOAD)/litterbox-keeper.id
 	@for arch in amd64 arm64; do \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-guest-linux-$$arch ./cmd/litterbox-guest && \
 		gzip -9nc bin/litterbox-guest-linux-$$arch > $(PAYLOAD)/litterbox-guest-linux-$$arch.gz && \

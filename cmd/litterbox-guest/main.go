@@ -1,11 +1,11 @@
-// Command litterbox-guest is the small program that litterbox carries: the
-// keeper of a sandbox, its stages and its guest. litterbox starts it.
+// Command litterbox-guest is the small program that litterbox carries for the
+// places of sandboxes: their stages and their guest. A keeper starts it.
 package main
 
 import (
 	"os"
 
-	"github.com/litterbox-sandbox/litterbox/internal/app/child"
+	"github.com/litterbox-sandbox/litterbox/internal/app/inside"
 )
 
-func main() { os.Exit(child.Main(os.Args)) }
+func main() { os.Exit(inside.Main(os.Args)) }

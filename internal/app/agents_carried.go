@@ -21,7 +21,7 @@ func keeperProgram(which driver.Program, root string) (*os.File, error) {
 	if which == driver.ProgramFull {
 		return payload.OpenFull(root)
 	}
-	return payload.Open(root)
+	return payload.OpenKeeper(root)
 }
 
 // serveAgents becomes the full program, which reads the same command line.
@@ -36,7 +36,7 @@ func serveAgents(string) func(context.Context, cli.ServeRequest) error {
 		if err != nil {
 			return err
 		}
-		guest, err := payload.Unpacked(records.Root)
+		handed, err := payload.Handed(records.Root)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func serveAgents(string) func(context.Context, cli.ServeRequest) error {
 			return err
 		}
 		// Closed by the exec itself, after the kernel has opened it once more.
-		err = syscall.Exec(payload.ExecPath(program), os.Args, append(self.Env, payload.GuestVariable+"="+guest))
+		err = syscall.Exec(payload.ExecPath(program), os.Args, append(self.Env, handed...))
 		return fault.Wrap(fault.Unavailable, fmt.Errorf("%s: %w", program.Name(), err), "cannot start the full program")
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // keeperProgram opens the program that keepers run from. This one has everything:
 // where it carries no small one, it is that too.
-func keeperProgram(_ driver.Program, root string) (*os.File, error) { return payload.Open(root) }
+func keeperProgram(_ driver.Program, root string) (*os.File, error) { return payload.OpenKeeper(root) }
 
 // serveAgents puts engine and MCP server together. The protocol's library makes
 // every start slower, so a release leaves it out of the program that is typed and

@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/litterbox-sandbox/litterbox/internal/app/child"
+	"github.com/litterbox-sandbox/litterbox/internal/app/inside"
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
@@ -16,6 +18,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper/launch"
+	"github.com/litterbox-sandbox/litterbox/internal/payload"
 	"github.com/litterbox-sandbox/litterbox/internal/redteam/probe"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
@@ -60,7 +63,10 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 		Drivers:  drivers,
 		Degraded: landlock.Name,
 		Full:     embedded.Try,
-		Keepers:  launch.Processes{Program: func(name string) (*os.File, error) { return keeperProgram(drivers.Keeper(name), records.Root) }, Name: child.Program},
+		Keepers: launch.Processes{
+			Program: func(name string) (*os.File, error) { return keeperProgram(drivers.Keeper(name), records.Root) }, Name: inside.Program,
+			Guest: func() (*os.File, error) { return payload.OpenGuest(records.Root, runtime.GOARCH) }, // places of this machine
+		},
 		Probe:    func(stateDir string) []engine.Check { return checks(embedded.Probe(stateDir)) },
 		Later:    later,
 		Runner:   startRunner,

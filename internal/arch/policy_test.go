@@ -127,13 +127,16 @@ frontend/cli: caller engine fault redteam sandbox wire
 frontend/mcp: caller engine fault sandbox
 
 # The composition roots: the only ones that name concrete drivers. child is
-# the small program; it must stay free of engine, git and frontends.
-app/child: caller driver driver/landlock driver/landlock/confine driver/namespace driver/namespace/stage fault fsmonitor keeper keeper/launch sandbox
-app: caller app/child driver driver/landlock driver/namespace engine fault frontend/cli frontend/mcp keeper/launch payload process redteam/probe sandbox store
+# the keeper's program; it must stay free of engine and frontends. inside is the
+# guest's, which knows nothing of the host (see guestRooms).
+app/inside: driver/landlock/confine driver/namespace/stage fsmonitor
+app/child: app/inside caller driver driver/landlock driver/namespace keeper keeper/launch
+app: caller app/child app/inside driver driver/landlock driver/namespace engine fault frontend/cli frontend/mcp keeper/launch payload process redteam/probe sandbox store
 
 # Programs.
 cmd/litterbox: app app/child
-cmd/litterbox-guest: app/child
+cmd/litterbox-keeper: app/child
+cmd/litterbox-guest: app/inside
 # Makes archives, packages, manual pages and completions.
 cmd/litterbox-release: frontend/cli
 
@@ -180,7 +183,7 @@ test/bench: test/network/world
 // package itself and any other of ours, except what this names: concrete
 // drivers, frontends and the composition roots. Those need a line of their own.
 const testPolicy = `
-not: app app/child driver/landlock driver/namespace driver/namespace/stage frontend/cli cmd/litterbox cmd/litterbox-guest
+not: app app/child app/inside driver/landlock driver/namespace driver/namespace/stage frontend/cli cmd/litterbox cmd/litterbox-guest cmd/litterbox-keeper
 
 # The driver starts its stages by executing the program it is in: the test.
 driver/namespace: app/child driver/namespace/stage

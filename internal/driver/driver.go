@@ -154,6 +154,10 @@ type Spec struct {
 	GuestKey  []byte            // the guest's private host key (OpenSSH PEM)
 	HostKey   []byte            // public key the keeper shows (authorized_keys line)
 
+	// Program is a path by which a child of this process can execute the
+	// guest's program; empty is this very program.
+	Program string `json:"-"`
+
 	// Early, when not nil, is called by Acquire at most once, with a stream on
 	// which the guest will answer as soon as it serves: what is written before
 	// waits for it. A driver that has no such stream does not call it. When

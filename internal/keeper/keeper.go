@@ -60,6 +60,8 @@ type Order struct {
 	HostPrivate []byte         `json:"host_private"`
 	GuestPublic []byte         `json:"guest_public"`
 	Strict      bool           `json:"strict"`
+	// Guest says that the keeper was started with the guest's program open.
+	Guest bool `json:"guest,omitempty"`
 }
 
 // Report is the keeper's one answer, as JSON on standard output.

@@ -5,3 +5,5 @@ package payload
 func embedded(string) (packed []byte, id string) { return nil, "" }
 
 func embeddedFull() (packed []byte, id string) { return nil, "" }
+
+func embeddedKeeper() (packed []byte, id string) { return nil, "" }

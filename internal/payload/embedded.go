@@ -20,6 +20,11 @@ var (
 	//go:embed litterbox-guest-linux-arm64.id
 	arm64ID string
 
+	//go:embed litterbox-keeper.gz
+	keeper []byte
+	//go:embed litterbox-keeper.id
+	keeperID string
+
 	//go:embed litterbox-full.gz
 	full []byte
 	//go:embed litterbox-full.id
@@ -37,3 +42,5 @@ func embedded(arch string) (packed []byte, id string) {
 }
 
 func embeddedFull() (packed []byte, id string) { return full, strings.TrimSpace(fullID) }
+
+func embeddedKeeper() (packed []byte, id string) { return keeper, strings.TrimSpace(keeperID) }

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -9,9 +10,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// GuestVariable tells the full program, which carries nothing, where the small
-// one was unpacked: its name holds the hash that is demanded of it.
-const GuestVariable = "LITTERBOX_GUEST_PROGRAM"
+// These variables tell the full program, which carries nothing, where the others
+// were unpacked: their names hold the hashes that are demanded of them.
+const (
+	GuestVariable  = "LITTERBOX_GUEST_PROGRAM"
+	KeeperVariable = "LITTERBOX_KEEPER_PROGRAM"
+)
 
 // OpenFull returns the full program for this machine, ready to execute. The
 // caller closes it.
@@ -23,17 +27,26 @@ func OpenFull(dir string) (*os.File, error) {
 	return open(dir, fullName, id, packed)
 }
 
-// Unpacked is where Open has the small program; empty where it is not embedded.
-func Unpacked(dir string) (string, error) {
-	packed, id := embedded(runtime.GOARCH)
-	if packed == nil {
-		return "", nil
-	}
-	file, err := Open(dir)
+// Handed unpacks what OpenKeeper and OpenGuest have for this machine, and returns
+// the variables by which the full program finds it.
+func Handed(dir string) ([]string, error) {
+	keeper, err := OpenKeeper(dir)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return filepath.Join(dir, "bin", guestName+id), file.Close()
+	guest, err := OpenGuest(dir, runtime.GOARCH)
+	if err = errors.Join(err, keeper.Close()); err != nil {
+		return nil, err
+	}
+	if guest != nil {
+		err = guest.Close()
+	}
+	_, keeperID := embeddedKeeper()
+	_, guestID := embedded(runtime.GOARCH)
+	return []string{
+		KeeperVariable + "=" + filepath.Join(dir, "bin", keeperName+keeperID),
+		GuestVariable + "=" + filepath.Join(dir, "bin", guestName+guestID),
+	}, err
 }
 
 // ExecPath is a path by which this process can execute an open program.

@@ -1,7 +1,7 @@
-// Package payload is the small program (keeper and guest) carried inside the
-// large one, compressed, for every kind of Linux guest. Built by `make`, it is
-// embedded; built by `go install`, it is not, and the large program serves as
-// the small one.
+// Package payload is the programs carried inside the large one, compressed: the
+// keeper for this machine, and the guest for every kind of Linux place. Built by
+// `make`, they are embedded; built by `go install`, they are not, and the large
+// program serves as both.
 //
 // The same holds for the full program: what is heavy and rarely used would make
 // every start of the program that is typed slower, so it carries one that has
@@ -15,34 +15,54 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Open returns the small program for this machine, ready to execute. It is
-// unpacked once below dir. The caller closes it.
-func Open(dir string) (*os.File, error) {
-	packed, id := embedded(runtime.GOARCH)
-	if packed != nil {
-		return open(dir, guestName, id, packed)
+// OpenKeeper returns the keeper's program, for this machine, ready to execute.
+// It is unpacked once below dir. The caller closes it.
+func OpenKeeper(dir string) (*os.File, error) {
+	if packed, id := embeddedKeeper(); packed != nil {
+		return open(dir, keeperName, id, packed)
 	}
-	if path := os.Getenv(GuestVariable); path != "" {
-		file, err := verified(path, strings.TrimPrefix(filepath.Base(path), guestName))
-		if err != nil {
-			return nil, fault.Wrap(fault.Unavailable, err, "cannot open the guest program")
-		}
-		return file, nil
+	file, err := handed(KeeperVariable, keeperName)
+	if file != nil || err != nil {
+		return file, err
 	}
 	return self()
 }
 
+// OpenGuest returns the guest's program for Linux places of an architecture,
+// ready to execute. It is unpacked once below dir. The caller closes it. Without
+// one the keeper's program serves as the guest's too.
+func OpenGuest(dir, architecture string) (*os.File, error) {
+	if packed, id := embedded(architecture); packed != nil {
+		return open(dir, guestName, id, packed)
+	}
+	return handed(GuestVariable, guestName)
+}
+
+// handed opens the program that the one which started this one has unpacked; nil
+// where there is none.
+func handed(variable, name string) (*os.File, error) {
+	path := os.Getenv(variable)
+	if path == "" {
+		return nil, nil
+	}
+	file, err := verified(path, strings.TrimPrefix(filepath.Base(path), name))
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot open the program %q", path)
+	}
+	return file, nil
+}
+
 // What the unpacked programs are called; the hash of the content follows.
 const (
-	guestName = "litterbox-guest-"
-	fullName  = "litterbox-full-"
+	guestName  = "litterbox-guest-"
+	keeperName = "litterbox-keeper-"
+	fullName   = "litterbox-full-"
 )
 
 // open unpacks a program unless that was done before. One that is not what it

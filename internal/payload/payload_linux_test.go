@@ -177,7 +177,7 @@ func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	var first []byte
 	for range 2 {
-		file, err := payload.Open(dir)
+		file, err := payload.OpenKeeper(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

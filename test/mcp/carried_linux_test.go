@@ -50,12 +50,18 @@ func TestCarriedProgram(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	unpacked, err := filepath.Glob(filepath.Join(h.State, "litterbox", "bin", "litterbox-*"))
-	if err != nil || len(unpacked) != 2 {
+	if err != nil || len(unpacked) != 3 {
 		t.Errorf("unpacked: %q, %v", unpacked, err)
 	}
-	// The keeper is the small program, as for every other command.
-	if got := h.Shell(`for p in /proc/[0-9]*; do grep -qs "XDG_STATE_HOME=` + h.State + `" $p/environ && readlink $p/exe; done`); !strings.Contains(got.Stdout, "/bin/litterbox-guest-") {
+	// Keeper and guest are the programs that are carried, as for every other
+	// command.
+	if got := h.Shell(`for p in /proc/[0-9]*; do grep -qs "XDG_STATE_HOME=` + h.State + `" $p/environ && readlink $p/exe; done`); !strings.Contains(got.Stdout, "/bin/litterbox-keeper-") {
 		t.Errorf("it runs: %s", got.Stdout)
+	}
+	// Whose guest it is another user may not see.
+	_, guest := h.MustProcesses("fix")
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", guest)); err == nil && !strings.Contains(exe, "litterbox-guest-") {
+		t.Errorf("the guest is %s", exe)
 	}
 	// What another program put in its place is not executed, but replaced.
 	unpacked, err = filepath.Glob(filepath.Join(h.State, "litterbox", "bin", "litterbox-guest-*"))
@@ -90,7 +96,7 @@ func build(t *testing.T, guest, full, release string) {
 	t.Helper()
 	dir := t.TempDir()
 	replace := map[string]string{}
-	for name, program := range map[string]string{"litterbox-guest-linux-amd64": guest, "litterbox-guest-linux-arm64": guest, "litterbox-full": full} {
+	for name, program := range map[string]string{"litterbox-guest-linux-amd64": guest, "litterbox-guest-linux-arm64": guest, "litterbox-keeper": guest, "litterbox-full": full} {
 		packed, id := filepath.Join(dir, name+".gz"), filepath.Join(dir, name+".id")
 		pack(t, program, packed)
 		content, err := os.ReadFile(program)

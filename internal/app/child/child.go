@@ -1,8 +1,9 @@
-// Package child is the composition root of the small program: the keeper of
-// one sandbox, the stages that build it and the guest that lives in it. The
-// large program carries it and also is it, where it was not embedded.
+// Package child is the composition root of the keeper's program: the keeper of
+// one sandbox, on the host, and the drivers of places on this machine. The large
+// program carries it and also is it, where it was not embedded.
 //
-// It takes part in no decision of a command; see package app for those.
+// It takes part in no decision of a command; see package app for those. What
+// runs inside is package inside.
 package child
 
 import (
@@ -12,48 +13,26 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/app/inside"
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
-	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper/launch"
 )
 
-// Program is argv[0] of every child, by which the large program knows that it
-// shall be one. Nobody types it.
-const Program = "litterbox-guest"
-
-// IsChild tells whether these arguments are a child's.
-func IsChild(args []string) bool {
-	if isMonitor(args) {
-		return true
-	}
-	return len(args) == 2 && filepath.Base(args[0]) == Program
-}
-
-// isMonitor tells whether git inside of a sandbox asks what changed.
-func isMonitor(args []string) bool {
-	return len(args) > 0 && filepath.Base(args[0]) == fsmonitor.Name
-}
+// IsChild reports whether these arguments are a child's.
+func IsChild(args []string) bool { return inside.Is(args) }
 
 // Main runs a child and returns its exit code.
 func Main(args []string) int {
-	if isMonitor(args) {
-		return fsmonitor.Main(args, os.Stdout)
-	}
-	if !IsChild(args) {
-		fmt.Fprintln(os.Stderr, "litterbox-guest: litterbox starts this program by itself")
-		return 125
-	}
-	if args[1] != launch.Verb {
-		return stageMain(args[1])
+	if !inside.Is(args) || len(args) != 2 || args[1] != launch.Verb {
+		return inside.Main(args)
 	}
 	if err := keep(); err != nil {
 		// The keeper's standard error is its log in the sandbox's directory.
@@ -98,5 +77,10 @@ func keep() error {
 		debug.FreeOSMemory()
 	})
 	defer settle.Stop()
+	if order.Guest {
+		if order.Spec.Program, err = guestProgram(); err != nil {
+			return err
+		}
+	}
 	return keeper.Run(caller.For(ctx, caller.ThisProcess()), driver.NewSet(Drivers()...), order, os.Stdout)
 }

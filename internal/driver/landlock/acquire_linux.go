@@ -2,6 +2,7 @@ package landlock
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,7 +110,7 @@ func prepare(spec driver.Spec) error {
 func configOf(spec driver.Spec) confine.Config {
 	config := confine.Config{
 		StateDir: spec.StateDir, Workspace: spec.Workspace, Home: spec.Home, OpenFiles: spec.Limits.OpenFiles,
-		GuestKey: spec.GuestKey, HostKey: spec.HostKey,
+		GuestKey: spec.GuestKey, HostKey: spec.HostKey, Program: cmp.Or(spec.Program, "/proc/self/exe"),
 	}
 	for _, mount := range spec.Mounts {
 		config.Mounts = append(config.Mounts, mount.Source)
@@ -169,7 +170,7 @@ func start(ctx context.Context, config confine.Config, listener *os.File) (sandb
 		return sandbox.Process{}, driver.Seal(err, "cannot start the sandbox")
 	}
 	defer null.Close()
-	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", confine.VerbWarden}, &os.ProcAttr{
+	child, err := os.StartProcess(config.Program, []string{"litterbox-guest", confine.VerbWarden}, &os.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=1"}, Sys: &syscall.SysProcAttr{Setsid: true},
 		Files: []*os.File{null, null, null, input, listener, statusWriter},
 	})

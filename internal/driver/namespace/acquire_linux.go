@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,6 +121,7 @@ func stageConfig(spec driver.Spec) (stage.Config, error) {
 		Workspace: spec.Workspace, Home: spec.Home, User: spec.User, Mounts: spec.Mounts, Caches: spec.Caches, Base: spec.Base,
 		Etc: etcFiles(spec), Nested: spec.Nested, GuestKey: spec.GuestKey, HostKey: spec.HostKey,
 	}
+	config.Program = cmp.Or(spec.Program, "/proc/self/exe")
 	if realRoot() {
 		config.Shift = shiftFor(spec.SandboxID)
 	}
@@ -182,7 +184,7 @@ func start(ctx context.Context, config stage.Config, listener *os.File, group *c
 	var child *os.Process
 	begin := func() (int, error) {
 		err := group.Start(attr, func() (err error) {
-			child, err = os.StartProcess("/proc/self/exe", []string{"litterbox-guest", verb}, &os.ProcAttr{
+			child, err = os.StartProcess(config.Program, []string{"litterbox-guest", verb}, &os.ProcAttr{
 				Dir: dir, Env: []string{"GOMAXPROCS=1"}, Sys: attr, Files: []*os.File{null, null, null, input, listener, statusWriter},
 			})
 			return err

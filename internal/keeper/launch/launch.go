@@ -1,4 +1,4 @@
-// Package launch starts keepers as processes: the small program, in a session
+// Package launch starts keepers as processes: the keeper's program, in a session
 // of its own, with its order on standard input and its report on standard
 // output. What a keeper does is package keeper's.
 package launch
@@ -20,7 +20,7 @@ import (
 // Log is the keeper's standard error, in the state directory of its sandbox.
 const Log = "keeper.log"
 
-// Verb is the argument by which the small program knows that it is a keeper.
+// Verb is the argument by which a program knows that it is a keeper.
 const Verb = "keeper"
 
 // Processes implements keeper.Starter.
@@ -29,18 +29,28 @@ type Processes struct {
 	Program func(driver string) (*os.File, error)
 	// Name is its argv[0], by which it knows what it is.
 	Name string
+	// Guest opens the program that places are made of; no file is the keeper's
+	// own. nil is that too.
+	Guest func() (*os.File, error)
 }
+
+// GuestDescriptor is the keeper's descriptor of the guest's program, where its
+// order says that it has one.
+const GuestDescriptor = 3
 
 // Start implements keeper.Starter.
 func (s Processes) Start(driver, dir string, env []string) (keeper.Starting, error) {
 	if err := process.CloseOnExec(3); err != nil {
 		return nil, err
 	}
-	program, err := s.Program(driver)
+	program, guest, err := s.open(driver)
 	if err != nil {
 		return nil, err
 	}
 	defer program.Close()
+	if guest != nil {
+		defer guest.Close()
+	}
 	log, err := os.OpenFile(filepath.Join(dir, Log), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -56,14 +66,42 @@ func (s Processes) Start(driver, dir string, env []string) (keeper.Starting, err
 		return nil, errors.Join(err, order.Close())
 	}
 	defer output.Close()
+	files := []*os.File{input, output, log}
+	if guest != nil {
+		files = append(files, guest)
+	}
 	// An empty list, unlike nil, is no environment at all.
 	child, err := os.StartProcess(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), []string{s.Name, Verb}, &os.ProcAttr{
-		Dir: "/", Env: append([]string{}, env...), Files: []*os.File{input, output, log}, Sys: detached(),
+		Dir: "/", Env: append([]string{}, env...), Files: files, Sys: detached(),
 	})
 	if err != nil {
 		return nil, errors.Join(err, order.Close(), report.Close())
 	}
-	return &starting{child, order, report}, nil
+	return &starting{child, order, report, guest != nil}, nil
+}
+
+// open opens both programs, which takes a look at all that is in them, at once.
+func (s Processes) open(driver string) (program, guest *os.File, err error) {
+	if s.Guest == nil {
+		program, err = s.Program(driver)
+		return program, nil, err
+	}
+	opened := make(chan error, 1)
+	go func() {
+		var err error
+		guest, err = s.Guest()
+		opened <- err
+	}()
+	program, err = s.Program(driver)
+	if err = errors.Join(err, <-opened); err == nil {
+		return program, guest, nil
+	}
+	for _, file := range []*os.File{program, guest} {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}
+	return nil, nil, err
 }
 
 // End implements keeper.Starter.
@@ -80,6 +118,7 @@ type starting struct {
 	child  *os.Process
 	order  *os.File // its standard input
 	report *os.File // its standard output
+	guest  bool     // it has the guest's program
 }
 
 // Abandon implements keeper.Starting.
@@ -90,6 +129,7 @@ func (s *starting) Abandon() {
 
 // Command implements keeper.Starting.
 func (s *starting) Command(ctx context.Context, order keeper.Order) (keeper.Report, error) {
+	order.Guest = s.guest
 	data, err := json.Marshal(order)
 	if err != nil {
 		s.Abandon()

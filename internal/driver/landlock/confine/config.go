@@ -24,6 +24,7 @@ const (
 
 // Verbs of the child, as its first argument.
 const (
+	Prefix      = "landlock-"        // begins all of them
 	VerbWarden  = "landlock-warden"  // ends what the guest leaves
 	VerbConfine = "landlock-confine" // gives up its rights, and becomes the guest
 	VerbGuest   = "landlock-guest"   // the program inside
@@ -32,6 +33,9 @@ const (
 
 // Config is everything that the children need; it comes from the keeper.
 type Config struct {
+	// Program is what the parent executes; it is not told to the child.
+	Program string `json:"-"`
+
 	StateDir  string           `json:"state_dir"`
 	Workspace driver.Workspace `json:"workspace"`
 	Home      string           `json:"home"`      // the human's, which the sandbox must not read

@@ -48,6 +48,9 @@ const (
 // Config is everything a stage needs; it comes from the keeper, never from
 // the sandbox.
 type Config struct {
+	// Program is what the parent executes; it is not told to the child.
+	Program string `json:"-"`
+
 	Root      string            `json:"root"` // empty directory on the host; the root file system is mounted there
 	StateDir  string            `json:"state_dir"`
 	Hostname  string            `json:"hostname"`

@@ -1,0 +1,39 @@
+// Package inside is the composition root of what stands in a place: the stages
+// that build it, the guest that lives in it, and the program that its git asks
+// what changed. The guest's program is this and nothing else: no HTTP, no TLS,
+// no git, nothing of the keeper's (a test of internal/arch holds it to that).
+package inside
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
+)
+
+// Program is argv[0] of every child, by which a program knows that it shall be
+// one. Nobody types it.
+const Program = "litterbox-guest"
+
+// Is reports whether these arguments are a child's.
+func Is(args []string) bool {
+	return isMonitor(args) || len(args) == 2 && filepath.Base(args[0]) == Program
+}
+
+// isMonitor reports whether git inside of a sandbox asks what changed.
+func isMonitor(args []string) bool {
+	return len(args) > 0 && filepath.Base(args[0]) == fsmonitor.Name
+}
+
+// Main runs a child and returns its exit code.
+func Main(args []string) int {
+	if isMonitor(args) {
+		return fsmonitor.Main(args, os.Stdout)
+	}
+	if !Is(args) {
+		fmt.Fprintln(os.Stderr, "litterbox-guest: litterbox starts this program by itself")
+		return 125
+	}
+	return stageMain(args[1])
+}
