@@ -31,6 +31,9 @@ lock: fault
 # Who controls a path, asked before what lies there is believed or executed.
 ownership: fault
 
+# The proxy before the human's ssh-agent: what a signature is for.
+sshagent:
+
 # How the host opens, walks and removes what a sandbox can write.
 hostile:
 
