@@ -61,6 +61,7 @@ image: golang.org/x/sync/errgroup
 landing: github.com/pelletier/go-toml/v2 golang.org/x/term
 layer: golang.org/x/sync/errgroup
 secret/vault: filippo.io/age github.com/zalando/go-keyring
+sshagent: golang.org/x/crypto/ssh golang.org/x/crypto/ssh/agent
 wire: golang.org/x/crypto/ssh
 `
 

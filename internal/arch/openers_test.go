@@ -50,6 +50,8 @@ engine/remove.go: os.ReadDir
 engine/snapshot.go: filepath.Glob os.ReadDir os.ReadFile os.WriteFile
 engine/running.go: os.ReadFile os.WriteFile
 keeper/cost.go: os.ReadFile
+engine/sshagent.go: os.ReadFile os.WriteFile
+keeper/sshagent.go: os.ReadFile
 keeper/limits.go: os.ReadFile
 keeper/network.go: os.ReadFile
 keeper/secrets.go: os.ReadFile

@@ -116,7 +116,7 @@ driver/drivertest: driver fault sandbox wire
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
-keeper: frozen driver egress egress/inject egress/intercept egress/metering fault forward git landing ledger meter process sandbox seal secret secret/source secret/vault service store wire
+keeper: frozen driver egress egress/inject egress/intercept egress/metering fault forward git landing ledger meter process sandbox seal secret secret/source secret/vault service sshagent store wire
 engine: agents audit branch caller config driver egress egress/preset fault forward frozen git hostile image keeper landing layer ledger meter ownership packagecache process profile redact sandbox seal secret secret/source secret/vault service service/journal store wire workspace workspace/local
 
 # Attacks on a sandbox as data. They run this program from outside, as a user

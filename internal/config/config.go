@@ -36,6 +36,7 @@ type Config struct {
 	IdleStop   time.Duration  // limits.idle-stop; 0: as is usual, negative: never
 	Retention  Retention
 	Cost       Cost
+	SSHAgent   SSHAgent
 	Copy       []string   // patterns of ignored files that a new sandbox gets
 	Durability Durability // empty when not set: [Normal]
 	Agents     Agents     // clients of the user's own
@@ -125,6 +126,8 @@ func Merge(user, repo Config, trusted bool) (merged Config, withheld []string) {
 	merged.Retention.States = slices.Clone(user.Retention.States)
 	merged.Cost.Hosts = slices.Clone(user.Cost.Hosts)
 	merged.Cost.Prices = maps.Clone(user.Cost.Prices)
+	merged.SSHAgent.Keys = slices.Clone(user.SSHAgent.Keys)
+	merged.SSHAgent.Hosts = slices.Clone(user.SSHAgent.Hosts)
 	merged.Set = slices.Clone(user.Set)
 	for _, key := range schema() {
 		switch {

@@ -45,6 +45,7 @@ copy = ["config/local.test"]
 retention.keep-last = 9
 retention.states = ["failed"]
 limits.budget = "5 USD"
+ssh-agent = { keys = ["work"], hosts = ["github.com"] }
 cost = { meter = true, day-budget = "20 USD", hosts = ["LLM.example.com"], prices = { mine = { input = 1, output = 2.5 } } }
 `
 
@@ -68,6 +69,7 @@ secrets.NPM_TOKEN = { from = 'command:["pass", "show", "npm"]', hosts = ["regist
 copy = ["./*.db"]
 retention = { max-age = "2w", max-disk = "1.5GiB", keep-last = 3, states = ["stopped", "orphaned"], trash = "3d" }
 limits = { cpus = 2, memory = "4GiB", pids = 500, disk = "1GiB", disk-io = "1MiB", open-files = 1000, time = "1h", idle-pause = "5m", idle-stop = "30m", budget = "9 USD, 2M tokens" }
+ssh-agent.enabled = true
 `
 
 func TestMerge(t *testing.T) {
@@ -101,6 +103,7 @@ func TestMerge(t *testing.T) {
 			CPUs: 2, Memory: 4 << 30, PIDs: 500, Disk: 1 << 30, DiskIO: 1 << 20, OpenFiles: 1000, Time: time.Hour,
 			Budget: sandbox.Budget{USD: 5e9, Tokens: 2e6}, // the stricter of each
 		},
+		SSHAgent: config.SSHAgent{Keys: []string{"work"}, Hosts: []string{"github.com"}},
 		Cost: config.Cost{
 			Meter: true, DayBudget: sandbox.Budget{USD: 20e9}, Hosts: []string{"llm.example.com"},
 			Prices: map[string]meter.Price{"mine": {Input: 1e9, Output: 25e8, CacheRead: 1e9, CacheWrite: 1e9, CacheHour: 1e9}},
@@ -113,7 +116,7 @@ func TestMerge(t *testing.T) {
 			"limits.budget", "limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.idle-stop", "limits.memory", "limits.open-files", "limits.pids", "limits.time",
 			"mounts.read-only",
 			"network.allow", "network.default", "network.deny",
-			"retention.keep-last", "retention.states", "secrets",
+			"retention.keep-last", "retention.states", "secrets", "ssh-agent.hosts", "ssh-agent.keys",
 		},
 		File: "repo", Hash: repo.Hash,
 	}
@@ -121,11 +124,12 @@ func TestMerge(t *testing.T) {
 	trusted.Driver = "landlock"
 	trusted.Container.BaseImage = "debian:12"
 	trusted.Mounts.ReadOnly = []string{"~/.gitignore", "/opt/shared", "/opt/sdk"}
+	trusted.SSHAgent.Enabled = true
 	trusted.Security.Nested = true
 	trusted.Network.Default = "allow"
 	trusted.Network.Allow = []string{"preset:go", "example.com", "github.com:22"}
 	trusted.Copy = []string{"config/local.test", "*.db"}
-	trusted.Set = append(slices.Clone(untrusted.Set), "retention.max-age", "retention.max-disk", "retention.trash", "security.nested")
+	trusted.Set = append(slices.Clone(untrusted.Set), "retention.max-age", "retention.max-disk", "retention.trash", "security.nested", "ssh-agent.enabled")
 	slices.Sort(trusted.Set)
 	trusted.Durability = repo.Durability
 	trusted.Secrets = []secret.Spec{repo.Secrets[0], user.Secrets[1], repo.Secrets[1]}
@@ -143,7 +147,7 @@ func TestMerge(t *testing.T) {
 	}{
 		"not trusted": {user, repo, false, untrusted, []string{
 			"driver", "container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "secrets", "copy",
-			"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability",
+			"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability", "ssh-agent.enabled",
 		}},
 		"trusted":                {user, repo, true, trusted, nil},
 		"no repository file":     {user, config.Config{}, false, defaults, nil},
@@ -209,7 +213,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"driver", "container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "secrets", "copy",
-		"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability"}, trusted); diff != "" {
+		"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability", "ssh-agent.enabled"}, trusted); diff != "" {
 		t.Errorf("keys that need trust (- want, + got):\n%s", diff)
 	}
 	slices.Sort(names)

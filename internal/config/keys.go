@@ -380,7 +380,7 @@ func schema() []key {
 			nest:  readAgents,
 			merge: func(*Config, Config) {}, // never from a repository
 		},
-	}, append(limitKeys(), costKeys()...)...)
+	}, slices.Concat(limitKeys(), costKeys(), sshAgentKeys())...)
 }
 
 // planned are keys and sections of the design that no version acts on yet.

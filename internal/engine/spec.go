@@ -64,6 +64,9 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		return spec, err
 	}
 	spec.Mounts = append(spec.Mounts, roots.mounts...)
+	if err := p.offerSSHAgent(caller, &spec); err != nil {
+		return spec, err
+	}
 	spec.Mounts = append(spec.Mounts, e.clientMounts(p)...)
 	return spec, nil
 }

@@ -135,6 +135,11 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 		return
 	case OpDeploy:
 		err = k.deploy(ctx)
+	case OpSignatures:
+		_ = wire.WriteJSON(conn, wire.KindResult, k.signatures())
+		return
+	case OpSign, OpNoSign:
+		err = k.sign(request.Reason, request.Op == OpSign)
 	case OpPolicy:
 		err = k.net.reload()
 	case OpPack:

@@ -25,6 +25,9 @@ func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
 		return nil, errors.Join(err, link.Close())
 	}
 	dir := k.order.Spec.StateDir
+	if err := k.openSSHAgent(ctx); err != nil {
+		return nil, errors.Join(err, link.Close())
+	}
 	if err := k.openCosts(); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}

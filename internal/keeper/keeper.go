@@ -81,6 +81,7 @@ type keeper struct {
 	wire   *tether
 	net    *network
 	costs  *costs
+	signer *signer // nil where the sandbox has no ssh-agent
 	packs  packs
 	unlock func() // gives Lock back, before the process ends
 	echo   echo

@@ -52,6 +52,7 @@ const (
 	EventLimit           EventType = "limit.reached"
 	EventLimits          EventType = "limits.changed"
 	EventService         EventType = "service.changed"
+	EventSignature       EventType = "ssh.signature"
 )
 
 // EventKind documents one type of event.
@@ -90,6 +91,7 @@ func EventTypes() []EventKind {
 		{EventRefused, "a destination was refused for the first time", []string{"host: where to", "port: which port", "method: of the request, where it was seen", "path: of the request, where it was seen", "reason: the rule, or why"}},
 		{EventLimits, "limits were changed while it ran", []string{"limits: those that count now"}},
 		{EventLimit, "a limit ended something inside, or a budget refused a call of a model", []string{"limit: oom, pids, disk, time or budget", "action: what was done"}},
+		{EventSignature, "a program inside asked your ssh-agent for a signature", []string{"purpose: what for", "key: its fingerprint", "verdict: asked, signed or refused", "reason: why; of a question, what answers it"}},
 		{EventService, "a service changed its state", []string{"service: its name", "state: its new state", "problem: why it failed"}},
 	}
 }

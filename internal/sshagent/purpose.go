@@ -3,6 +3,7 @@ package sshagent
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -186,4 +187,20 @@ func HostNames(knownHosts []byte, key ssh.PublicKey) []string {
 		}
 	}
 	return names
+}
+
+// Describe words a purpose for the human who is asked; names are those of its
+// host key.
+func Describe(p Purpose, names []string) string {
+	switch {
+	case p.Kind == File && p.Namespace == "git":
+		return "sign a commit or a tag of git"
+	case p.Kind == File:
+		return fmt.Sprintf("sign a file for %q", p.Namespace)
+	case p.HostKey == nil:
+		return fmt.Sprintf("log in as %q to a host that the program does not prove", p.User)
+	case len(names) == 0:
+		return fmt.Sprintf("log in as %q to a host that your known_hosts does not name, with the host key %s", p.User, ssh.FingerprintSHA256(p.HostKey))
+	}
+	return fmt.Sprintf("log in as %q to %s", p.User, strings.Join(names[:min(len(names), 4)], ", "))
 }

@@ -23,6 +23,7 @@ var commandAudit = map[string]string{
 	"agent uninstall": "agent-uninstall",
 	"allow":           "allow",
 	"apply":           "apply",
+	"approve":         "approve, with a number",
 	"cp":              "cp",
 	"create":          "create",
 	"delete":          "delete",

@@ -122,6 +122,8 @@ type useCases interface {
 	Samples(ctx context.Context, dir string, all, disk bool) ([]engine.Sample, error)
 	Limits(context.Context, engine.LimitsRequest) (engine.Limits, error)
 	Cost(context.Context, engine.CostRequest) (engine.CostReport, error)
+	Signatures(ctx context.Context, dir, name string) ([]engine.Signature, error)
+	Approve(context.Context, engine.ApproveRequest) error
 	Pause(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
 	Resume(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
 	Audit(context.Context, engine.AuditQuery) (iter.Seq2[engine.AuditEntry, error], error)
