@@ -62,14 +62,15 @@ payload: fault ownership
 git/wildmatch:
 git/ignore: git/wildmatch
 git/attribute: fault git/wildmatch
-branch/branchtest: branch caller fsmonitor git git/gittest layer sandbox workspace/local
+branch/branchtest: branch caller fsmonitor git git/gittest layer sandbox workspace/local workspace workspace/feed
 git: caller fault git/ignore process sandbox seal
 git/gittest: caller fault git
 landing: caller fault git layer
 layer: fault fsmonitor git hostile process sandbox workspace lock
 # What may be asked about the files of a sandbox, and how this disk answers.
 workspace: fault
-workspace/local: frozen git hostile layer fault sandbox workspace
+workspace/local: fault frozen git hostile layer sandbox workspace
+workspace/feed: fault workspace
 branch: fault git git/attribute git/ignore layer redact sandbox seal workspace
 
 # Inside the sandbox. The guest is small and decides nothing; which files a
@@ -116,8 +117,8 @@ driver/drivertest: driver fault sandbox wire
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
-keeper: frozen driver egress egress/inject egress/intercept egress/metering fault forward git landing ledger meter process sandbox seal secret secret/source secret/vault service sshagent store wire
-engine: agents audit branch caller config driver egress egress/preset fault forward frozen git hostile image keeper landing layer ledger meter ownership packagecache process profile redact sandbox seal secret secret/source secret/vault service service/journal store wire workspace workspace/local
+keeper: driver egress egress/inject egress/intercept egress/metering fault forward frozen git landing ledger meter process sandbox seal secret secret/source secret/vault service sshagent store wire
+engine: agents audit branch caller config driver egress egress/preset fault forward frozen git hostile image keeper landing layer ledger meter ownership packagecache process profile redact sandbox seal secret secret/source secret/vault service service/journal store wire workspace workspace/feed workspace/local
 
 # Attacks on a sandbox as data. They run this program from outside, as a user
 # types it; the probe is what runs inside, and knows nothing of ours.

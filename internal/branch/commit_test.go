@@ -216,6 +216,7 @@ func TestImportWhileTheSandboxFights(t *testing.T) {
 			_ = os.WriteFile(filepath.Join(b.Upper, "swap"), []byte("plain"), 0o644)
 		}
 	}()
+	b.Moving = true
 	for range 40 {
 		b.ImportNow()
 	}
@@ -269,6 +270,7 @@ func TestLargeFilesAreLeftAlone(t *testing.T) {
 func TestManyFilesAtOnce(t *testing.T) {
 	dir := gittest.Repository(t)
 	b := branchtest.New(t, dir, "fix")
+	b.Alone = true       // twice would take long
 	plain := t.TempDir() // the same without litterbox: git's own word
 	gittest.Git(t, dir, "worktree", "add", "--quiet", "--detach", plain)
 	step := func(script string) {
@@ -435,6 +437,7 @@ func TestLargeFileStorageKeepsTheContent(t *testing.T) {
 // Many commits leave few packs, and every object stays.
 func TestConsolidate(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.Alone = true
 	for i := range 170 {
 		gittest.Write(t, b.Upper, "counter", strings.Repeat("x", i))
 		if result := b.ImportNow(); result.Packing == git.PackingDue {

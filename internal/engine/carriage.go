@@ -19,6 +19,9 @@ func (p *place) copied() bool { return p.record.Carriage == sandbox.CarriageCopy
 // the place of the state means for it.
 func (e *Engine) carry(ctx context.Context, d driver.Driver, record *sandbox.Sandbox) (notes []string) {
 	how, why := d.Carriage(ctx, e.Store.Root)
+	if d.Traits().Files == sandbox.FilesCarried {
+		how = sandbox.CarriageFar
+	}
 	record.Carriage = how
 	if how == sandbox.CarriageCopy && record.Isolation == sandbox.IsolationFull {
 		notes = append(notes, "its files are a copy, which is slower and isolated alike: "+why)

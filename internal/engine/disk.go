@@ -127,6 +127,9 @@ func (e *Engine) measure(ctx context.Context, id string, one *SandboxUsage) erro
 		return nil
 	}
 	p := e.place(record, nil, nil)
+	if p.far() { // only then is the driver needed
+		p.driver = e.Drivers.Get(record.Driver)
+	}
 	size, err := e.workspace(p).Size(ctx)
 	if err != nil && !errors.Is(err, workspace.ErrUnknown) {
 		return err

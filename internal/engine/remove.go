@@ -38,6 +38,7 @@ func (e *Engine) remove(p *place) error {
 	if err := e.removeWorktree(p); err != nil {
 		return err
 	}
+	p.forgetFar()
 	// The record goes last: as long as anything is left, it says that this is
 	// being deleted.
 	entries, err := os.ReadDir(p.dir)

@@ -86,6 +86,9 @@ func (e *Engine) snapshot(ctx context.Context, p *place, kind sandbox.SnapshotKi
 	if !p.driver.Capabilities().Snapshots.Freeze {
 		return nil, fault.New(fault.Unsupported, "cannot take a snapshot of sandbox %q: the driver %q has none", p.record.Name, p.record.Driver)
 	}
+	if p.far() { // what this machine has of its files is as old as its beginning
+		return nil, fault.New(fault.Unsupported, "cannot take a snapshot of sandbox %q: its files are in its machine", p.record.Name)
+	}
 	if err := e.settle(ctx, p); err != nil {
 		return nil, err
 	}

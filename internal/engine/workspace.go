@@ -3,11 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace/feed"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace/local"
 )
 
@@ -17,7 +20,9 @@ import (
 // by that starts the place and asks again, or refuses.
 
 // far reports whether the files are in the place's own machine.
-func (p *place) far() bool { return p.record.Carriage == sandbox.CarriageFar }
+func (p *place) far() bool {
+	return p.record.Carriage == sandbox.CarriageFar || p.driver != nil && p.driver.Traits().Files == sandbox.FilesCarried
+}
 
 // files are those that this machine has of the sandbox. Of one that is far they
 // are what it began with, and nothing of what it has done since.
@@ -35,7 +40,40 @@ func (e *Engine) workspace(p *place) workspace.Workspace {
 	if !p.far() {
 		return p.files()
 	}
-	return workspace.Unanswered{Compared: workspace.Base{Tree: p.record.Base}, Why: errors.New("its files are in its machine, which does not list them")}
+	base := workspace.Base{Tree: p.record.Base}
+	carrier, lists := p.driver.(driver.Carrier)
+	if !lists {
+		return workspace.Unanswered{Compared: base, Why: errors.New("its files are in its machine, which does not list them")}
+	}
+	lease, err := p.store.Lease(p.record.ID)
+	if err == nil && (lease == nil || lease.State == sandbox.LeaseReleased) {
+		err = errors.New("its files are in its machine, where it does not run")
+	}
+	if err != nil {
+		return workspace.Unanswered{Compared: base, Why: err}
+	}
+	return feed.Workspace{Source: carrier.Files(p.driverLease(lease)), Compared: base}
+}
+
+// forgetPatience is how long a machine may take to remove files.
+const forgetPatience = time.Minute
+
+// forgetFar has the machine remove what it keeps of a sandbox that is deleted. A
+// machine that cannot be asked keeps nobody from deleting.
+func (p *place) forgetFar() {
+	carrier, lists := p.driver.(driver.Carrier)
+	if !lists || !p.far() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), forgetPatience)
+	defer cancel()
+	lease := driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir}
+	if recorded, err := p.store.Lease(p.record.ID); err == nil && recorded != nil {
+		lease = p.driverLease(recorded)
+	}
+	if err := carrier.Forget(ctx, lease); err != nil {
+		p.note("what its machine keeps of sandbox " + p.record.Name + " stays there: " + err.Error())
+	}
 }
 
 // hasFiles reports whether the sandbox has files at all, and starts it where

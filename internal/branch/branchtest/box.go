@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace/feed"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace/local"
 )
 
@@ -124,6 +127,8 @@ type Box struct {
 	State      string
 	Base       string
 	Name       string
+	Alone      bool // no import but those that are asked for: each leaves a pack
+	Moving     bool // it is written while it is read: no two readings are the same
 }
 
 func New(t testing.TB, dir, name string) *Box {
@@ -205,13 +210,54 @@ func (b *Box) ImportNow() branch.ImportResult {
 	return b.ImportAs(b.Request())
 }
 
+// ImportAs imports the files as they lie on this disk. A listing of the same, as
+// a machine would stream it, has to come to the same.
 func (b *Box) ImportAs(q branch.ImportRequest) branch.ImportResult {
 	b.T.Helper()
-	result, err := branch.Import(caller.For(context.Background(), caller.ThisProcess()), b.Repository, q)
+	ctx := caller.For(context.Background(), caller.ThisProcess())
+	var far branch.ImportResult
+	compares := q.Agent == nil && !b.Alone // commits of an agent can be taken only once
+	if compares {
+		preview := q
+		preview.Workspace, preview.Preview = b.Far(), true
+		var err error
+		if far, err = branch.Import(ctx, b.Repository, preview); err != nil {
+			b.T.Fatalf("from a listing: %v", err)
+		}
+	}
+	result, err := branch.Import(ctx, b.Repository, q)
 	if err != nil {
 		b.T.Fatal(err)
 	}
+	if compares && !b.Moving {
+		b.same(result, far)
+	}
 	return result
+}
+
+// Far is the workspace as its machine would list it, compared with what the
+// host has of the base: a copy's memory, or git's tree.
+func (b *Box) Far() workspace.Workspace {
+	compared := workspace.Base{Tree: b.Base}
+	if b.copied != "" {
+		compared = b.Workspace().Base()
+	}
+	return feed.Workspace{Source: feed.From(b.Workspace()), Compared: compared}
+}
+
+// same fails unless the listing came to what the files are.
+func (b *Box) same(near, far branch.ImportResult) {
+	b.T.Helper()
+	elsewhere := func(note string) bool { return strings.Contains(note, "is checked out in") } // said when the branch moves
+	of := func(r branch.ImportResult) branch.ImportResult {                                    // without what a preview has otherwise
+		return branch.ImportResult{
+			Tree: r.Tree, Changed: r.Changed, Notes: slices.DeleteFunc(append([]string{}, r.Notes...), elsewhere),
+			Left: r.Left, Paths: append([]string{}, r.Paths...),
+		}
+	}
+	if diff := cmp.Diff(of(near), of(far)); diff != "" {
+		b.T.Fatalf("a listing comes to something else (-files +listing):\n%s", diff)
+	}
 }
 
 // Consolidation is a request without anybody else around.

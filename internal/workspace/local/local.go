@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
@@ -101,6 +102,12 @@ func touchedIn(dir string, paths []string) (bool, error) {
 func (f Files) Size(context.Context) (workspace.Size, error) {
 	seen := hostile.Counted{}
 	return workspace.Size{Changes: seen.Size(f.Upper()), Home: seen.Size(f.home())}, nil
+}
+
+// Look walks what receives changes for the newest of them, without reading any
+// file. Directories that skip names are left out.
+func (f Files) Look(after time.Time, skip func(name string) bool) hostile.Changes {
+	return hostile.Look(f.Upper(), after, skip)
 }
 
 // Home implements workspace.Workspace.
