@@ -18,6 +18,7 @@ import (
 // later, a call of record in it and a line here; otherwise a line in silent
 // that says why nobody will ask.
 var audited = map[string]bool{
+	"Approve":         true,
 	"ChangePolicy":    true,
 	"Compare":         true, // with a test
 	"Copy":            true,
@@ -97,6 +98,7 @@ var silent = map[string]string{
 	"RunOutput":      "reads",
 	"Runs":           "reads",
 	"StopAgent":      "ends a run, which has its entry and writes there how it ended",
+	"Signatures":     "reads",
 	"Snapshots":      "reads",
 	"Status":         "reads",
 	"Strays":         "reads",

@@ -14,6 +14,7 @@ import (
 func TestPrefetch(t *testing.T) {
 	dir := gittest.Repository(t)
 	b := branchtest.New(t, dir, "box")
+	b.Alone = true // processes are counted
 	started := gitLog(t)
 	gittest.Write(t, b.Upper, "one", "1\n")
 	b.Repository.Prefetch(b.State, false)

@@ -15,8 +15,7 @@ type file struct {
 	entry  workspace.Entry
 	holes  int64
 	left   int64 // of the chunk under way
-	read   int64
-	over   bool // the content is, and what the file is then comes next
+	over   bool  // the content is, and what the file is then comes next
 }
 
 // openFile reads what comes before the content.
