@@ -3,14 +3,89 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/profile"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/secret"
 )
+
+// bindKeys has placeholders stand inside for the keys that the caller's
+// environment holds for a client. The keeper puts the values in on the way to
+// the hosts that the profile names, and to those of addresses that the caller
+// has given the client; they are bound for as long as the sandbox lives. given
+// is what the client's environment has already. It returns what to add.
+func (p *place) bindKeys(ctx context.Context, client profile.Profile, given []string) (env []string, err error) {
+	if p.driver.Traits().Mounts != sandbox.MountsAny || len(client.Keys) == 0 {
+		return nil, nil // nothing is looked into there
+	}
+	unlock, err := p.store.Lock(ctx, p.record.ID, "lease") // as a start, which writes the same
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	all, err := keeper.ReadSecrets(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := sources(callerOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	all.Home, all.Vault = reader.Home, reader.Vault.Dir
+	for _, key := range client.Keys {
+		isGiven := slices.ContainsFunc(given, func(pair string) bool { return strings.HasPrefix(pair, key.Variable+"=") })
+		if isGiven || p.hasSecret(key.Variable) {
+			continue
+		}
+		spec, err := keySpec(key, client, callerOf(ctx))
+		if err != nil {
+			return nil, err
+		}
+		binding := secret.Binding{Spec: spec, Placeholder: all.Placeholder(spec)}
+		if callerOf(ctx).Get(key.Variable) != "" {
+			if binding.Placeholder, err = placeholder(ctx, reader, spec, binding.Placeholder); err != nil {
+				p.note(key.Variable + " stays outside, and nothing stands for it: " + err.Error())
+				continue
+			}
+			all.Keys = append(slices.DeleteFunc(all.Keys, func(one secret.Spec) bool { return one.Name == spec.Name }), spec)
+			all.Bindings = append(slices.DeleteFunc(all.Bindings, func(one secret.Binding) bool { return one.Name == spec.Name }), binding)
+			p.note("a placeholder stands for " + key.Variable + " inside; its value goes to " + strings.Join(hostsOf(spec), ", ") + " alone")
+		}
+		if binding.Placeholder != "" {
+			env = append(env, key.Variable+"="+binding.Placeholder)
+		}
+	}
+	if len(env) == 0 {
+		return nil, nil
+	}
+	return env, p.writeSecrets(all)
+}
+
+// keySpec is a client's key as a secret.
+func keySpec(key profile.Key, client profile.Profile, who *caller.Caller) (secret.Spec, error) {
+	spec := secret.Spec{Name: key.Variable, From: secret.Source{Kind: secret.Env, Name: key.Variable}, In: []secret.Place{secret.Header}}
+	names := slices.Clone(key.Hosts)
+	for _, variable := range client.Passed {
+		if address, err := url.Parse(who.Get(variable)); err == nil && address.Host != "" {
+			names = append(names, address.Scheme+"://"+address.Host)
+		}
+	}
+	for _, name := range names {
+		host, err := secret.ParseHost(name)
+		if err != nil {
+			return secret.Spec{}, err
+		}
+		spec.Hosts = append(spec.Hosts, host)
+	}
+	return spec, nil
+}
 
 // noteKeys says which key of the human's does not go in by itself, where the
 // client has none inside.
@@ -68,7 +143,7 @@ func (e *Engine) AgentLogins(ctx context.Context) map[string]AgentLogin {
 		login := AgentLogin{Version: clientVersion(who, client)}
 		for _, key := range client.Keys {
 			if who.Get(key.Variable) != "" && login.Login == "" {
-				login.Login = "-e " + key.Variable
+				login.Login = key.Variable
 			}
 		}
 		if login.Login == "" {

@@ -55,6 +55,11 @@ func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profi
 	if err := e.admit(ctx, p, rules); err != nil {
 		return ready, err
 	}
+	bound, err := p.bindKeys(ctx, client, slices.Concat(ready.env, task.Env))
+	if err != nil {
+		return ready, err
+	}
+	ready.env = append(ready.env, bound...)
 	stream, err := e.running(ctx, p, task.AllowDegraded)
 	if err != nil {
 		return ready, err

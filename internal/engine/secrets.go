@@ -57,16 +57,17 @@ func sources(who *caller.Caller) (source.Reader, error) {
 }
 
 // addSecrets gives a place the placeholders of its secrets, and writes down for
-// its keeper what they are. A secret without a value is left out, with a note:
+// its keeper what they are: those of the configuration, and the keys of agents
+// that have worked there. A secret without a value is left out, with a note:
 // there is nothing to stand for.
 func (p *place) addSecrets(ctx context.Context, spec *driver.Spec) error {
 	before, err := keeper.ReadSecrets(p.dir)
 	if err != nil {
 		before = keeper.Secrets{} // other placeholders do as well
 	}
-	file := p.path(keeper.SecretsFile)
-	if len(p.config.Secrets) == 0 {
-		if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
+	keys := slices.DeleteFunc(before.Keys, func(key secret.Spec) bool { return p.hasSecret(key.Name) })
+	if len(p.config.Secrets) == 0 && len(keys) == 0 {
+		if err := os.Remove(p.path(keeper.SecretsFile)); err != nil && !os.IsNotExist(err) {
 			return fault.Wrap(fault.Unavailable, err, "cannot remove the secrets of sandbox %q", p.record.Name)
 		}
 		return nil
@@ -75,33 +76,42 @@ func (p *place) addSecrets(ctx context.Context, spec *driver.Spec) error {
 	if err != nil {
 		return err
 	}
-	all := keeper.Secrets{Home: reader.Home, Vault: reader.Vault.Dir}
-	for _, one := range p.config.Secrets {
+	all := keeper.Secrets{Home: reader.Home, Vault: reader.Vault.Dir, Keys: keys}
+	for n, one := range slices.Concat(p.config.Secrets, keys) {
 		binding := secret.Binding{Spec: one}
-		known := ""
-		for _, b := range before.Bindings {
-			if b.Name == one.Name && b.From.Equal(one.From) {
-				known = b.Placeholder // it may stand in files inside
-			}
+		known := before.Placeholder(one) // it may stand in files inside
+		binding.Placeholder, err = placeholder(ctx, reader, one, known)
+		if err != nil && n >= len(p.config.Secrets) {
+			binding.Placeholder, err = known, nil // who runs the agent next has the key
 		}
-		if binding.Placeholder, err = placeholder(ctx, reader, one, known); err != nil {
+		if err != nil {
 			note := "secret " + one.Name + " has no value: " + err.Error()
 			if hint := fault.HintOf(err); hint != "" {
 				note += "; " + hint
 			}
 			p.note(note)
-		} else {
+		} else if binding.Placeholder != "" {
 			spec.Env[one.Name] = binding.Placeholder
 		}
 		all.Bindings = append(all.Bindings, binding)
 	}
+	return p.writeSecrets(all)
+}
+
+// hasSecret reports whether the configuration has a secret of that name.
+func (p *place) hasSecret(name string) bool {
+	return slices.ContainsFunc(p.config.Secrets, func(one secret.Spec) bool { return one.Name == name })
+}
+
+// writeSecrets says to the keeper which secrets a sandbox has.
+func (p *place) writeSecrets(all keeper.Secrets) error {
 	data, err := seal.Encode(all)
 	temporary := p.path("." + keeper.SecretsFile)
 	if err == nil {
 		err = os.WriteFile(temporary, data, 0o600)
 	}
 	if err == nil {
-		err = os.Rename(temporary, file)
+		err = os.Rename(temporary, p.path(keeper.SecretsFile))
 	}
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot write which secrets sandbox %q has", p.record.Name)

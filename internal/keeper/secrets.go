@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -33,8 +34,11 @@ const OpLend wire.Op = "keeper.lend"
 // Secrets is the content of SecretsFile.
 type Secrets struct {
 	Bindings []secret.Binding `json:"bindings"`
-	Home     string           `json:"home"`  // of the human, for sources that are files
-	Vault    string           `json:"vault"` // the directory of stored values
+	// Keys are those of the bindings that no configuration names: keys of the
+	// agents that have worked in the sandbox.
+	Keys  []secret.Spec `json:"keys,omitempty"`
+	Home  string        `json:"home"`  // of the human, for sources that are files
+	Vault string        `json:"vault"` // the directory of stored values
 }
 
 // Wanted are variables whose values the keeper asks for.
@@ -73,6 +77,17 @@ func (s Secrets) Env() []string {
 		}
 	}
 	return names
+}
+
+// Placeholder is what stands for a secret from the same source; empty where
+// nothing does.
+func (s Secrets) Placeholder(one secret.Spec) string {
+	for _, b := range s.Bindings {
+		if b.Name == one.Name && b.From.Equal(one.From) {
+			return b.Placeholder
+		}
+	}
+	return ""
 }
 
 // Inspects reports whether the sandbox has to trust its own authority because
@@ -125,17 +140,33 @@ func (n *network) openSecrets() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "keeper:", err)
 	}
-	reader := source.Reader{Home: all.Home, Vault: vault.Vault{Dir: all.Vault}, Lookup: n.lent.lookup}
-	for _, b := range all.Bindings {
-		n.secrets.Bind(b, func(ctx context.Context) ([]byte, error) { return reader.Read(ctx, b.From) })
-	}
+	n.bind(all)
 }
 
-// borrow takes variables from a client.
+// bind binds secrets that are new, or whose placeholder is.
+func (n *network) bind(all Secrets) (changed bool) {
+	reader := source.Reader{Home: all.Home, Vault: vault.Vault{Dir: all.Vault}, Lookup: n.lent.lookup}
+	for _, b := range all.Bindings {
+		if slices.ContainsFunc(n.secrets.State().Bound, func(known *secret.Bound) bool { return reflect.DeepEqual(known.Binding, b) }) {
+			continue
+		}
+		n.secrets.Bind(b, func(ctx context.Context) ([]byte, error) { return reader.Read(ctx, b.From) })
+		changed = true
+	}
+	return changed
+}
+
+// borrow takes variables from a client. Secrets that came since the start are
+// in force before it asks for them.
 func (n *network) borrow(conn net.Conn) error {
 	all, err := ReadSecrets(n.dir)
 	if err != nil {
 		return err
+	}
+	if n.bind(all) && n.secrets.State().Inspects() {
+		if err := n.inspect.Prepare(); err != nil {
+			return err
+		}
 	}
 	wanted := Wanted{Names: all.Env()}
 	if err := wire.WriteJSON(conn, wire.KindStarted, wanted); err != nil {

@@ -27,7 +27,7 @@ func (f *agentFake) UninstallAgents(_ context.Context, _ string, r engine.AgentR
 }
 
 func (f *agentFake) AgentLogins(context.Context) map[string]engine.AgentLogin {
-	return map[string]engine.AgentLogin{"claude": {Version: "2.1", Login: "-e ANTHROPIC_API_KEY"}, "codex": {Missing: "no API key"}}
+	return map[string]engine.AgentLogin{"claude": {Version: "2.1", Login: "ANTHROPIC_API_KEY"}, "codex": {Missing: "no API key"}}
 }
 
 func (f *agentFake) Runs(context.Context, string, string) ([]engine.Run, error) { return nil, nil }
@@ -90,8 +90,8 @@ claude  Claude Code  yes   project        yes        yes    .mcp.json
                            user (broken)  no         no     /home/u/.claude.json
 goose   Goose        no    no             -          -      -
 
-INSIDE  VERSION  LOGIN                 MISSING
-claude  2.1      -e ANTHROPIC_API_KEY  -
+INSIDE  VERSION  LOGIN              MISSING
+claude  2.1      ANTHROPIC_API_KEY  -
 `, "note: line 1\n"})
 	golden(t, "json/agent-list.json", lb(t, e, "", "agent", "list", "--json").Stdout)
 }

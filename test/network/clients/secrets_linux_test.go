@@ -57,6 +57,12 @@ func (s *told) has(text string) bool {
 	return strings.Contains(strings.Join(s.all, "\n"), text)
 }
 
+func (s *told) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = nil
+}
+
 // searched are the forms in which a value is looked for.
 func searched(value string) []string {
 	encoded := base64.RawStdEncoding.EncodeToString([]byte(value))
