@@ -9,7 +9,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 # Where the program is built.
 PROGRAM ?= bin/litterbox
 
-.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm test-release redteam release
+.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm test-release test-listings redteam release
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o $(PROGRAM) ./cmd/litterbox
@@ -110,6 +110,9 @@ faults: ## a failure of every system call by which an operation changes somethin
 
 full-disks: ## every command while disks and inodes run out
 	LITTERBOX_TEST_LONG=1 $(GO) test -v -count=1 -timeout 20m -run TestScripts/full ./test/script
+
+test-listings: ## every commit of the commit path's tests also from a listing, not only a sample
+	LITTERBOX_TEST_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/branch
 
 test-walkers: ## prettier, jest and others from npm on a checkout with a sandbox's unmerged files
 	mkdir -p bin/walkers && cd bin/walkers && npm install --no-save --no-audit --no-fund prettier@3 jest@30 vitest@3 mocha@11 eslint@9 @biomejs/biome@2
