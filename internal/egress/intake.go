@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 )
 
@@ -39,6 +40,10 @@ type intake struct {
 	buf    []byte // what was read and not yet passed on
 	budget *budget
 	taken  int // from the budget
+
+	// reading guards the above once a replay reads: a server of ours may still
+	// do so in the background when the connection's flow ends.
+	reading sync.Mutex
 }
 
 // fill reads at least one more byte, keeping no more than limit.
@@ -69,11 +74,18 @@ func (in *intake) fill(limit int) error {
 // advance drops the first n bytes, and all memory with the last of them.
 func (in *intake) advance(n int) {
 	if in.buf = in.buf[n:]; len(in.buf) == 0 {
-		in.release()
+		in.drop()
 	}
 }
 
+// release gives up what is kept.
 func (in *intake) release() {
+	in.reading.Lock()
+	defer in.reading.Unlock()
+	in.drop()
+}
+
+func (in *intake) drop() {
 	in.buf = nil
 	in.budget.left.Add(int64(in.taken))
 	in.taken = 0
@@ -103,10 +115,19 @@ type replay struct {
 	in *intake
 }
 
+// replay passes on what is kept, as much as fits.
+func (in *intake) replay(p []byte) int {
+	in.reading.Lock()
+	defer in.reading.Unlock()
+	n := copy(p, in.buf)
+	if n > 0 {
+		in.advance(n)
+	}
+	return n
+}
+
 func (r *replay) Read(p []byte) (int, error) {
-	if len(r.in.buf) > 0 {
-		n := copy(p, r.in.buf)
-		r.in.advance(n)
+	if n := r.in.replay(p); n > 0 {
 		return n, nil
 	}
 	return r.Conn.Read(p)

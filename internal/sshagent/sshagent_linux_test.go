@@ -65,8 +65,12 @@ func newBench(t *testing.T) *bench {
 	}
 	b.run([]string{"SSH_AUTH_SOCK=" + real}, "ssh-add", "-q", filepath.Join(dir, "work"), filepath.Join(dir, "private"))
 	proxy := &sshagent.Proxy{
-		Dial:   func(context.Context) (net.Conn, error) { return net.Dial("unix", real) },
-		Offers: func(_, comment string) bool { return b.offers(comment) },
+		Dial: func(context.Context) (net.Conn, error) { return net.Dial("unix", real) },
+		Offers: func(_, comment string) bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.offers(comment)
+		},
 		Decide: func(_ context.Context, r sshagent.Request) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -164,7 +168,9 @@ func (b *bench) login(args ...string) (string, error) {
 
 func TestKeysAreChosenAndNoneIsChanged(t *testing.T) {
 	b := newBench(t)
+	b.mu.Lock()
 	b.offers = func(comment string) bool { return comment == "work" }
+	b.mu.Unlock()
 	if got := b.run(nil, "ssh-add", "-l"); !strings.Contains(got, " work ") || strings.Contains(got, "private") {
 		t.Errorf("the keys are:\n%s", got)
 	}
@@ -207,7 +213,9 @@ func TestSignaturesOfFiles(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	b.run(nil, "sh", "-c", `ssh-keygen -Y check-novalidate -n git -s text.sig < text`)
+	b.mu.Lock()
 	b.answer = errors.New("no")
+	b.mu.Unlock()
 	if out, err := b.try(nil, "ssh-keygen", "-Y", "sign", "-n", "git", "-f", "work.pub", "away"); err == nil {
 		t.Errorf("a signature that was refused was made: %s", out)
 	}
@@ -227,7 +235,9 @@ func TestLoginsNameTheRealHost(t *testing.T) {
 	if diff := cmp.Diff([]string{"login " + me.Username + " work " + b.fingerprint("host")}, b.requests()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	b.mu.Lock()
 	b.answer = errors.New("no")
+	b.mu.Unlock()
 	if out, err := b.login("-i", "work.pub", "-o", "IdentitiesOnly=yes"); err == nil {
 		t.Errorf("a login that was refused went on: %s", out)
 	}
