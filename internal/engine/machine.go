@@ -37,7 +37,7 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 	defer e.busy("looking at this machine")()
 	report := Report{Isolation: sandbox.IsolationFull, Drivers: e.driverReports()}
 	version := Check{Name: "git", Needed: true, Mend: "install git 2.31 or newer"}
-	if out, err := (git.Command{Dir: "/", Args: []string{"version"}}).Line(ctx); err != nil {
+	if out, err := (git.Command{Dir: "/", Plain: true, Args: []string{"version"}}).Line(ctx); err != nil {
 		version.Found = "not found"
 	} else {
 		version.Found = strings.TrimPrefix(strings.TrimSpace(out), "git version ")

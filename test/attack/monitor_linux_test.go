@@ -50,7 +50,7 @@ func monitorAttacks() []attack {
 					}
 				}
 				w.Inside(box, "/bin/sh", "-c", "mv /.litterbox/changes /.litterbox/away; rm -rf /.litterbox; mkdir /.litterbox/x; ln -s / /.litterbox/y")
-				if got := w.Inside(box, "/bin/sh", "-c", "ls /.litterbox"); got.Stdout != "changes\ngit-fsmonitor\nworkspace\n" {
+				if got := w.Inside(box, "/bin/sh", "-c", "ls /.litterbox"); got.Stdout != "changes\ngit\ngit-fsmonitor\nmend-git\nworkspace\n" {
 					w.Errorf("what is shown to git was changed: %q", got.Stdout)
 				}
 			},

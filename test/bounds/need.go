@@ -25,6 +25,7 @@ func tools() map[string]string {
 		"ssh": "openssh-client", "sshd": "openssh-server", "psql": "postgresql-client", "pg_isready": "postgresql-client",
 		"postgres": "postgresql", "initdb": "postgresql", "redis-cli": "redis-tools", "redis-server": "redis-server",
 		"iodine": "iodine", "iodined": "iodine", "dns2tcpc": "dns2tcp", "dns2tcpd": "dns2tcp", "dig": "bind9-dnsutils", "chromium": "chromium",
+		"gnome-keyring-daemon": "gnome-keyring", "dbus-run-session": "dbus-daemon",
 	}
 }
 
