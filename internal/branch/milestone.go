@@ -37,7 +37,10 @@ type MilestoneResult struct {
 // replaces is kept under refs/litterbox/history/ in the same transaction. The
 // caller holds the sandbox's lock.
 func Milestone(ctx context.Context, r *git.Repository, q MilestoneRequest) (result MilestoneResult, err error) {
-	err = git.DespiteCollection(ctx, func(bool) error {
+	err = git.DespiteCollection(ctx, func(again bool) error {
+		if again {
+			r.DropKeeps()
+		}
 		result, err = milestone(ctx, r, q)
 		return err
 	})

@@ -64,18 +64,29 @@ func DespiteCollection(ctx context.Context, do func(again bool) error) error {
 }
 
 // keepAge is how old a .keep without its pack must be to be nobody's: git makes
-// the one right before the other.
-const keepAge = 200 * time.Millisecond
+// the one right before the other. One beside its pack stays until its git
+// fast-import ends, a moment later; staleAge is far beyond that.
+const (
+	keepAge  = 200 * time.Millisecond
+	staleAge = 5 * time.Second
+)
 
-// DropKeeps removes the .keep that a git fast-import leaves which failed to
-// store its pack: the same pack could not be stored ever after.
+// keepText is what git fast-import writes into its .keep (builtin/fast-import.c).
+const keepText = "fast-import"
+
+// DropKeeps removes the .keep that a git fast-import leaves which failed before
+// or after it stored its pack: the same pack could not be stored ever after.
 func (r *Repository) DropKeeps() {
 	keeps, _ := filepath.Glob(filepath.Join(r.CommonDir, "objects", "pack", "pack-*.keep")) // only a bad pattern fails
 	for _, keep := range keeps {
+		age := keepAge
 		if _, err := os.Stat(strings.TrimSuffix(keep, ".keep") + ".pack"); !errors.Is(err, os.ErrNotExist) {
-			continue
+			if text, err := os.ReadFile(keep); err != nil || string(text) != keepText {
+				continue // the human's, who keeps that pack
+			}
+			age = staleAge
 		}
-		if info, err := os.Stat(keep); err == nil && time.Since(info.ModTime()) > keepAge {
+		if info, err := os.Stat(keep); err == nil && time.Since(info.ModTime()) > age {
 			_ = os.Remove(keep)
 		}
 	}
