@@ -47,7 +47,9 @@ engine/mend.go: os.ReadFile
 engine/network.go: os.ReadFile os.WriteFile
 engine/prune.go: os.ReadDir
 engine/remove.go: os.ReadDir
-engine/snapshot.go: filepath.Glob os.ReadDir os.ReadFile os.WriteFile
+engine/snapshot.go: os.ReadFile os.WriteFile
+engine/snapshotlist.go: filepath.Glob
+engine/frozen.go: os.ReadDir
 engine/running.go: os.ReadFile os.WriteFile
 keeper/cost.go: os.ReadFile
 engine/sshagent.go: os.ReadFile os.WriteFile
@@ -73,7 +75,7 @@ landing/preview.go: os.ReadFile os.RemoveAll os.WriteFile
 git/quickopen.go: os.Open os.ReadFile
 git/repository.go: os.ReadFile
 git/settings.go: os.Open
-git/vanish.go: filepath.Glob
+git/vanish.go: filepath.Glob os.ReadFile
 engine/bring.go: os.OpenRoot
 
 # Layers, which sandboxes can only read, and what is built beside them.
