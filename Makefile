@@ -9,22 +9,22 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 # Where the program is built.
 PROGRAM ?= bin/litterbox
 
-.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz full-disks soak test-git test-large test-containers test-vm test-release test-listings redteam release
+.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz fuzz-walls full-disks soak test-git test-openssh test-editors test-projects test-large test-tutorials test-containers test-engines test-machines test-vm test-release test-listings test-contract test-cuts test-streams redteam release
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o $(PROGRAM) ./cmd/litterbox
 
-# One small Linux program for each kind of guest, and the keeper of this system,
-# compressed.
+# One small Linux program for each kind of guest and of outpost, and the keeper of
+# this system, compressed.
 payload:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-keeper ./cmd/litterbox-keeper
 	gzip -9nc bin/litterbox-keeper > $(PAYLOAD)/litterbox-keeper.gz
 	$(SHA256) bin/litterbox-keeper | cut -c 1-64 > $(PAYLOAD)/litterbox-keeper.id
-	@for arch in amd64 arm64; do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-guest-linux-$$arch ./cmd/litterbox-guest && \
-		gzip -9nc bin/litterbox-guest-linux-$$arch > $(PAYLOAD)/litterbox-guest-linux-$$arch.gz && \
-		$(SHA256) bin/litterbox-guest-linux-$$arch | cut -c 1-64 > $(PAYLOAD)/litterbox-guest-linux-$$arch.id || exit 1; \
-	done
+	@for arch in amd64 arm64; do for program in guest outpost; do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-$$program-linux-$$arch ./cmd/litterbox-$$program && \
+		gzip -9nc bin/litterbox-$$program-linux-$$arch > $(PAYLOAD)/litterbox-$$program-linux-$$arch.gz && \
+		$(SHA256) bin/litterbox-$$program-linux-$$arch | cut -c 1-64 > $(PAYLOAD)/litterbox-$$program-linux-$$arch.id || exit 1; \
+	done; done
 
 # The same program with what is heavy and rare linked in, for this system.
 full:
@@ -41,14 +41,19 @@ redteam: build ## every attack that users can try, on a throwaway repository, wi
 test: build ## every test, as root also as an ordinary user
 	./test/run
 
-test-agents: ## the newest clients of agents, more than a gigabyte from npm, against a stand-in for their models, and the settings of all seven
-	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents LITTERBOX_TEST_AGENTS_NEWEST=1 $(GO) test -v -count=1 -timeout 30m -run 'RealClients|Install' ./test/agents
+test-agents: ## the newest clients of agents, more than a gigabyte from npm, against stand-ins for their models, with keys and with accounts, headless and on a terminal, and the settings of all seven; writes docs/reference/tools-clients.md
+	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents LITTERBOX_TEST_AGENTS_NEWEST=1 $(GO) test -v -count=1 -timeout 30m -run 'RealClients|RealScreens|Install' ./test/agents
+	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents $(GO) test -v -count=1 -timeout 30m -run AccountsOfRealClients ./test/network/clients
 
 BESIDE = 2026.8.31
 
-test-beside: ## three tasks by the MCP tools and by the filesystem server from npm: calls, bytes, seconds; writes docs/reference/tools-beside.md
+# The last commit whose tools answered in structured copies.
+BEFORE = ac5132e
+
+test-beside: ## three tasks by the MCP tools now and before they were made short, and by the filesystem server from npm: calls, bytes, seconds; writes docs/reference/tools-beside.md
 	npm install --prefix $(CURDIR)/bin/beside --ignore-scripts --no-audit --no-fund --silent @modelcontextprotocol/server-filesystem@$(BESIDE)
-	LITTERBOX_TEST_BESIDE=$(CURDIR)/bin/beside $(GO) test -v -count=1 -run TasksBeside ./test/mcp
+	test -x bin/before/bin/litterbox || { mkdir -p bin/before && git archive $(BEFORE) | tar -x -C bin/before && $(MAKE) -C bin/before build VERSION=$(BEFORE); }
+	LITTERBOX_TEST_BESIDE=$(CURDIR)/bin/beside LITTERBOX_TEST_BEFORE=$(CURDIR)/bin/before/bin/litterbox $(GO) test -v -count=1 -run TasksBeside ./test/mcp
 
 # What a merge asks about, tried with the tools themselves.
 TOOLS = $(CURDIR)/bin/tools
@@ -68,6 +73,26 @@ test-git: ## git's own test-suite inside a sandbox and outside; fetches its sour
 	LITTERBOX_TEST_GIT=$(CURDIR)/bin/git-suite LITTERBOX_GIT_SUITE="$${LITTERBOX_GIT_SUITE:-t*}" \
 		$(GO) test -v -count=1 -timeout 6h -parallel 2 ./test/gitsuite
 
+test-openssh: ## OpenSSH's own regression scripts, as far as they apply, with sandboxes as the server; fetches them by apt-get into bin/openssh-suite
+	./test/opensshsuite/fetch bin/openssh-suite
+	LITTERBOX_TEST_OPENSSH=$(CURDIR)/bin/openssh-suite $(GO) test -v -count=1 -timeout 90m -parallel 4 ./test/opensshsuite
+
+CODE_SERVER = 4.99.4
+
+test-editors: ## code-server from npm inside a sandbox, used by Chromium; wants node 20 with its headers, g++ and make
+	mkdir -p bin/editors && cd bin/editors && { test -e package.json || echo '{"private":true}' > package.json; } && \
+		npm install --ignore-scripts --no-audit --no-fund --silent code-server@$(CODE_SERVER) puppeteer-core@24 && \
+		npm rebuild --yes --silent --nodedir=/usr --build-from-source argon2
+	cd bin/editors/node_modules/code-server/lib/vscode && npm install --omit=dev --ignore-scripts --no-audit --no-fund --silent && \
+		npm rebuild --yes --silent --nodedir=/usr node-pty @vscode/spdlog native-watchdog
+	LITTERBOX_TEST_EDITORS=$(CURDIR)/bin/editors $(GO) test -v -count=1 -timeout 60m ./test/editors
+
+test-projects: ## ten public projects from npm, the Go proxy and Debian: what init writes builds, and their tests pass, also above layers and from a golden
+	LITTERBOX_TEST_PROJECTS=all $(GO) test -v -count=1 -timeout 60m -parallel 2 ./test/projects
+
+test-tutorials: ## the tutorials of docs/tutorial with packages from npm and a PostgreSQL, typed as they stand there, and a new user's session in a terminal
+	LITTERBOX_TEST_TUTORIALS=1 $(GO) test -v -count=1 -timeout 30m -run 'Tutorials|Newcomer' ./test/tutorial
+
 test-large: ## a hundred thousand files, a gigabyte of history, a file of two, deep paths: ten gigabytes of disk
 	LITTERBOX_TEST_LARGE=1 $(GO) test -v -count=1 -timeout 60m ./test/large
 
@@ -77,8 +102,17 @@ test-containers: ## the program inside containers of Docker, Podman and gVisor, 
 	test -x bin/runsc || GOBIN=$(CURDIR)/bin CGO_ENABLED=0 $(GO) install gvisor.dev/gvisor/runsc@$(RUNSC)
 	LITTERBOX_TEST_CONTAINERS=$(CURDIR)/bin/containers.tar LITTERBOX_TEST_RUNSC=$(CURDIR)/bin/runsc $(GO) test -v -count=1 -timeout 30m ./test/containers
 
-test-vm: ## the program on a Debian with systemd and control groups of version 2, in QEMU, by root
-	LITTERBOX_TEST_VM=$(CURDIR)/bin/vm.tar $(GO) test -v -count=1 -timeout 40m ./test/vm
+test-vm: ## the program on a Debian with systemd and control groups of version 2, in QEMU, and sandboxes in domains of libvirt, by root
+	LITTERBOX_TEST_VM=$(CURDIR)/bin/vm.tar $(GO) test -v -count=1 -timeout 60m ./test/vm
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-outpost ./cmd/litterbox-outpost
+	LITTERBOX_TEST_VM_OUTPOST=$(CURDIR)/bin/litterbox-outpost LITTERBOX_TEST_VM_IMAGE=$(CURDIR)/bin/vm-image $(GO) test -v -count=1 -timeout 30m ./internal/machineimage
+
+test-engines: ## sandboxes of the drivers docker and podman, attacks and random operations on them, by root, with engines of the test's own; make test has a sample
+	test -x bin/runsc || GOBIN=$(CURDIR)/bin CGO_ENABLED=0 $(GO) install gvisor.dev/gvisor/runsc@$(RUNSC)
+	LITTERBOX_TEST_ENGINES=1 LITTERBOX_TEST_RUNSC=$(CURDIR)/bin/runsc $(GO) test -v -count=1 -timeout 120m ./test/engines
+
+test-machines: ## what drivers promise, attacks, postures and random operations on a host of the test's own that ssh reaches, by root
+	LITTERBOX_TEST_MACHINES=1 $(GO) test -v -count=1 -timeout 120m -run 'TestContract|TestCut|TestSuites' ./test/hosts
 
 release: ## dist: archives for Linux and macOS, Debian and RPM packages, checksums; the same bytes for the same commit
 	$(GO) run ./cmd/litterbox-release -o dist
@@ -96,6 +130,12 @@ check: ## formatting, vet, static analysis, architecture, both systems
 fuzz: ## every parser of foreign bytes, FUZZTIME (20s) each; findings stay in testdata/fuzz
 	./test/fuzz
 
+FUZZ_WALLS = 1h
+
+fuzz-walls: ## what answers for the kernel inside real sandboxes, and a guest that says anything to a real keeper: FUZZ_WALLS (1h) each
+	LITTERBOX_TEST_FUZZ_TIME=$(FUZZ_WALLS) $(GO) test -v -count=1 -timeout 0 -run HostileNotifications ./test/attack
+	$(GO) test -run '^$$' -fuzz HostileGuest -fuzztime $(FUZZ_WALLS) -fuzzminimizetime 20x -parallel 2 ./internal/engine
+
 bench: build ## speed, memory and network beside what others use, as ratios of one run
 	$(GO) run ./test/bench -litterbox bin/litterbox $(BENCHFLAGS)
 
@@ -105,6 +145,9 @@ benchmarks: build ## the same, written to docs/benchmarks.md; wants a machine th
 crash: ## a kill at every step of every operation, not only at a sample of them
 	LITTERBOX_TEST_CRASH=all $(GO) test -count=1 -timeout 180m ./test/crash
 
+test-streams: ## the network's tests and attacks, with connections over streams of the wire instead of descriptors
+	LITTERBOX_DESCRIPTORS=off $(GO) test -count=1 -timeout 60m ./test/network/... ./test/service ./internal/forward ./internal/egress/...
+
 faults: ## a failure of every system call by which an operation changes something, in turn
 	LITTERBOX_TEST_FAULTS=all $(GO) test -count=1 -timeout 180m -run /failure ./test/crash
 
@@ -113,6 +156,12 @@ full-disks: ## every command while disks and inodes run out
 
 test-listings: ## every commit of the commit path's tests also from a listing, not only a sample
 	LITTERBOX_TEST_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/branch
+
+test-contract: ## every defect of the fake driver against every check of the contract, not only a sample
+	LITTERBOX_TEST_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/driver/fake
+
+test-cuts: ## a link to a machine that breaks at every frame of each operation, not only at a sample
+	LITTERBOX_TEST_LONG=1 $(GO) test -count=1 -timeout 30m -run 'ACutAt|Transfer' ./internal/driver/remote
 
 test-walkers: ## prettier, jest and others from npm on a checkout with a sandbox's unmerged files
 	mkdir -p bin/walkers && cd bin/walkers && npm install --no-save --no-audit --no-fund prettier@3 jest@30 vitest@3 mocha@11 eslint@9 @biomejs/biome@2

@@ -23,8 +23,8 @@ var shells = []struct{ shell, file string }{
 	{"fish", "litterbox.fish"},
 }
 
-// texts writes what is the same for every target: a manual page for each
-// command, from the same texts as its help, and completions.
+// texts writes the files that are the same for every target: a manual page for
+// each command, from the same texts as its help, and completions.
 func (r *release) texts() error {
 	manual := filepath.Join(r.source, "bin", "man")
 	if err := os.Mkdir(manual, 0o755); err != nil {

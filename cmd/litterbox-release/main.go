@@ -131,7 +131,7 @@ func packageVersion(version string) string {
 	return version
 }
 
-// program is where the program for t lies.
+// program is the path of the program for t.
 func (r *release) program(t target) string {
 	return filepath.Join(r.source, "bin", t.String(), "litterbox")
 }
@@ -148,7 +148,7 @@ func (r *release) programs() error {
 	return nil
 }
 
-// native is the target that runs here.
+// native returns the target that runs here.
 func (r *release) native() (target, error) {
 	for _, t := range targets {
 		if t == (target{runtime.GOOS, runtime.GOARCH}) {
@@ -158,7 +158,7 @@ func (r *release) native() (target, error) {
 	return target{}, fmt.Errorf("cannot make a release on %s/%s: the completions are made by running the program", runtime.GOOS, runtime.GOARCH)
 }
 
-// deliver moves the finished release to where it was asked for.
+// deliver moves the finished release to the requested directory.
 func deliver(from, to string) error {
 	if err := os.Rename(from, to); err == nil {
 		return nil

@@ -14,7 +14,7 @@ var version string
 
 func main() {
 	if child.IsChild(os.Args) {
-		os.Exit(child.Main(os.Args))
+		os.Exit(child.Main(os.Args, app.Drivers()...))
 	}
 	os.Exit(app.Main(os.Args, version))
 }

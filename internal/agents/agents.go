@@ -6,8 +6,7 @@
 // recorded, so that taking it out gives back the file that was there. It
 // deliberately runs no client and knows nothing of sandboxes.
 //
-// Start reading at [Host.Install]. To add a client: a file like claude.go, and
-// a line in [Clients].
+// Start reading at [Host.Install]. To add a client: a row in [Clients].
 package agents
 
 import (
@@ -17,36 +16,36 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/patch"
 )
 
-// Scope is for whom litterbox is installed.
+// Scope says for whom litterbox is installed.
 type Scope string
 
 // The scopes.
 const (
-	Project Scope = "project" // whoever works in the repository
+	Project Scope = "project" // everyone who works in the repository
 	User    Scope = "user"    // this user, wherever they work
 )
 
-// ServerName is what the server is called in the settings of every client, and
-// thus the beginning of its tools' names.
+// ServerName is the server's name in the settings of every client, and thus the
+// beginning of its tools' names.
 const ServerName = "litterbox"
 
 // Host is a machine, as far as settings are concerned.
 type Host struct {
 	Home   string
-	State  string // where it is recorded what was changed
+	State  string // where changes are recorded
 	Env    func(string) string
 	System string // runtime.GOOS
 	Self   string // the path of this program
 	Find   func(program string) (string, error)
 }
 
-// ThisHost is the machine that this program runs on; state is where it
-// may keep its records, and who whose settings count.
+// ThisHost is the machine that this program runs on; state is where it may keep its
+// records, and who is the user whose settings count.
 func ThisHost(who *caller.Caller, state string) (Host, error) {
 	if who.Home == "" {
 		return Host{}, fault.New(fault.NotFound, "cannot find your home directory: HOME is not set").WithHint("export HOME=…")
@@ -82,7 +81,7 @@ func (h Host) own(variable, name string) string {
 	return h.home(name)
 }
 
-// Client is an agent's client and what is known of its settings.
+// Client is an agent's client and what is known about its settings.
 type Client struct {
 	Name  string // as it is typed
 	Title string
@@ -98,8 +97,8 @@ type Client struct {
 	path   []string // of the entry
 	entry  func(command string) patch.Object
 
-	// exclusive are the settings that deny the client's own tools; nil where
-	// it has none in a file, and then without says what it has instead.
+	// exclusive are the settings that deny the client's own tools; nil where it has
+	// none in a file; without then names the alternative.
 	exclusive func(Host, Scope) []setting
 	granted   patch.Object // what else the entry holds then
 	// also are values that the client adds to the file by itself where they are
@@ -110,7 +109,7 @@ type Client struct {
 	// rules is the file with rules for the model; "" where there is none.
 	rules func(Host, Scope) string
 
-	// next is what the human has to do.
+	// next lists what the human must do.
 	next func(scope Scope, exclusive bool) []string
 }
 
@@ -129,7 +128,7 @@ func Clients() []Client {
 	return []Client{claude(), codex(), cursor(), vscode(), gemini(), opencode(), goose()}
 }
 
-// Names lists what clients are called.
+// Names lists the names of clients.
 func Names() []string {
 	var names []string
 	for _, c := range Clients() {
@@ -148,13 +147,13 @@ func byName(name, verb string) (Client, error) {
 		}
 	}
 	err := fault.New(fault.Invalid, "there is no agent %q among those that litterbox knows", name)
-	if near := nearest(name, Names()); near != "" {
+	if near := Nearest(name, Names()); near != "" {
 		return Client{}, err.WithHint("litterbox agent %s %s", verb, near)
 	}
 	return Client{}, err.WithHint("litterbox agent list")
 }
 
-// Found tells whether the client is on this machine, and by what.
+// Found reports whether the client is on this machine, and by what.
 func (c Client) Found(h Host) (by string, found bool) {
 	for _, program := range c.programs {
 		if at, err := h.Find(program); err == nil {

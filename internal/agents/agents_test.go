@@ -150,7 +150,7 @@ var paths = map[string]map[agents.Scope][]string{
 	"goose": {agents.User: {"home/.config/goose/config.yaml", "home/.config/goose/.goosehints"}},
 }
 
-// exclusive tells who has permissions in a file.
+// exclusive tells which clients have permissions in a file.
 var exclusive = map[string]bool{"claude": true, "codex": true, "gemini": true, "opencode": true}
 
 // layouts are files that people have, by the end of their names.
@@ -166,9 +166,9 @@ var layouts = map[string][]string{
 	".md":   {"", "# Mine", "# Mine\n", "# Mine\r\n\r\n- one\r\n\r\n"},
 }
 
-// Every client, in both scopes, with and without its permissions and rules,
-// into nothing and into what people have: installed twice, listed, and taken
-// out to the byte.
+// Every client, in both scopes, with and without its permissions and rules, into
+// nothing and into existing files: installed twice, listed, and taken out to the
+// byte.
 func TestRoundTrip(t *testing.T) {
 	for name, scopes := range paths {
 		for scope, files := range scopes {
@@ -234,7 +234,7 @@ func (m *machine) listed(name string, scope agents.Scope, r agents.Request) {
 }
 
 // Without a record, as in a colleague's clone, and after changes by others,
-// what is litterbox's goes and the rest stays.
+// litterbox's parts go and the rest stays.
 func TestUninstallFromChangedFiles(t *testing.T) {
 	m := newMachine(t)
 	all := agents.Request{Exclusive: true, Rules: true}
@@ -245,7 +245,7 @@ func TestUninstallFromChangedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.uninstall(agents.Request{}, names...)
-	// Who made the directories is not known any more.
+	// Who made the directories is no longer known.
 	for _, dir := range []string{".claude", ".codex", ".gemini/policies", ".gemini"} {
 		if err := os.Remove(filepath.Join(m.repo, dir)); err != nil {
 			t.Errorf("%s: %v", dir, err)
@@ -289,7 +289,7 @@ func TestSharedRules(t *testing.T) {
 	m.same(before)
 }
 
-// What others wrote is not replaced unless it is said, and comes back.
+// Others' entries are replaced only on request, and come back.
 func TestWhatOthersWrote(t *testing.T) {
 	m := newMachine(t)
 	for name, content := range map[string]string{
@@ -322,8 +322,8 @@ func TestWhatOthersWrote(t *testing.T) {
 	}
 	m.uninstall(agents.Request{}, "opencode")
 	m.same(before)
-	// OpenCode would add $schema by itself; uninstall takes out what install wrote,
-	// and leaves one that was there.
+	// OpenCode would add $schema by itself; uninstall takes out the one that
+	// install wrote, and leaves an earlier one.
 	m.put("repo/opencode.jsonc", "{}\n")
 	m.install(agents.Request{}, "opencode")
 	if got := m.get("repo/opencode.jsonc"); !strings.Contains(got, `"$schema": "https://opencode.ai/config.json"`) {
@@ -339,7 +339,7 @@ func TestWhatOthersWrote(t *testing.T) {
 	if got := m.get("repo/opencode.jsonc"); got != "{\"$schema\": \"mine\"}\n" {
 		t.Errorf("%q", got)
 	}
-	// A policy of that name that somebody else wrote stays.
+	// A policy of that name that litterbox did not write stays.
 	m.put("repo/.gemini/policies/litterbox.toml", "# mine\n")
 	m.fails(fault.Conflict, "holds something else", agents.Request{Exclusive: true}, "gemini")
 	before = m.files()
@@ -374,7 +374,7 @@ func TestWhatIsNotPossible(t *testing.T) {
 		t.Errorf("outside of a repository: %v", err)
 	}
 
-	// With --all what is possible is done all the same.
+	// With --all the possible clients are done all the same.
 	for _, dir := range []string{".cursor", ".gemini"} {
 		if err := os.Mkdir(filepath.Join(m.Home, dir), 0o755); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
+	"github.com/litterbox-sandbox/litterbox/internal/patch"
 )
 
 // in is a file of the repository for the project's scope, and one of the
@@ -53,7 +53,7 @@ func claude() Client {
 		exclusive: func(h Host, s Scope) []setting {
 			file := in(s, ".claude/settings.json", filepath.Join(dir(h), "settings.json"))
 			return []setting{
-				// Every one by its name: who denies Edit alone leaves Write.
+				// Each by its name: denying Edit alone leaves Write.
 				{file: file, format: patch.JSON, path: []string{"permissions", "deny"}, items: claudeTools()},
 				{file: file, format: patch.JSON, path: []string{"permissions", "allow"}, items: []string{"mcp__" + ServerName}},
 			}
@@ -87,14 +87,14 @@ func codex() Client {
 		format: patch.TOML, config: config,
 		path: []string{"mcp_servers", ServerName},
 		// It waits 30 s for an answer. It starts servers with little of the
-		// environment: without these names litterbox would keep and look for
-		// everything in other places there.
+		// environment: without these variables litterbox would store and look for
+		// everything elsewhere.
 		entry: func(command string) patch.Object {
 			return append(with(command, "mcp", "--answer-within", "25s"), patch.Field{Key: "env_vars", Value: []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"}})
 		},
-		// There is no shell then; patches, and whatever else it may run, can write
-		// nothing. It would ask the human to let one out of that; never takes the
-		// question away.
+		// There is no shell then; patches, and anything else it may run, can write
+		// nothing. It would ask the human for an exception; never removes the
+		// question.
 		exclusive: func(Host, Scope) []setting {
 			return []setting{
 				{format: patch.TOML, path: []string{"sandbox_mode"}, value: "read-only"},
@@ -110,12 +110,20 @@ func codex() Client {
 				steps = append(steps, "trust this folder when it asks: Codex reads .codex/config.toml, and what it denies, in trusted folders only")
 			}
 			if exclusive {
-				steps = append(steps, "start it without --dangerously-bypass-approvals-and-sandbox: with that flag its apply_patch writes past this denial")
+				steps = append(steps,
+					"start it without --dangerously-bypass-approvals-and-sandbox: with that flag its apply_patch writes past this denial",
+					"to have Codex refuse that flag in every repository of this machine, let root write "+strings.TrimSpace(CodexRequirements)+" into /etc/codex/requirements.toml")
 			}
 			return append(steps, "/mcp in it shows the tools of litterbox")
 		},
 	}
 }
+
+// CodexRequirements is what an administrator writes into
+// /etc/codex/requirements.toml so that Codex has its own sandbox whatever its
+// flags: developers.openai.com/codex, "Managed configuration". It holds for every
+// repository of the machine, so Install does not write it.
+const CodexRequirements = "allowed_sandbox_modes = [\"read-only\"]\n"
 
 // cursor: cursor.com/docs/mcp.
 func cursor() Client {
@@ -133,8 +141,8 @@ func cursor() Client {
 	}
 }
 
-// inFolder is an entry for editors, which start servers wherever they were
-// started themselves.
+// inFolder is an entry for editors, which start servers in the directory where they
+// were started themselves.
 func inFolder(command string) patch.Object {
 	return patch.Object{
 		{Key: "type", Value: "stdio"}, {Key: "command", Value: command},
@@ -204,7 +212,7 @@ func geminiTools() []string {
 	return []string{"run_shell_command", "write_file", "replace"}
 }
 
-// geminiPolicy is a policy that denies them whatever the approval mode:
+// geminiPolicy is a policy that denies them in every approval mode:
 // geminicli.com/docs, "Policy engine". 999 is the highest priority there is.
 func geminiPolicy() string {
 	return `# Written by litterbox agent install gemini --exclusive; uninstall removes it.

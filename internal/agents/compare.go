@@ -2,9 +2,9 @@ package agents
 
 import "strings"
 
-// compare gives the lines that came (+) and went (-) between two contents. A
-// change is made of a few insertions, so it looks ahead only a little on the
-// old side; what it shows is right in any case, if not always shortest.
+// compare gives the lines added (+) and removed (-) between two contents. A change
+// consists of a few insertions, so it looks ahead only a little on the old side;
+// its result is always right, if not always shortest.
 func compare(before, after []byte) []string {
 	old, fresh := lines(before), lines(after)
 	shown := []string{}

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Exclusive says whether a checkout's settings are meant for a client outside:
-// they deny it its own tools, or start a server of ours, as Install writes them.
+// Exclusive reports whether a checkout's settings are meant for a client outside:
+// they deny it its own tools, or start litterbox's server, as Install writes them.
 type Exclusive struct {
 	Exclusive bool
 	Denies    bool // its own tools
-	// Rest is the project's settings of Claude Code without that, as JSON, for a
+	// Rest is the project's settings of Claude Code without those, as JSON, for a
 	// client that takes them instead of the file; empty where there are none.
 	Rest string
 }
 
-// largestSettings bounds a file of a checkout that is looked at.
+// largestSettings bounds a file of a checkout that is read.
 const largestSettings = 1 << 20
 
 // Exclusively looks into the settings of a client in a checkout.
@@ -73,11 +73,13 @@ func settingsIn(top, file string) string {
 	return string(content)
 }
 
-// withoutDenials is a settings file of Claude Code without what Install denies
-// and allows in it.
+// withoutDenials is a settings file of Claude Code without the values that Install
+// denies and allows in it.
 func withoutDenials(content string) string {
 	var document map[string]any
-	if json.Unmarshal([]byte(content), &document) != nil {
+	decoder := json.NewDecoder(strings.NewReader(content))
+	decoder.UseNumber() // the project's figures stay as they are
+	if decoder.Decode(&document) != nil || decoder.Decode(new(any)) != io.EOF || document == nil {
 		return ""
 	}
 	permissions, _ := document["permissions"].(map[string]any)

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/patch"
 )
 
 // Request asks to install or uninstall.
@@ -17,31 +17,31 @@ type Request struct {
 	Repository string // its top directory; "" outside of one
 	Names      []string
 	All        bool  // every client that is found on this machine
-	Scope      Scope // "" for the project's where the client has it
+	Scope      Scope // "" for the project's where the client has one
 	Exclusive  bool
 	Rules      bool
 	Force      bool // also over what others put there
 	Print      bool // plan only
 }
 
-// Result is what was done, or would be.
+// Result is the changes made, or those planned.
 type Result struct {
 	Changes []Change `json:"changes"`
 	Next    []Step   `json:"next"`
 	Notes   []string `json:"notes"`
 }
 
-// Step is what the human has to do for one client.
+// Step is what the human must do for one client.
 type Step struct {
 	Agent string   `json:"agent"`
 	Steps []string `json:"steps"`
 }
 
-// Install writes the entry for the server into the settings of clients, and
-// with Exclusive and Rules what belongs to these. Installing twice changes
-// nothing; what is there already stays, with its permissions and rules.
-// Where something is not possible for a client, nothing is written for it;
-// with All the other clients are installed all the same.
+// Install writes the entry for the server into the settings of clients, and with
+// Exclusive and Rules the permissions and the rules. Installing twice changes
+// nothing; an existing entry stays, with its permissions and rules. If a request is
+// impossible for a client, nothing is written for it; with All the other clients
+// are installed all the same.
 func (h Host) Install(ctx context.Context, r Request) (Result, error) {
 	clients, err := h.chosen(r, "install")
 	if err != nil {
@@ -217,7 +217,7 @@ func (w *work) enter(f *file, c Client, exclusive bool) error {
 		}
 		return f.set(c.format, c.path, want)
 	}
-	// It is ours: what it lacks comes in, what it has beyond that stays.
+	// It is litterbox's own: missing fields are added, further ones stay.
 	fields, _ := patch.Plain(value).(map[string]any)
 	if c.format == patch.YAML && !patch.Same(fields, want) {
 		return f.set(c.format, c.path, want)
@@ -232,7 +232,7 @@ func (w *work) enter(f *file, c Client, exclusive bool) error {
 	return nil
 }
 
-// add plans what the client would add by itself.
+// add plans the values that the client would add by itself.
 func (w *work) add(f *file, c Client) error {
 	for _, s := range c.also {
 		doc, err := f.document(s.format)
@@ -249,8 +249,7 @@ func (w *work) add(f *file, c Client) error {
 	return nil
 }
 
-// ours tells whether an entry is one that litterbox writes, wherever the
-// program was then.
+// ours reports whether litterbox wrote an entry, wherever the program was then.
 func (c Client) ours(value any) bool {
 	fields, ok := patch.Plain(value).(map[string]any)
 	if !ok {
@@ -304,9 +303,8 @@ func (w *work) fill(f *file, c Client, content string) error {
 	return f.step([]patch.Splice{{At: 0, Old: string(f.now), New: content}})
 }
 
-// command is how clients start litterbox: by its name, which holds for
-// everybody who works in the repository, and for a user where only this
-// program's path is known, by that.
+// command is how clients start litterbox: by its name, which works for everyone in
+// the repository, or by its path for a user where only that is known.
 func (w *work) command(scope Scope) string {
 	if _, err := w.host.Find(ServerName); err != nil && scope == User && filepath.IsAbs(w.host.Self) && filepath.Base(w.host.Self) == ServerName {
 		return w.host.Self

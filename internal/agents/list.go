@@ -1,27 +1,27 @@
 package agents
 
 import (
-	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
+	"github.com/litterbox-sandbox/litterbox/internal/patch"
 )
 
-// Status is what is known of one client.
+// Status is what is known about one client.
 type Status struct {
 	Agent     string      `json:"agent"`
 	Title     string      `json:"title"`
 	Found     bool        `json:"found"`
 	At        string      `json:"at,omitempty"` // what shows that it is here
 	Installed []Installed `json:"installed"`
-	// Denies tells whether --exclusive exists for it.
+	// Denies reports whether --exclusive exists for it.
 	Denies bool `json:"can_be_exclusive"`
 }
 
-// State is how an entry stands.
+// State is the state of an entry.
 type State string
 
 // The states; "" is none.
 const (
 	StateInstalled State = "installed"
-	StateForeign   State = "foreign" // somebody else's entry of that name, or one that was changed
+	StateForeign   State = "foreign" // an entry of that name that litterbox did not write, or a changed one
 	StateBroken    State = "broken"  // the file cannot be read
 )
 
@@ -35,7 +35,7 @@ type Installed struct {
 	Problem   string `json:"problem,omitempty"`
 }
 
-// why says what is wrong with an entry that is not litterbox's.
+// why says why an entry is not litterbox's.
 func (i Installed) why() string {
 	if i.State == StateBroken {
 		return i.Problem
@@ -104,7 +104,7 @@ func (h Host) look(c Client, scope Scope, repository string) Installed {
 	return found
 }
 
-// holds tells whether a setting is there.
+// holds reports whether a setting is there.
 func (w *work) holds(f *file, c Client, scope Scope, s setting) bool {
 	if s.file != "" {
 		var err error

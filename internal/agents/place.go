@@ -15,12 +15,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// largest is how large a settings file may be. That of Claude Code, which also
-// remembers what was typed, reaches some megabytes.
+// largest is how large a settings file may be. Claude Code's, which also remembers
+// typed input, reaches some megabytes.
 const largest = 32 << 20
 
-// place is one settings file: a directory that is not left, and the path of
-// the file below it, in which no symbolic link is left.
+// place is one settings file: a directory that bounds it, and the path of the file
+// below that, free of symbolic links.
 type place struct {
 	shown string // as the user knows it
 	full  string // where it really is
@@ -30,8 +30,8 @@ type place struct {
 }
 
 // locate finds where a file really is. A symbolic link is followed: people keep
-// their settings elsewhere and link to them. But a file of the repository must
-// be in the repository, which may come from somebody else, and not in its .git.
+// their settings elsewhere and link to them. But a file of the repository must be
+// in the repository, which may come from another person, and not in its .git.
 func locate(repository string, scope Scope, path string) (place, error) {
 	p := place{shown: path, scope: scope}
 	if scope == Project {
@@ -98,8 +98,7 @@ func (p place) readIn(root *os.Root) ([]byte, error) {
 	case info.Size() > largest:
 		return nil, fault.New(fault.Invalid, "cannot change %s: it has %d bytes, and settings have at most %d", display(p.shown), info.Size(), largest)
 	}
-	// Whoever owns it decides what is in it. Root, who is the one at the
-	// machine, keeps the owner.
+	// The owner decides what is in it. Root, run by the human, keeps the owner.
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() != 0 && int(owner.Uid) != os.Geteuid() {
 		return nil, fault.New(fault.Denied, "cannot change %s: it belongs to user %d, not to you", display(p.shown), owner.Uid).WithHint("ls -l %s", display(p.full))
 	}
@@ -122,8 +121,8 @@ func (p place) unreadable(err error) error {
 	return fault.Wrap(kindOf(err), bare(err), "cannot read %s", display(p.shown))
 }
 
-// write puts content in the place of before, which nil says is not there, at
-// once or not at all. It gives the directories that it had to make.
+// write replaces before (nil for a missing file) by content, atomically. It returns
+// the directories that it made.
 func (p place) write(before, content []byte) (made []string, err error) {
 	root, err := os.OpenRoot(p.base)
 	if err != nil {
@@ -138,7 +137,7 @@ func (p place) write(before, content []byte) (made []string, err error) {
 	if err := p.fill(root, temporary, content); err != nil {
 		return made, p.unwritable(errors.Join(err, ignoreMissing(root.Remove(temporary))))
 	}
-	// As late as can be: a client that runs writes its settings, too.
+	// As late as possible: a running client writes its settings, too.
 	if err := p.unchanged(root, before); err != nil {
 		return made, errors.Join(err, ignoreMissing(root.Remove(temporary)))
 	}
@@ -148,7 +147,7 @@ func (p place) write(before, content []byte) (made []string, err error) {
 	return made, nil
 }
 
-// directories makes what is missing of a path.
+// directories makes the missing directories of a path.
 func (p place) directories(root *os.Root, dir string) (made []string, err error) {
 	mode := os.FileMode(0o755)
 	if p.scope == User {
@@ -171,13 +170,13 @@ func (p place) directories(root *os.Root, dir string) (made []string, err error)
 	return made, nil
 }
 
-// fill writes a temporary file that looks like the one whose place it takes.
+// fill writes a temporary file with the mode and owner of the one that it replaces.
 func (p place) fill(root *os.Root, temporary string, content []byte) (err error) {
 	mode := os.FileMode(0o644)
 	if p.scope == User {
 		mode = 0o600 // such files hold tokens
 	}
-	if err := ignoreMissing(root.Remove(temporary)); err != nil { // of one that was killed
+	if err := ignoreMissing(root.Remove(temporary)); err != nil { // of a killed process
 		return err
 	}
 	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, mode)
@@ -194,7 +193,7 @@ func (p place) fill(root *os.Root, temporary string, content []byte) (err error)
 		err = inherit(root, temporary)
 	case err == nil:
 		if owner, ok := info.Sys().(*syscall.Stat_t); ok && (int(owner.Uid) != os.Geteuid() || int(owner.Gid) != os.Getegid()) {
-			// Who may not give a file away keeps the group that is theirs.
+			// A user who may not give a file away keeps their own group.
 			if err := f.Chown(int(owner.Uid), int(owner.Gid)); err != nil && !errors.Is(err, syscall.EPERM) {
 				return err
 			}
@@ -207,8 +206,8 @@ func (p place) fill(root *os.Root, temporary string, content []byte) (err error)
 	return f.Sync() // before the rename, or a power loss can leave an empty file
 }
 
-// inherit gives what root makes to the owner of the directory around it: who
-// types sudo wants no settings that only root can change.
+// inherit gives files that root makes to the owner of the directory around them: a
+// user of sudo wants no settings that only root can change.
 func inherit(root *os.Root, path string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -251,12 +250,11 @@ func (p place) remove(before []byte) error {
 	return nil
 }
 
-// clearAway removes the directories that were made for files, where nothing is in
-// them any more.
+// clearAway removes the directories that were made for files, once they are empty.
 func clearAway(made []string) {
 	slices.SortFunc(made, func(a, b string) int { return len(b) - len(a) }) // inner ones first
 	for _, dir := range made {
-		_ = syscall.Rmdir(dir) // fails where somebody has put something there
+		_ = syscall.Rmdir(dir) // fails where something else is in it
 	}
 }
 
@@ -271,7 +269,7 @@ func kindOf(err error) fault.Kind {
 	return fault.Unavailable
 }
 
-// bare is an error without the path, which stands in front of it already.
+// bare is an error without the path, which precedes it already.
 func bare(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -47,8 +47,8 @@ func TestLinksAndOwners(t *testing.T) {
 	if got := m.get("outside/mcp.json"); got != "{}" {
 		t.Errorf("%q", got)
 	}
-	// Within the repository, and anywhere for the user's own: the link stays,
-	// what it leads to changes.
+	// Within the repository, and anywhere for the user's own: the link stays, its
+	// target changes.
 	m.put("repo/shared/mcp.json", "{}")
 	link("shared/mcp.json", "repo/.mcp.json")
 	m.put("dotfiles/claude.json", "{}\n")
@@ -86,7 +86,7 @@ func TestLinksAndOwners(t *testing.T) {
 		}
 		return
 	}
-	// Root leaves files and new ones to whom the directory belongs.
+	// Root leaves existing and new files to the owner of the directory.
 	if err := errors.Join(os.Chown(m.repo, 1234, 1235), os.Remove(filepath.Join(m.repo, ".mcp.json"))); err != nil {
 		t.Fatal(err)
 	}

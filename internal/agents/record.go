@@ -10,21 +10,21 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/lock"
+	"github.com/litterbox-sandbox/litterbox/internal/patch"
 )
 
-// record is what was done to one file. As long as nobody else changes the
-// file, the steps give back, backwards, the bytes that were there; after that,
-// Added says what may be taken out. Records may hold parts of settings, so only
-// their owner can read them.
+// record is the changes made to one file. While the file is otherwise unchanged,
+// the steps, undone backwards, restore the earlier bytes; after that, Added says
+// what may be removed. Records may hold parts of settings, so only their owner can
+// read them.
 type record struct {
 	Version int              `json:"version"`
 	File    string           `json:"file"`
 	Created bool             `json:"created,omitempty"` // there was none
 	Made    []string         `json:"made,omitempty"`    // directories for it
-	After   string           `json:"after"`             // SHA-256 of what was left
+	After   string           `json:"after"`             // SHA-256 of the result
 	Steps   [][]patch.Splice `json:"steps"`
 	Added   []added          `json:"added,omitempty"`
 }
@@ -33,7 +33,7 @@ type record struct {
 type added struct {
 	Path  []string `json:"path"`
 	Items []string `json:"items,omitempty"`
-	Old   string   `json:"old,omitempty"` // the text that stood there
+	Old   string   `json:"old,omitempty"` // the text that was there
 }
 
 func hash(content []byte) string {
@@ -45,8 +45,8 @@ func (h Host) recordFile(full string) string {
 	return filepath.Join(h.State, hash([]byte(full))[:32]+".json")
 }
 
-// recorded reads what is known of a file. A record that cannot be read is like
-// none: it makes taking out less exact, not wrong.
+// recorded reads the record of a file. An unreadable record counts as none: it
+// makes removal less exact, not wrong.
 func (h Host) recorded(full string) record {
 	none := record{Version: 1, File: full}
 	text, err := os.ReadFile(h.recordFile(full))
@@ -86,8 +86,8 @@ func (h Host) forget(full string) error {
 	return nil
 }
 
-// lock keeps two commands from changing settings at once; the caller closes
-// what it gets.
+// lock keeps two commands from changing settings at once; the caller closes the
+// returned file.
 func (h Host) lock(ctx context.Context) (*os.File, error) {
 	err := os.MkdirAll(h.State, 0o700)
 	var f *os.File
@@ -112,8 +112,8 @@ func (h Host) lock(ctx context.Context) (*os.File, error) {
 	return f, nil
 }
 
-// undo gives the content that was there before; false where somebody else has
-// changed the file.
+// undo gives the content that was there before; false where the file has changed
+// since.
 func (r record) undo(content []byte) ([]byte, bool) {
 	if len(r.Steps) == 0 || hash(content) != r.After {
 		return nil, false

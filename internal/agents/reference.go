@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
+	"github.com/litterbox-sandbox/litterbox/internal/patch"
 )
 
 // Reference is the reference page of the clients, in Markdown:
-// docs/reference/agents.md. It is made from what is known of them; nothing at
-// run time needs it.
+// docs/reference/agents.md. It is made from the table of clients; nothing at run
+// time needs it.
 func Reference() string {
 	h := Host{Home: "~", Env: func(string) string { return "" }, System: "linux"}
 	// A path that is not absolute is not taken from the environment.
@@ -43,7 +43,7 @@ Without ` + "`--scope`" + ` the project's file is written, where the client has 
 
 ## What --exclusive writes
 
-Rules alone isolate nobody: a model that has a shell uses it. ` + "`--exclusive`" + ` denies a client's own tools in its own settings, and allows those of litterbox without a question.
+Rules alone isolate nothing: a model that has a shell uses it. ` + "`--exclusive`" + ` denies a client's own tools in its own settings, and allows those of litterbox without a question.
 
 | name | file | setting |
 |---|---|---|
@@ -74,8 +74,8 @@ Rules alone isolate nobody: a model that has a shell uses it. ` + "`--exclusive`
 	b.WriteString(`
 - Reading is not denied: the model can still look at the files of your checkout, and at what is not committed.
 - Codex and Gemini CLI read a project's settings, and so what they deny, only in folders that you trust.
-- Codex started with ` + "`--dangerously-bypass-approvals-and-sandbox`" + ` (` + "`--yolo`" + `) has no sandbox of its own and still offers its model ` + "`apply_patch`" + `, which then writes to your checkout: Codex has no setting that takes the tool away. Start it without that flag; litterbox's tools need no approval.
-- Whoever can write these files can take the denial away. A sandbox cannot; you and other programs of yours can.
+- Codex started with ` + "`--dangerously-bypass-approvals-and-sandbox`" + ` (` + "`--yolo`" + `) has no sandbox of its own and still offers its model ` + "`apply_patch`" + `, which then writes to your checkout: Codex has no setting that takes the tool away. Start it without that flag; litterbox's tools need no approval. Root can forbid the flag on a machine, for every repository, with ` + "`" + strings.TrimSpace(CodexRequirements) + "`" + ` in ` + "`/etc/codex/requirements.toml`" + `: Codex then does not start with it.
+- A program that can write these files can take the denial away. A sandbox cannot; you and other programs of yours can.
 - With ` + "`--scope user`" + ` the denial holds wherever you use the client.
 - A setting of yours that says something else is not replaced without ` + "`--force`" + `; ` + "`uninstall`" + ` puts it back.
 
@@ -94,9 +94,9 @@ A short text for the model, between two marks, at the end of a file that the cli
 ## How files are changed
 
 - Everything else in a file stays byte for byte: comments, order, trailing commas, line ends, a missing newline at the end. ` + "`--print`" + ` shows the lines that would come and go, and writes nothing.
-- ` + "`uninstall`" + ` gives back the bytes that were there, and removes a file and directories that ` + "`install`" + ` made. From a file that somebody has changed since, it takes out what litterbox wrote and leaves the rest. What was written is recorded in the state directory, below ` + "`agents`" + `.
+- ` + "`uninstall`" + ` gives back the bytes that were there, and removes a file and directories that ` + "`install`" + ` made. From a file that was changed since, it takes out what litterbox wrote and leaves the rest. What was written is recorded in the state directory, below ` + "`agents`" + `.
 - All files are read and planned before the first is written, and each is replaced at once. One that cannot be understood is an error with its line, and nothing is written.
-- An entry ` + "`litterbox`" + ` that somebody else made, or that was changed by hand, is not replaced or removed without ` + "`--force`" + `.
+- An entry ` + "`litterbox`" + ` that another program made, or that was changed by hand, is not replaced or removed without ` + "`--force`" + `.
 - A symbolic link stays, and what it leads to changes; for the project only within the repository, and not into its ` + "`.git`" + `. A file that belongs to another user is not touched; root keeps owner and mode.
 `)
 	return b.String()

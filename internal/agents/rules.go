@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/patch"
 )
 
 // The marks between which the rules stand.
@@ -14,7 +14,7 @@ const (
 	rulesEnd   = "<!-- litterbox:end -->"
 )
 
-// Rules is what a model is told. It isolates nobody by itself.
+// Rules is the text for a model. It isolates nothing by itself.
 const Rules = `## Work in a sandbox
 
 Do all work on this repository with the tools of the MCP server litterbox, whose names begin with ` + "`sandbox-`" + `; do not run commands or change files in any other way.
@@ -38,8 +38,8 @@ func rulesAt(content []byte) (from, to int, there bool, err error) {
 	return from, end + len(rulesEnd), true, nil
 }
 
-// addRules gives what must change for the rules to be in a file, in their
-// present form. A file whose last line has no end has none afterwards.
+// addRules gives the changes that put the rules into a file, in their present form.
+// A file whose last line has no end has none afterwards.
 func addRules(content []byte) ([]patch.Splice, error) {
 	eol := "\n"
 	if i := bytes.IndexByte(content, '\n'); i > 0 && content[i-1] == '\r' {
@@ -64,7 +64,7 @@ func addRules(content []byte) ([]patch.Splice, error) {
 	return []patch.Splice{{At: len(content), New: block}}, nil
 }
 
-// removeRules takes them out again, with the blank line in front of them.
+// removeRules takes them out again, with the blank line before them.
 func removeRules(content []byte) ([]patch.Splice, error) {
 	from, to, there, err := rulesAt(content)
 	if err != nil || !there {

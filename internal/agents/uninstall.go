@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/patch"
 )
 
-// Uninstall takes out what [Host.Install] wrote. A file that nobody has changed
-// since is byte for byte what it was before, and gone if there was none; from
-// another one what is litterbox's is taken out, and the rest stays. Without a
-// scope it is the project's, if litterbox is installed there, and else the
-// user's. With All every client is meant.
+// Uninstall takes out what [Host.Install] wrote. An otherwise unchanged file
+// becomes byte for byte what it was before, and is removed if there was none; from
+// a changed one litterbox's parts are taken out, and the rest stays. Without a
+// scope it means the project's, if litterbox is installed there, and else the
+// user's. With All it means every client.
 func (h Host) Uninstall(ctx context.Context, r Request) (Result, error) {
 	clients := Clients()
 	if !r.All {
@@ -154,7 +154,7 @@ func (w *work) allow(c Client, scope Scope, entry *file) error {
 	return nil
 }
 
-// undo goes back to the bytes that were there, where they are known.
+// undo restores the earlier bytes, where they are known.
 func (f *file) undo() {
 	if before, ok := f.record.undo(f.now); ok {
 		f.now = before
@@ -165,7 +165,8 @@ func (f *file) undo() {
 }
 
 // takeOut removes a value, or puts back what it replaced, or removes items of a
-// list. What the record says was added counts, and all of it without a record.
+// list. Only what the record says was added is removed, or everything without a
+// record.
 func (f *file) takeOut(format patch.Format, path, items []string, value any) error {
 	if f.gone {
 		return nil
@@ -209,8 +210,8 @@ func (f *file) takeOut(format patch.Format, path, items []string, value any) err
 	return nil
 }
 
-// takeAlso takes out what the client would have added by itself: where it is
-// recorded, and where nothing else is left.
+// takeAlso takes out values that the client would have added by itself: where they
+// are recorded, and where nothing else is left.
 func (f *file) takeAlso(c Client) error {
 	for _, s := range c.also {
 		known, had := slices.ContainsFunc(f.record.Added, func(a added) bool { return slices.Equal(a.Path, s.path) }), f.now

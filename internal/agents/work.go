@@ -5,17 +5,17 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/litterbox-sandbox/litterbox/internal/agents/patch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/patch"
 )
 
-// Change is what happened to one file.
+// Change is the change of one file.
 type Change struct {
 	Agent  string   `json:"agent"`
 	Scope  Scope    `json:"scope"`
 	File   string   `json:"file"`
 	Action Action   `json:"action"`
-	Lines  []string `json:"lines"` // that came (+) and went (-)
+	Lines  []string `json:"lines"` // added (+) and removed (-)
 }
 
 // Action is what is done to a file.
@@ -29,8 +29,8 @@ const (
 	Unchanged Action = "unchanged"
 )
 
-// work is all that a command will do: everything is planned before anything is
-// written, so that what cannot be done leaves nothing half-done.
+// work is everything that a command will do: it is all planned before anything is
+// written, so that a failure leaves nothing half-done.
 type work struct {
 	host       Host
 	repository string
@@ -66,7 +66,7 @@ func (w *work) open(agent string, scope Scope, path string) (*file, error) {
 	}
 	f := &file{place: p, agent: agent, before: content, now: content, record: w.host.recorded(p.full)}
 	if content == nil {
-		// Whoever deleted the file has undone it all.
+		// Deleting the file has undone it all.
 		f.record = record{Version: 1, File: p.full, Created: true}
 	} else if len(f.record.Steps) > 0 && hash(content) != f.record.After {
 		f.record.Steps = nil // they are for other bytes
@@ -75,7 +75,7 @@ func (w *work) open(agent string, scope Scope, path string) (*file, error) {
 	return f, nil
 }
 
-// document reads what the file holds now.
+// document reads the file's present content.
 func (f *file) document(format patch.Format) (patch.Document, error) {
 	doc, err := patch.Open(format, f.now)
 	if err != nil {
@@ -85,7 +85,7 @@ func (f *file) document(format patch.Format) (patch.Document, error) {
 	return doc, nil
 }
 
-// step carries out splices on what the file holds now.
+// step carries out splices on the file's present content.
 func (f *file) step(splices []patch.Splice) error {
 	if len(splices) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (f *file) step(splices []patch.Splice) error {
 	return nil
 }
 
-// set puts a value in, and remembers what stood there.
+// set puts a value in, and remembers the text that was there.
 func (f *file) set(format patch.Format, path []string, value any) error {
 	doc, err := f.document(format)
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *file) remember(a added) {
 	for i, known := range f.record.Added {
 		if slices.Equal(known.Path, a.Path) {
 			f.record.Added[i].Items = append(known.Items, a.Items...)
-			return // what stood there first counts
+			return // the first text counts
 		}
 	}
 	f.record.Added = append(f.record.Added, a)
@@ -179,8 +179,8 @@ func (w *work) changes() []Change {
 	return all
 }
 
-// commit writes everything. The records come first: one that tells of a step
-// that was not taken does no harm, because it names the bytes it is for.
+// commit writes everything. The records come first: a record of a step that was
+// not taken does no harm, because it names the bytes it is for.
 func (w *work) commit() error {
 	var problems []error
 	for _, f := range w.files {

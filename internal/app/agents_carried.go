@@ -13,6 +13,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
 	"github.com/litterbox-sandbox/litterbox/internal/payload"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
@@ -45,7 +46,7 @@ func serveAgents(string) func(context.Context, cli.ServeRequest) error {
 			return err
 		}
 		// Closed by the exec itself, after the kernel has opened it once more.
-		err = syscall.Exec(payload.ExecPath(program), os.Args, append(self.Env, handed...))
+		err = syscall.Exec(process.ExecPath(program), os.Args, append(self.Env, handed...))
 		return fault.Wrap(fault.Unavailable, fmt.Errorf("%s: %w", program.Name(), err), "cannot start the full program")
 	}
 }

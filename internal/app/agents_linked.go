@@ -13,12 +13,12 @@ import (
 )
 
 // keeperProgram opens the program that keepers run from. This one has everything:
-// where it carries no small one, it is that too.
+// if it carries no small one, it serves as that too.
 func keeperProgram(_ driver.Program, root string) (*os.File, error) { return payload.OpenKeeper(root) }
 
 // serveAgents puts engine and MCP server together. The protocol's library makes
-// every start slower, so a release leaves it out of the program that is typed and
-// carries this one for it.
+// every start slower, so a release leaves it out of the program that users type
+// and carries this one for it.
 func serveAgents(version string) func(context.Context, cli.ServeRequest) error {
 	return func(ctx context.Context, r cli.ServeRequest) error {
 		built, err := build(func(string, int, int) {})

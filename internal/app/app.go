@@ -1,6 +1,6 @@
 // Package app is the composition root: the only place, with its child, that
 // names concrete drivers. It puts store, drivers, engine and command line
-// together and takes no decision itself.
+// together and makes no decisions itself.
 package app
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper/launch"
+	"github.com/litterbox-sandbox/litterbox/internal/machine"
 	"github.com/litterbox-sandbox/litterbox/internal/payload"
 	"github.com/litterbox-sandbox/litterbox/internal/redteam/probe"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
@@ -31,10 +32,16 @@ func Main(args []string, version string) int {
 	if isBackground(args) {
 		return background(args)
 	}
+	if len(args) == 1 && args[0] == engineProgram {
+		return answerEngine()
+	}
 	if isRunner(args) {
 		return runner()
 	}
-	program := cli.Program{Version: version, Build: build, Serve: serveAgents(version)}
+	if len(args) == 1 && args[0] == hypervisorProgram {
+		return answerHypervisor()
+	}
+	program := cli.Program{Version: version, Build: build, Serve: serveAgents(version), Door: serveClient, Image: buildImage}
 	return cli.Main(context.Background(), program, args[1:])
 }
 
@@ -48,24 +55,33 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	// To try on any machine what happens where no overlay can be mounted, or no
-	// user namespace made.
+	// To test on any machine what happens if no overlay can be mounted, or no user
+	// namespace made.
 	embedded := namespace.Driver{Copy: self.Get("LITTERBOX_WORKSPACE") == "copy", Degraded: self.Get("LITTERBOX_TIER") == "degraded"}
-	entries := child.Drivers()
+	entries := child.Drivers(records.Root)
 	for i := range entries {
 		if entries[i].Name == namespace.Name {
 			entries[i].Make = func() driver.Driver { return embedded }
 		}
 	}
-	drivers := driver.NewSet(entries...)
+	drivers := driver.NewSet(append(entries, Drivers()...)...)
 	return engine.New(engine.Options{
 		Store:    records,
 		Drivers:  drivers,
 		Degraded: landlock.Name,
+		VM:       child.LimaVM(records.Root),
+		Machines: child.Machines{Store: machine.In(records.Root)},
 		Full:     embedded.Try,
 		Keepers: launch.Processes{
 			Program: func(name string) (*os.File, error) { return keeperProgram(drivers.Keeper(name), records.Root) }, Name: inside.Program,
 			Guest: func() (*os.File, error) { return payload.OpenGuest(records.Root, runtime.GOARCH) }, // places of this machine
+			Env: func(name string) ([]string, error) {
+				if !drivers.Far(name) {
+					return nil, nil
+				}
+				found, err := payload.Outposts(records.Root)
+				return append(found, child.Lent(self.Get)...), err
+			},
 		},
 		Probe:    func(stateDir string) []engine.Check { return checks(embedded.Probe(stateDir)) },
 		Later:    later,

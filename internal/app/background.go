@@ -10,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
-// backgroundProgram is argv[0] of a litterbox that does what nobody waits for:
-// its arguments are a task and a sandbox. Nobody types it.
+// backgroundProgram is argv[0] of a litterbox that does deferred work: its
+// arguments are a task and a sandbox. It is never typed.
 const backgroundProgram = "litterbox-background"
 
 func isBackground(args []string) bool {
@@ -25,7 +25,7 @@ func background(args []string) int {
 		err = e.Background(caller.For(context.Background(), caller.ThisProcess()), args[1], args[2])
 	}
 	if err != nil {
-		return 1 // nobody reads a reason; what was put off stays undone
+		return 1 // no one would read a reason; the deferred work stays undone
 	}
 	return 0
 }

@@ -12,17 +12,17 @@ import (
 )
 
 // runnerProgram is argv[0] of a litterbox that drives one run of an agent, so
-// that the run goes on whatever becomes of the terminal in which it was
-// started. Its order is on standard input. Nobody types it.
+// that the run goes on no matter what becomes of the terminal it was started
+// in. Its order is on standard input. It is never typed.
 const runnerProgram = "litterbox-agent"
 
 func isRunner(args []string) bool { return len(args) == 1 && args[0] == runnerProgram }
 
 func runner() int {
-	// Asked to end, it has its client end and commits what that did.
+	// Asked to end, it makes its client end and commits the client's work.
 	ctx, stop := signal.NotifyContext(caller.For(context.Background(), caller.ThisProcess()), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	signal.Ignore(syscall.SIGHUP) // what started it has hung up
+	signal.Ignore(syscall.SIGHUP) // its starter has hung up
 	e, err := build(nil)
 	if err == nil {
 		err = e.DriveAgent(ctx, os.Stdin)

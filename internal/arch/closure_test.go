@@ -20,15 +20,26 @@ import (
 
 // guestRooms: do not change it to fix a build.
 //
-// What runs inside a place is these packages of ours and no others, whatever
-// imports whom: what a hostile program could turn against the guest is not
-// there. Of git's there are only its patterns, which the tools for agents need
-// to show the files that git shows.
+// Only these packages of ours run inside a place, whatever imports which: code
+// that a hostile program could turn against the guest is not there. Of git's
+// there are only its patterns, which the tools for agents need to show the
+// files that git shows; of editors, the names of their servers.
 const guestRooms = `
 app/inside cmd/litterbox-guest fsmonitor
-driver driver/landlock/confine driver/namespace/stage driver/netns driver/seccomp
+driver driver/landlock/confine driver/namespace/stage driver/netns driver/ruleset driver/seccomp
 guest guest/egress guest/overlay guest/proc service service/journal wire
-fault frozen hostile process sandbox seal git/ignore git/wildmatch
+editor fault frozen hostile process rest sandbox seal git/ignore git/wildmatch
+`
+
+// outpostRooms: do not change it to fix a build.
+//
+// The program in a machine beside its places has the guest's packages, and these:
+// it reads the changes of places, which include git's own formats, and starts
+// their stages. Nothing of the engine's, of the network's or of secrets.
+const outpostRooms = `
+app/outpost cmd/litterbox-outpost outpost outpost/boot outpost/station
+driver/local driver/namespace driver/namespace/cgroup
+workspace workspace/feed workspace/local caller git layer lock redact
 `
 
 // notInside are packages of the standard library that must not come along either.
@@ -40,28 +51,33 @@ var notInside = []string{"net/http", "crypto/tls", "os/exec", "net/smtp", "net/r
 // rights of the process that it is linked into: look at it first. The interface
 // of the kernel, golang.org/x/sys, may be used everywhere.
 const modules = `
-agents/patch: github.com/pelletier/go-toml/v2 github.com/pelletier/go-toml/v2/unstable
+patch: github.com/pelletier/go-toml/v2 github.com/pelletier/go-toml/v2/unstable github.com/tailscale/hujson go.yaml.in/yaml/v3
 branch/branchtest: github.com/google/go-cmp/cmp
 cmd/litterbox-release: github.com/spf13/cobra/doc
 config: github.com/pelletier/go-toml/v2 github.com/pelletier/go-toml/v2/unstable
+door: golang.org/x/crypto/ssh
+driver/container/moby: github.com/containerd/errdefs github.com/moby/moby/api/types/container github.com/moby/moby/api/types/mount github.com/moby/moby/client
 driver/drivertest: github.com/google/go-cmp/cmp golang.org/x/sync/errgroup
 driver/fake: golang.org/x/crypto/ssh
-driver/namespace: github.com/landlock-lsm/go-landlock/landlock/syscall
-driver/namespace/stage: github.com/landlock-lsm/go-landlock/landlock github.com/landlock-lsm/go-landlock/landlock/syscall
+driver/libvirt/rpc: github.com/digitalocean/go-libvirt
 driver/netns: github.com/google/nftables github.com/google/nftables/binaryutil github.com/google/nftables/expr github.com/vishvananda/netlink
 egress: golang.org/x/net/dns/dnsmessage golang.org/x/net/http/httpproxy golang.org/x/net/idna
+egress/intercept: golang.org/x/net/http/httpguts
 egress/metering: github.com/klauspost/compress/zstd
 egress/preset: github.com/pelletier/go-toml/v2 golang.org/x/net/publicsuffix
-engine: golang.org/x/sync/errgroup
+engine: github.com/pelletier/go-toml/v2 golang.org/x/sync/errgroup
 frontend/cli: github.com/spf13/cobra github.com/spf13/pflag golang.org/x/term
 frontend/mcp: github.com/google/jsonschema-go/jsonschema github.com/modelcontextprotocol/go-sdk/jsonrpc github.com/modelcontextprotocol/go-sdk/mcp
+frontend/ssh: golang.org/x/crypto/ssh
 git: golang.org/x/sync/errgroup
 git/attribute: golang.org/x/text/encoding golang.org/x/text/encoding/charmap golang.org/x/text/encoding/japanese golang.org/x/text/encoding/korean golang.org/x/text/encoding/simplifiedchinese
-image: golang.org/x/sync/errgroup
+guest: github.com/pkg/sftp
+image: github.com/klauspost/compress/zstd golang.org/x/sync/errgroup
 landing: github.com/pelletier/go-toml/v2 golang.org/x/term
 layer: golang.org/x/sync/errgroup
 secret/vault: filippo.io/age github.com/zalando/go-keyring
 sshagent: golang.org/x/crypto/ssh golang.org/x/crypto/ssh/agent
+template: github.com/pelletier/go-toml/v2 github.com/tailscale/hujson
 wire: golang.org/x/crypto/ssh
 `
 
@@ -76,6 +92,19 @@ func TestGuestHoldsNothingOfTheHost(t *testing.T) {
 	for _, name := range standard(t, others) {
 		if slices.Contains(notInside, name) {
 			t.Errorf("the guest's program has %s", name)
+		}
+	}
+	// The outpost's has these and its own; it starts no shell, but git's code, of
+	// which it needs the formats, knows how to start git.
+	ours, others = graph.closure("cmd/litterbox-outpost")
+	want = slices.DeleteFunc(append(want, strings.Fields(outpostRooms)...), func(name string) bool { return name == "cmd/litterbox-guest" })
+	slices.Sort(want)
+	if diff := cmp.Diff(want, ours); diff != "" {
+		t.Errorf("rooms of the outpost's program (- reviewed, + imported):\n%s", diff)
+	}
+	for _, name := range standard(t, others) {
+		if name != "os/exec" && slices.Contains(notInside, name) {
+			t.Errorf("the outpost's program has %s", name)
 		}
 	}
 	// The control: the keeper's program has what the guest's has not.
@@ -107,7 +136,7 @@ func TestModulesOfEachRoom(t *testing.T) {
 	}
 }
 
-// graph is what each package of ours imports on Linux, tests aside: short names
+// graph is what each of our packages imports on Linux, tests aside: short names
 // of ours, paths of others.
 type graph map[string][]string
 
@@ -153,8 +182,8 @@ func imports(t *testing.T, file string) []string {
 	return all
 }
 
-// closure is everything that a package imports, over any number of others: of
-// ours, itself included, and what these import of others.
+// closure returns everything that a package imports, over any number of others:
+// our packages, itself included, and those of others that these import.
 func (g graph) closure(pkg string) (ours, others []string) {
 	seen, foreign := map[string]bool{}, map[string]bool{}
 	var walk func(string)
@@ -175,8 +204,8 @@ func (g graph) closure(pkg string) (ours, others []string) {
 	return slices.Sorted(maps.Keys(seen)), slices.Sorted(maps.Keys(foreign))
 }
 
-// standard is what packages of the standard library import of it, over any
-// number of others. Other modules are listed by room instead.
+// standard returns what packages of the standard library import from it, over
+// any number of others. Other modules are listed by room instead.
 func standard(t *testing.T, from []string) []string {
 	t.Helper()
 	seen := map[string]bool{}

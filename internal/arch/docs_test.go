@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Documentation that names files which are gone misleads more than none.
+// Documentation that names missing files misleads more than none.
 func TestPathsInDocumentationExist(t *testing.T) {
 	dir := root(t)
 	for _, file := range files(t, dir) {
@@ -32,7 +32,7 @@ func TestPathsInDocumentationExist(t *testing.T) {
 	}
 }
 
-// topDirs are what a repository path begins with.
+// topDirs are the prefixes of repository paths.
 var topDirs = []string{"cmd/", "internal/", "test/", "docs/", ".ci/"}
 
 var (

@@ -19,8 +19,8 @@ import (
 
 const module = "github.com/litterbox-sandbox/litterbox"
 
-// Every file counts, whatever its build tags, and nothing is asked of the go
-// command, whose answer the test cache would not notice to have changed.
+// Every file counts, whatever its build tags, and the go command is not asked:
+// the test cache would not notice a changed answer.
 func TestImports(t *testing.T) {
 	rules, err := parsePolicy(policy, testPolicy)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// root is the directory of go.mod.
+// root returns the directory of go.mod.
 func root(t *testing.T) string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -56,7 +56,7 @@ func root(t *testing.T) string {
 	}
 }
 
-// uses is what one package imports of ours, by importing file.
+// uses is what one package imports from ours, by importing file.
 type uses struct {
 	code, tests map[string][]string // file → names of packages
 }

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// walks finds what looks at a whole machine. On a developer's machine that is
-// hours of reading, or more than its memory.
+// walks finds code that looks at a whole machine. On a developer's machine
+// that is hours of reading, or more than its memory.
 var walks = regexp.MustCompile(`find / |WalkDir\("/"|(?:grep -[a-zA-Z]*r[a-zA-Z]*|du|ls -[a-zA-Z]*R[a-zA-Z]*|find) [^|;"` + "`" + `]*(?: /| /home| /root)(?: |"|` + "`" + `|$)|find /sys/fs/cgroup|WalkDir\("/sys`)
 
-// machineWalks are the lines that do, and why they may.
+// machineWalks returns the lines that do, and why they may.
 func machineWalks() map[string]string {
 	return map[string]string{
 		"test/image/image_linux_test.go":    "inside an image of the test's own",
@@ -24,7 +24,7 @@ func machineWalks() map[string]string {
 	}
 }
 
-// Tests look at what they have made, and at nothing else.
+// Tests look only at what they have made.
 func TestNoTestWalksTheMachine(t *testing.T) {
 	dir := root(t)
 	for _, file := range files(t, dir) {

@@ -15,11 +15,10 @@ import (
 // openers: do not change it to fix a build.
 //
 // These packages of the host have paths at hand that a sandbox can write: its
-// workspace, its home, its logs, the git directory inside. Such a path is
-// opened, walked and removed by package hostile alone, because what lies there
-// may be a link that leads out, or a pipe that makes the opener wait for ever.
-// Each file below was looked at: what it opens by path is something else, of
-// the kind that heads the lines.
+// workspace, its home, its logs, the git directory inside. Only package hostile
+// opens, walks and removes such a path, because it may be a link that leads out,
+// or a pipe that makes the opener wait for ever. Each file below was looked at:
+// what it opens by path is something else, of the kind that heads the lines.
 const openers = `
 # Records of litterbox's own, beside the sandbox's directories: never mounted
 # in a sandbox with the right to write.
@@ -27,6 +26,11 @@ git/consolidate.go: os.ReadDir os.ReadFile os.WriteFile
 branch/delta.go: os.OpenFile os.ReadFile
 landing/follow.go: os.ReadDir os.ReadFile
 git/memory.go: os.ReadFile
+branch/behind.go: os.RemoveAll
+branch/sharequarantine.go: os.ReadDir os.ReadFile os.WriteFile
+branch/packbase.go: os.Open os.OpenFile
+engine/innerbase.go: os.Open
+engine/history.go: os.OpenFile
 branch/receive.go: os.OpenFile os.ReadFile os.WriteFile
 branch/refused.go: filepath.Glob os.ReadFile os.WriteFile
 driver/namespace/stop_linux.go: os.ReadFile os.WriteFile
@@ -35,8 +39,10 @@ engine/agentdrive.go: os.OpenFile
 engine/agentfollow.go: os.Open
 engine/agentinstall.go: os.RemoveAll
 engine/agentkeys.go: os.ReadFile
+engine/agentown.go: os.ReadFile os.WriteFile
 engine/approved.go: os.ReadFile os.WriteFile
 engine/caches.go: os.ReadFile
+engine/commandlog.go: os.OpenFile
 engine/cost.go: os.WriteFile
 engine/disk.go: filepath.Glob
 keeper/launch/launch.go: os.OpenFile
@@ -46,27 +52,42 @@ engine/limits.go: os.WriteFile
 engine/mend.go: os.ReadFile
 engine/network.go: os.ReadFile os.WriteFile
 engine/prune.go: os.ReadDir
+engine/pruneuserland.go: filepath.Glob os.ReadDir
 engine/remove.go: os.ReadDir
+engine/environmentlist.go: os.ReadDir
+live/checkout.go: os.ReadFile
 engine/snapshot.go: os.ReadFile os.WriteFile
 engine/snapshotlist.go: filepath.Glob
+engine/scratch.go: os.Open os.RemoveAll
+engine/solve.go: os.RemoveAll
 engine/frozen.go: os.ReadDir
+engine/golden.go: os.ReadDir os.ReadFile os.WriteFile
+engine/goldenlist.go: os.Open
+engine/goldenlog.go: os.OpenFile
 engine/running.go: os.ReadFile os.WriteFile
 keeper/cost.go: os.ReadFile
 engine/sshagent.go: os.ReadFile os.WriteFile
 keeper/sshagent.go: os.ReadFile
 keeper/limits.go: os.ReadFile
+keeper/logins.go: os.WriteFile
 keeper/network.go: os.ReadFile
 keeper/secrets.go: os.ReadFile
 
 # The human's repository and checkout.
-landing/aside.go: os.Open os.OpenRoot os.ReadDir os.RemoveAll
+landing/back.go: os.OpenRoot
+landing/forth.go: os.OpenRoot
+engine/sync.go: os.OpenRoot
+landing/aside.go: os.Open os.ReadDir os.RemoveAll
 git/clean.go: os.ReadDir os.ReadFile
 git/writeback_linux.go: os.Open
 git/deadpacks.go: filepath.Glob os.Open
 git/index.go: os.ReadFile os.WriteFile
 git/indexmerge.go: os.ReadFile
+git/mergetree.go: os.ReadFile
 landing/hooks.go: os.Open os.ReadDir
+landing/layout.go: filepath.WalkDir
 landing/merge.go: os.ReadFile
+landing/obstacles.go: os.OpenRoot
 branch/milestone.go: filepath.Glob os.ReadFile
 layer/module.go: os.ReadFile os.WriteFile
 landing/oldworktree.go: OpenRoot os.RemoveAll
@@ -77,6 +98,7 @@ git/repository.go: os.ReadFile
 git/settings.go: os.Open
 git/vanish.go: filepath.Glob os.ReadFile
 engine/bring.go: os.OpenRoot
+engine/catchup.go: os.OpenRoot
 
 # Layers, which sandboxes can only read, and what is built beside them.
 branch/bulk.go: filepath.WalkDir os.RemoveAll
@@ -96,26 +118,26 @@ workspace/local/prepare.go: os.WriteFile
 # The kernel's files, and those of the machine.
 driver/landlock/acquire_linux.go: os.OpenFile
 driver/landlock/attach_linux.go: os.ReadDir os.ReadFile
-driver/landlock/tier_linux.go: os.ReadDir os.ReadFile
 driver/namespace/acquire_linux.go: os.OpenFile
-driver/namespace/carriage_linux.go: os.Open os.OpenFile os.ReadFile os.RemoveAll os.WriteFile
+driver/namespace/carriage_linux.go: os.OpenFile os.ReadFile os.RemoveAll os.WriteFile
 driver/namespace/doomed_linux.go: os.ReadFile
 driver/namespace/kernelmemory_linux.go: os.ReadDir os.ReadFile
 driver/namespace/logind_linux.go: filepath.Glob os.ReadFile
 driver/namespace/metrics_linux.go: os.ReadFile
-driver/namespace/prepare_linux.go: os.ReadFile
+driver/namespace/prepare_linux.go: os.ReadDir os.ReadFile os.WriteFile
 driver/namespace/refusal_linux.go: os.ReadFile
 driver/namespace/strays_linux.go: os.ReadDir os.ReadFile
 driver/namespace/tier_linux.go: os.OpenFile os.ReadFile
-driver/namespace/tree_linux.go: os.ReadDir os.ReadFile
 engine/leftmounts_linux.go: os.ReadFile
 engine/extraroots.go: os.ReadFile
 engine/roots.go: os.ReadFile os.WriteFile
 engine/secrets.go: os.WriteFile
 engine/toolchains.go: os.ReadDir
 
-# What the human named on the command line.
+# What the human named on the command line, or in their own configuration.
+engine/shellrc.go: os.OpenFile
 engine/files.go: filepath.WalkDir os.Open os.OpenRoot
+engine/initialize.go: os.Open
 
 # In the sandbox's directories, looked at: the walk of the keeper opens
 # directories only, by descriptors, without waiting; the journal's writing end
@@ -125,10 +147,10 @@ service/journal/journal.go: os.OpenRoot
 `
 
 // touching are the packages that the list is about.
-var touching = []string{"branch", "git", "landing", "layer", "driver/landlock", "driver/namespace", "engine", "keeper", "keeper/launch", "service/journal", "workspace/local"}
+var touching = []string{"branch", "git", "landing", "layer", "live", "driver/landlock", "driver/namespace", "engine", "keeper", "keeper/launch", "service/journal", "workspace/local"}
 
 // opening lists the ways to open, walk or remove by path. Methods of an os.Root
-// are judged by how that came to be, except for the one that opens another.
+// are judged by its origin, except for the one that opens another.
 var opening = map[string][]string{
 	"os":       {"Open", "OpenFile", "OpenRoot", "OpenInRoot", "ReadFile", "ReadDir", "RemoveAll", "DirFS", "Create", "WriteFile", "CopyFS"},
 	"filepath": {"Walk", "WalkDir", "Glob"},
@@ -167,7 +189,7 @@ func TestOpeners(t *testing.T) {
 	}
 }
 
-// openings lists what a file calls, or mentions, of what is above.
+// openings lists which of those a file calls or mentions.
 func openings(file *ast.File) []string {
 	var found []string
 	ast.Inspect(file, func(node ast.Node) bool {

@@ -3,10 +3,10 @@ package arch_test
 // policy: do not change it to fix a build.
 //
 // A wrong import is a wrong dependency; find out why it is needed and move
-// what is needed to where both may reach it. The text says who may import
-// whom; what is not said is not allowed. Standard library and other modules
-// are not its business. Names are relative to internal/, except for cmd and
-// test, which nobody may import.
+// what is needed to where both may reach it. The text says which package may
+// import which; anything else is not allowed. Standard library and other
+// modules are not its business. Names are relative to internal/, except for
+// cmd and test, which no package may import.
 //
 // To add a package: one line, in the layer it belongs to. To add a driver:
 // beside driver/namespace, and in app and app/child, nowhere else.
@@ -34,6 +34,9 @@ ownership: fault
 # The proxy before the human's ssh-agent: what a signature is for.
 sshagent:
 
+# When a process that waits sleeps.
+rest:
+
 # How the host opens, walks and removes what a sandbox can write.
 hostile:
 
@@ -44,17 +47,27 @@ frozen: fault hostile seal
 # Records and settings on disk.
 store: caller fault ownership redact sandbox process seal lock
 image: caller fault ownership sandbox lock
+editor:
 packagecache:
+# What makes the host's system directories a layer to install packages above.
+userland: fault hostile lock
 # What calls of models have cost, and the budgets that bound it.
-ledger: fault meter sandbox seal
+ledger: fault lock meter sandbox seal
 audit: fault redact lock
-agents/patch: fault
-agents: caller agents/patch fault lock
+patch: fault
+agents: caller fault lock patch profile
+# What OpenSSH clients are told of sandboxes.
+door: fault ownership
 
 # What is known of agents' clients that run inside: data and pure functions.
 profile:
-config: caller egress fault image meter ownership packagecache sandbox seal secret service lock
+login: fault lock
+config: caller egress fault image lock meter ownership packagecache patch sandbox seal secret service
 payload: fault ownership
+# The machines that a human has added, as records.
+machine: driver fault sandbox seal
+# The first configuration of a repository, from what its files say.
+template: fault
 
 # Git, layers of workspaces, the commit path, and how work lands. The inner
 # packages are readers of git's own formats and know no sandbox; nothing here
@@ -66,11 +79,13 @@ branch/branchtest: branch caller fsmonitor git git/gittest layer sandbox workspa
 git: caller fault git/ignore process sandbox seal
 git/gittest: caller fault git
 landing: caller fault git layer
+# What a live environment shares with a human's checkout, as data.
+live: fault git hostile landing seal
 layer: fault fsmonitor git hostile process sandbox workspace lock
 # What may be asked about the files of a sandbox, and how this disk answers.
 workspace: fault
 workspace/local: fault frozen git hostile layer sandbox workspace
-workspace/feed: fault workspace
+workspace/feed: fault git/ignore workspace
 branch: fault git git/attribute git/ignore layer redact sandbox seal workspace
 
 # Inside the sandbox. The guest is small and decides nothing; which files a
@@ -78,7 +93,7 @@ branch: fault git git/attribute git/ignore layer redact sandbox seal workspace
 guest/egress: guest/proc wire
 guest/overlay: fault guest/proc
 guest/proc: fault
-guest: fault git/ignore git/wildmatch guest/egress guest/overlay guest/proc service service/journal wire
+guest: editor fault git/ignore git/wildmatch guest/egress guest/overlay guest/proc rest service service/journal wire
 
 # What may leave a sandbox: decisions, and who carries them out on the host.
 egress: fault
@@ -87,11 +102,12 @@ egress/intercept: egress fault
 # The hook that meters calls of models, and keeps budgets.
 egress/metering: egress egress/intercept ledger meter
 egress/inject: egress egress/intercept fault secret secret/replace
+egress/renew: egress egress/intercept login
 
 # Values that programs inside use and never see.
 secret: egress fault secret/replace
 secret/replace:
-secret/vault: fault ownership secret
+secret/vault: fault lock ownership redact secret
 secret/source: fault secret secret/vault
 
 # What may come in: ports that are forwarded from the host.
@@ -99,48 +115,77 @@ forward: egress fault service
 
 # Drivers import the boundary and the vocabulary: never a sibling, git,
 # records, the keeper or the engine. A driver's child side becomes the guest.
-driver/namespace: driver driver/namespace/cgroup driver/namespace/stage fault frozen fsmonitor process sandbox
-driver/landlock: driver driver/landlock/confine fault process sandbox
+driver/namespace: driver driver/local driver/namespace/cgroup driver/namespace/stage driver/ruleset fault frozen fsmonitor process sandbox
+driver/landlock: driver driver/landlock/confine driver/local driver/ruleset fault process sandbox
+# Places in other machines: what the host asks, and who answers there.
+driver/remote: driver fault machine outpost sandbox seal
+# A virtual machine of Lima's, and the program that makes it.
+driver/lima: driver driver/lima/limactl driver/remote fault lock machine sandbox
+driver/lima/limactl: fault
+# A domain of libvirt's for each sandbox, and who speaks libvirt's protocol.
+driver/libvirt: driver driver/remote fault fsmonitor lock outpost outpost/boot sandbox seal
+driver/libvirt/rpc: driver driver/libvirt fault
+# What virtual machines start from.
+machineimage: fault outpost/boot
+# A container is such a machine; moby links the library of engines.
+driver/container: driver driver/remote fault fsmonitor outpost process sandbox seal
+driver/container/moby: driver driver/container fault lock outpost sandbox
+outpost: driver fault sandbox
+outpost/boot: outpost
+outpost/station: driver fault frozen git hostile lock outpost workspace workspace/feed workspace/local
 # The policy of system calls is one text for both; it installs nothing itself.
-driver/landlock/confine: driver driver/seccomp fault guest process
+driver/landlock/confine: driver driver/ruleset driver/seccomp fault guest process
 driver/netns: guest/egress
-driver/namespace/stage: driver driver/netns driver/seccomp frozen fsmonitor guest guest/egress process
+# What drivers share whose places are processes of this machine.
+driver/local: driver fault process
+driver/ruleset:
+driver/namespace/stage: driver driver/netns driver/ruleset driver/seccomp frozen fsmonitor guest guest/egress process
 driver/namespace/cgroup: hostile sandbox
 
 # What git inside asks which files changed: it runs at every git status.
 fsmonitor:
 driver/seccomp: fault
-driver/fake: driver fault sandbox wire
+driver/fake: driver fault sandbox service wire
 driver/drivertest: driver fault sandbox wire
 
 # The host process of one sandbox, and every use case once. Both get their
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
-keeper: driver egress egress/inject egress/intercept egress/metering fault forward frozen git landing ledger meter process sandbox seal secret secret/source secret/vault service sshagent store wire
-engine: agents audit branch caller config driver egress egress/preset fault forward frozen git hostile image keeper landing layer ledger meter ownership packagecache process profile redact sandbox seal secret secret/source secret/vault service service/journal store wire workspace workspace/feed workspace/local
+keeper: driver egress egress/inject egress/intercept egress/metering egress/renew fault forward frozen git landing ledger login meter process rest sandbox seal secret secret/source secret/vault service sshagent store wire
+# What all watchers of a process share.
+watch: audit fault git keeper redact sandbox store wire
+engine: agents audit branch caller config door driver editor egress egress/preset fault forward frozen git hostile image keeper landing layer ledger live login machine meter ownership packagecache process profile redact sandbox seal secret secret/source secret/vault service service/journal store template userland watch wire workspace workspace/feed workspace/local
+# The use cases in groups: what a frontend says that it needs.
+engine/use: engine sandbox
 
 # Attacks on a sandbox as data. They run this program from outside, as a user
 # types it; the probe is what runs inside, and knows nothing of ours.
 redteam/probe:
-redteam: fault redteam/probe
+# The table of attacks, and what users can try of it.
+threat:
+redteam: fault redteam/probe threat
 
 # Frontends import the engine and the vocabulary, never a driver and never
 # each other. The attacks are no use case of the engine: they drive all of it.
-frontend/cli: caller engine fault redteam sandbox wire
-frontend/mcp: caller engine fault sandbox
+frontend/cli: caller engine engine/use fault redteam sandbox watch wire
+frontend/mcp: caller engine engine/use fault sandbox
+frontend/ssh: door engine engine/use fault sandbox wire
 
 # The composition roots: the only ones that name concrete drivers. child is
 # the keeper's program; it must stay free of engine and frontends. inside is the
-# guest's, which knows nothing of the host (see guestRooms).
+# guest's, which knows nothing of the host (see guestRooms); outpost is what stands
+# in a machine, beside its places.
 app/inside: driver/landlock/confine driver/namespace/stage fsmonitor
-app/child: app/inside caller driver driver/landlock driver/namespace keeper keeper/launch
-app: caller app/child app/inside driver driver/landlock driver/namespace engine fault frontend/cli frontend/mcp keeper/launch payload process redteam/probe sandbox store
+app/outpost: app/inside driver/namespace outpost outpost/boot outpost/station process
+app/child: app/inside app/outpost caller driver driver/landlock driver/lima driver/namespace driver/remote fault keeper keeper/launch machine payload process rest
+app: caller app/child app/inside door driver driver/container driver/container/moby driver/landlock driver/libvirt driver/libvirt/rpc driver/namespace engine fault frontend/cli frontend/mcp frontend/ssh keeper/launch machine machineimage payload process redteam/probe sandbox store
 
 # Programs.
 cmd/litterbox: app app/child
 cmd/litterbox-keeper: app/child
 cmd/litterbox-guest: app/inside
+cmd/litterbox-outpost: app/outpost
 # Makes archives, packages, manual pages and completions.
 cmd/litterbox-release: frontend/cli
 
@@ -149,7 +194,7 @@ arch:
 
 # Tests of the whole. They drive the true program from outside; test/program
 # builds it for them and asks the driver whether this machine can run it.
-test/program: driver driver/namespace sandbox
+test/program: driver driver/namespace frozen sandbox
 # What each test binary runs below: it must not depend on what it watches.
 test/bounds:
 test/attack: test/program
@@ -158,12 +203,18 @@ test/tracer:
 test/crash: test/program test/tracer
 test/lifecycle: test/program
 test/soak: test/program
+test/projects: test/program
+test/tutorial: test/program
 test/versions: test/program
 test/faults: test/program
 test/posture: test/program
 test/posture/probe:
 test/image: test/program
-test/containers: test/program
+test/engine:
+test/containers: test/engine test/program
+test/uses: test/program
+test/engines: test/engine test/program test/uses
+test/engines/connect:
 test/vm: test/program
 test/machines: test/program
 test/machines/without:
@@ -173,11 +224,16 @@ test/gitsuite: test/program
 test/large: test/program
 test/network: test/program
 test/service: test/program
+test/door: test/program
+test/opensshsuite: test/program
+test/editors: test/program
+test/hosts: test/program test/uses
 test/network/world: test/program
 test/network/clients: test/network/world test/program
 test/network/attacks: test/network/world test/program
-test/agents: test/program
-test/mcp: test/program
+test/tasks: test/program
+test/agents: test/program test/tasks
+test/mcp: test/program test/tasks
 test/release:
 test/script:
 test/bench: test/network/world
@@ -187,11 +243,15 @@ test/bench: test/network/world
 // package itself and any other of ours, except what this names: concrete
 // drivers, frontends and the composition roots. Those need a line of their own.
 const testPolicy = `
-not: app app/child app/inside driver/landlock driver/namespace driver/namespace/stage frontend/cli cmd/litterbox cmd/litterbox-guest cmd/litterbox-keeper
+not: app app/child app/inside app/outpost driver/landlock driver/namespace driver/namespace/stage driver/remote frontend/cli cmd/litterbox cmd/litterbox-guest cmd/litterbox-keeper cmd/litterbox-outpost
 
 # The driver starts its stages by executing the program it is in: the test.
 driver/namespace: app/child driver/namespace/stage
 driver/landlock: app/child
+driver/remote: app/child
+
+# The contract on a host that ssh reaches, which is test/hosts' own.
+test/hosts: driver/remote
 app: app/child
 test/script: app app/child
 test/bench: app app/child

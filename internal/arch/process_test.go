@@ -14,10 +14,10 @@ import (
 
 // readers: do not change it to fix a build.
 //
-// Whose environment, home and name count is said by frontends, in the context
-// of a request (package caller). What a package below them reads of its own
-// process would lend a server's to its clients. Each file below was looked at:
-// what it reads belongs to the process, of the kind that heads the lines.
+// Frontends say whose environment, home and name count, in the context of a
+// request (package caller). A package below them that read its own process's
+// would lend a server's to its clients. Each file below was looked at: what it
+// reads belongs to the process, of the kind that heads the lines.
 const readers = `
 # The one place that asks, for frontends and for programs of their own.
 caller/caller.go: os.Environ os.UserHomeDir user.Current
@@ -33,6 +33,7 @@ redteam/probe/connect_linux.go: os.Getenv
 secret/vault/keyring.go: os.Getenv
 
 # Where this very program lies, said by the program that started it.
+payload/outpost.go: os.Getenv
 payload/payload.go: os.Getenv
 
 # About this machine and this process, for a human who asks: which hint helps
@@ -81,7 +82,7 @@ func TestProcessIsReadWhereItMay(t *testing.T) {
 	}
 }
 
-// readings lists what a file calls, or mentions, of what is above.
+// readings lists which of those a file calls or mentions.
 func readings(file *ast.File) []string {
 	var found []string
 	ast.Inspect(file, func(node ast.Node) bool {

@@ -61,8 +61,8 @@ func files(t *testing.T, dir string) []string {
 	return found
 }
 
-// personal is the part of a path that exists on one machine only: the first
-// element, or two where the first is on every machine.
+// personal returns the part of a path that exists only on one machine: the
+// first element, or two if the first is on every machine.
 func personal(dir string) string {
 	parts := strings.Split(strings.Trim(filepath.ToSlash(dir), "/"), "/")
 	shared := []string{"home", "Users", "tmp", "private", "var", "mnt", "opt", "srv", "usr", "src", "go", "builds", "workspace"}

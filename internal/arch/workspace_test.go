@@ -11,7 +11,7 @@ import (
 )
 
 // TestEngineAsksForFiles finds the directories of a sandbox's files by their
-// names in the engine: it asks package workspace for what is in them, because
+// names in the engine: it asks package workspace for their content, because
 // they may not be on this machine.
 func TestEngineAsksForFiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root(t), "internal/engine/*.go"))

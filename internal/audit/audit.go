@@ -3,9 +3,9 @@
 // so that a change, a removal or a reordering shows.
 //
 // It deliberately knows nothing of sandboxes and git: what an entry means, and
-// that commits name entries, is the engine's. It keeps nobody with the user's
-// rights from writing a whole new log; see [Verify] for what is found and what
-// cannot be proved.
+// that commits name entries, is the engine's. It does not keep a process with the
+// user's rights from writing a whole new log; see [Verify] for what is found and
+// what cannot be proved.
 //
 // Layout of the directory:
 //
@@ -23,14 +23,14 @@ import (
 	"time"
 )
 
-// Version stands in every entry.
+// Version is in every entry.
 const Version = 1
 
 // The events of an entry.
 const (
-	EventCall   = "call"   // something was asked for; written before it is done
-	EventResult = "result" // what came of a call that changed something
-	EventRead   = "read"   // asked and answered at once: nothing was changed
+	EventCall   = "call"   // a request; written before it is carried out
+	EventResult = "result" // the result of a call that changed something
+	EventRead   = "read"   // a request and its result at once: nothing was changed
 	EventTorn   = "torn"   // bytes before this entry were torn by a crash
 	EventGap    = "gap"    // the log before this entry was cut; the head knew more
 )
@@ -64,7 +64,7 @@ type Entry struct {
 	Gap  *Gap  `json:"gap,omitempty"`
 }
 
-// Who asked.
+// Who identifies the requester.
 type Who struct {
 	Via     string `json:"via"`               // "cli" or "mcp"
 	Client  string `json:"client,omitempty"`  // as an MCP client names itself
@@ -74,13 +74,13 @@ type Who struct {
 	PID     int    `json:"pid,omitempty"`
 }
 
-// Torn describes bytes that stand before an entry and are none.
+// Torn describes bytes before an entry that are not an entry.
 type Torn struct {
 	Bytes  int    `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// Gap says what the head knew of entries that are gone.
+// Gap says what the head knew about entries that are gone.
 type Gap struct {
 	Seq  uint64 `json:"seq"` // of the last entry that had been there
 	Hash string `json:"hash"`
@@ -89,7 +89,7 @@ type Gap struct {
 // hashPrefix begins every line; the hash and a quote and comma follow.
 const hashPrefix = `{"hash":"`
 
-// bodyOffset is where the rest of the line begins, behind hash, quote and comma.
+// bodyOffset is where the rest of the line begins, after hash, quote and comma.
 const bodyOffset = len(hashPrefix) + 2*sha256.Size + 2
 
 // line encodes an entry, sets its hash, and ends the line.
@@ -108,8 +108,8 @@ func (e *Entry) line() ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// parse reads a line without its end. ok is false for what is no entry; the
-// hash is taken as it stands and checked by [intact].
+// parse reads a line without its end. ok is false for a line that is not an entry;
+// the hash is taken as it is and checked by [intact].
 func parse(line []byte) (e Entry, ok bool) {
 	if len(line) <= bodyOffset || string(line[:len(hashPrefix)]) != hashPrefix || string(line[bodyOffset-2:bodyOffset]) != `",` {
 		return Entry{}, false
@@ -121,7 +121,7 @@ func parse(line []byte) (e Entry, ok bool) {
 	return e, true
 }
 
-// intact tells whether a line that was parsed has the hash that it names.
+// intact reports whether a line that was parsed has the hash that it names.
 func intact(line []byte, e Entry) bool {
 	sum := sha256.New()
 	sum.Write([]byte{'{'})

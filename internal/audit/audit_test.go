@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/audit"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 )
 
 func newLog(t *testing.T, entries int) *audit.Log {
@@ -30,7 +31,7 @@ func fill(t *testing.T, l *audit.Log, entries int) {
 	}
 }
 
-// found verifies and gives kinds with numbers of what was found.
+// found verifies and gives the kinds and numbers of the findings.
 func found(t *testing.T, l *audit.Log) []string {
 	t.Helper()
 	report, err := l.Verify(t.Context())
@@ -117,7 +118,7 @@ func TestDamage(t *testing.T) {
 			if diff := cmp.Diff(c.want, found(t, l)); diff != "" {
 				t.Error(diff)
 			}
-			// What was cut stays found after the log has gone on.
+			// A cut is still found after the log has gone on.
 			if strings.Contains(name, "removed") && !strings.Contains(name, "one") && !strings.Contains(name, "first") {
 				fill(t, l, 3)
 				if got := found(t, l); len(got) != 1 || !strings.HasPrefix(got[0], "truncated") {
@@ -128,7 +129,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// rehash does what somebody would who knows how the log is made.
+// rehash does what an attacker would who knows how the log is made.
 func rehash(line string) string { return audit.Rehash(line) }
 
 // A crash leaves any part of a line; the next entry says so, and nothing else
@@ -177,7 +178,7 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// Nothing but the end of the line was lost.
+// Only the end of the line was lost.
 func TestLineWithoutItsEnd(t *testing.T) {
 	t.Parallel()
 	l := newLog(t, 3)
@@ -235,11 +236,11 @@ func TestHugeArguments(t *testing.T) {
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	if got := audit.Text("API_KEY=abc make by-value", "by-value"); got != "API_KEY=[redacted] make [redacted]" {
+	if got := audit.Text("API_KEY=abc make by-value", redact.Secrets{Values: []string{"by-value"}}); got != "API_KEY=[redacted] make [redacted]" {
 		t.Errorf("%q", got)
 	}
 	long := strings.Repeat("word ", 10000)
-	if got := audit.Text(long); len(got) > 1000 || !strings.Contains(got, "50000 bytes, sha256 ") {
+	if got := audit.Text(long, redact.Secrets{}); len(got) > 1000 || !strings.Contains(got, "50000 bytes, sha256 ") {
 		t.Errorf("a long text: %q", got)
 	}
 }

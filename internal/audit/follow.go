@@ -16,7 +16,7 @@ type Reader struct {
 	file   *os.File
 	offset int64
 	rest   []byte // the beginning of a line that is still being written
-	skip   bool   // up to the next line's end: where reading began, a line stood
+	skip   bool   // up to the next line's end: reading began within a line
 }
 
 // Reader begins at most tail bytes before the end of the log, or with a
@@ -47,9 +47,8 @@ func (r *Reader) open() (int64, error) {
 	return info.Size(), nil
 }
 
-// Next gives the entries that were appended since it was called last; none are
-// no error. When somebody cuts or replaces the log it goes on behind what is
-// left of it.
+// Next gives the entries appended since the last call; none is no error. If the log
+// was cut or replaced it goes on after the rest of it.
 func (r *Reader) Next() ([]Entry, error) {
 	if r.file == nil {
 		if _, err := r.open(); r.file == nil {
@@ -90,7 +89,7 @@ func (r *Reader) Next() ([]Entry, error) {
 	return entries, nil
 }
 
-// cutLine cuts off a line; open tells that it has no end yet.
+// cutLine cuts off a line; open reports that it has no end yet.
 func cutLine(data []byte) (line, rest []byte, open bool) {
 	line, rest, found := bytes.Cut(data, []byte{'\n'})
 	return line, rest, !found

@@ -42,7 +42,7 @@ func TestReader(t *testing.T) {
 	fill(t, l, 1)
 	want(next(r), "action-0")
 
-	// One that begins late begins with a whole line.
+	// A late reader begins with a whole line.
 	data, err := os.ReadFile(l.Path())
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestReader(t *testing.T) {
 	}
 	want(next(r), "action-0")
 
-	// Cut by somebody, it goes on behind what is left.
+	// After a cut, it goes on after the rest.
 	if err := os.Truncate(l.Path(), int64(len(lines[0]))); err != nil {
 		t.Fatal(err)
 	}

@@ -30,18 +30,18 @@ const (
 	lockName = "lock"
 )
 
-// maxLine bounds an entry in bytes; the arguments give way.
+// maxLine bounds an entry in bytes; the arguments are dropped first.
 const maxLine = 16 << 10
 
-// tailSize is read of the end of the log to find the last entry: that one, and
-// what a crash may have torn behind it.
+// tailSize is how much of the end of the log is read to find the last entry: the
+// entry, and bytes that a crash may have torn after it.
 const tailSize = 4 * maxLine
 
-// Path is where the entries lie.
+// Path is the file with the entries.
 func (l *Log) Path() string { return filepath.Join(l.Dir, logName) }
 
-// Append writes an entry. It sets number, time and hashes in it. What a crash
-// left torn at the end of the log stays there, and an entry says so.
+// Append writes an entry. It sets number, time and hashes in it. Bytes that a crash
+// left torn at the end of the log stay there, and an entry says so.
 func (l *Log) Append(ctx context.Context, e *Entry) error {
 	if err := l.append(ctx, e); err != nil {
 		return fault.Wrap(waited(err), err, "cannot write the audit log %q", l.Path())
@@ -94,8 +94,8 @@ func (l *Log) append(ctx context.Context, e *Entry) (err error) {
 		}
 	}
 	if head.Seq > end.entry.Seq {
-		// Somebody cut the log. Numbers go on behind the ones that are gone,
-		// so that what follows cannot pass for them.
+		// The log was cut. Numbers go on after the lost ones, so that later entries
+		// cannot pass for them.
 		last.Seq = max(last.Seq, head.Seq)
 		if err := add(&Entry{Event: EventGap, Gap: &head}); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (l *Log) append(ctx context.Context, e *Entry) (err error) {
 	return l.writeHead(Gap{Seq: e.Seq, Hash: e.Hash})
 }
 
-// bounded encodes an entry and gives up its arguments when it is too long.
+// bounded encodes an entry and drops its arguments when it is too long.
 func (e *Entry) bounded() ([]byte, error) {
 	line, err := e.line()
 	if err == nil && len(line) > maxLine {
@@ -128,11 +128,11 @@ func (e *Entry) bounded() ([]byte, error) {
 	return line, err
 }
 
-// ending is what a log ends with.
+// ending is the end of a log.
 type ending struct {
 	entry Entry // the last whole one; zero when there is none
-	torn  *Torn // what stands behind it
-	open  bool  // the last byte is no line's end
+	torn  *Torn // the bytes after it
+	open  bool  // the last byte does not end a line
 }
 
 func lastEntry(file *os.File) (ending, error) {
@@ -181,15 +181,16 @@ func endOf(tail []byte) (end ending, ok bool) {
 	}
 }
 
-// tornBytes describes what a crash left, without the ends of lines around it.
+// tornBytes describes the remains of a crash, without the ends of lines around
+// them.
 func tornBytes(data []byte) *Torn {
 	data = bytes.Trim(data, "\n")
 	sum := sha256.Sum256(data)
 	return &Torn{Bytes: len(data), SHA256: hex.EncodeToString(sum[:])}
 }
 
-// readHead gives the zero head where there is none, or none that can be read:
-// a crash may have torn it, and the log itself is what counts.
+// readHead gives the zero head where there is none, or none that can be read: a
+// crash may have torn it, and the log itself counts.
 func (l *Log) readHead() (Gap, error) {
 	data, err := os.ReadFile(filepath.Join(l.Dir, headName))
 	if errors.Is(err, fs.ErrNotExist) {

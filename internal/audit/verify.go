@@ -16,11 +16,11 @@ import (
 
 // The kinds of findings.
 const (
-	Changed   = "changed"   // a line is not what it was when it was written
+	Changed   = "changed"   // a line is not as it was written
 	Removed   = "removed"   // entries are missing
-	Reordered = "reordered" // an entry stands where it was not written
+	Reordered = "reordered" // an entry is not where it was written
 	Truncated = "truncated" // the end is missing
-	Foreign   = "foreign"   // a line that is no entry, and that no crash explains
+	Foreign   = "foreign"   // a line that is not an entry, and that no crash explains
 	TornLine  = "torn"      // a crash tore a line; no damage to the others
 )
 
@@ -30,7 +30,7 @@ type Finding struct {
 	Seq  uint64 `json:"seq,omitempty"`
 	Kind string `json:"kind"`
 	Text string `json:"text"`
-	// Harmless findings need no human: what a crash leaves.
+	// Harmless findings need no human: a crash left them.
 	Harmless bool `json:"harmless"`
 }
 
@@ -41,7 +41,7 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Whole tells whether nothing was found that a crash does not explain.
+// Whole reports whether a crash explains every finding.
 func (r *Report) Whole() bool {
 	for _, finding := range r.Findings {
 		if !finding.Harmless {
@@ -81,7 +81,7 @@ func (l *Log) lines() iter.Seq2[[]byte, error] {
 	}
 }
 
-// Entries reads what can be read of the log, oldest first.
+// Entries reads the readable entries of the log, oldest first.
 func (l *Log) Entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for line, err := range l.lines() {
@@ -96,15 +96,15 @@ func (l *Log) Entries() iter.Seq2[Entry, error] {
 	}
 }
 
-// Verify reads the whole log and finds what was changed, removed, reordered or
-// cut off. It cannot find a log that somebody with the user's rights wrote
-// anew from some entry on, head included; for that the commits that name
-// entries are compared (the engine does).
+// Verify reads the whole log and finds changed, removed, reordered and cut-off
+// entries. It cannot detect a log that a process with the user's rights rewrote
+// from some entry on, head included; for that the engine compares the commits that
+// name entries.
 func (l *Log) Verify(ctx context.Context) (Report, error) {
 	report := Report{Findings: []Finding{}}
 	unlock := func() {}
 	if _, err := os.Stat(l.Dir); err == nil {
-		// Nobody appends meanwhile, or the head would seem to be ahead.
+		// No process may append meanwhile, or the head would seem to be ahead.
 		release, err := take(ctx, l.Dir+"/"+lockName)
 		if err != nil {
 			return report, fault.Wrap(waited(err), err, "cannot lock the audit log")
@@ -135,7 +135,7 @@ func (l *Log) Verify(ctx context.Context) (Report, error) {
 	return report, nil
 }
 
-// index tells in which line the entry of each hash stands.
+// index gives the line of the entry with each hash.
 func (l *Log) index() (map[string]int, error) {
 	where, number := map[string]int{}, 0
 	for line, err := range l.lines() {
@@ -157,7 +157,7 @@ type verifier struct {
 	last   Entry
 	begun  bool
 
-	junk     []byte // lines since the last entry that are none
+	junk     []byte // lines since the last entry that are not entries
 	junkLine int
 }
 
@@ -187,8 +187,8 @@ func (v *verifier) line(number int, line []byte) {
 	v.last, v.begun = e, true
 }
 
-// flush judges lines that are no entries by the entry that follows: a torn
-// entry vouches for exactly those bytes.
+// flush judges lines that are not entries by the entry that follows: a torn entry
+// vouches for exactly those bytes.
 func (v *verifier) flush(next *Entry) {
 	if v.junk == nil {
 		if next != nil && next.Event == EventTorn {

@@ -17,7 +17,7 @@ type AgentCommit struct {
 	ParentTree string // of its first parent; the empty tree for a root
 	Author     git.Signature
 	Committer  git.Signature
-	Message    []byte // UTF-8; it and the names are safe to show
+	Message    []byte // UTF-8; message and names are safe to show
 }
 
 // parseCommits reads what cat-file --batch printed about n commits.
@@ -47,8 +47,8 @@ func parseCommits(out []byte, n int) ([]AgentCommit, error) {
 	return found, nil
 }
 
-// parseCommit reads one commit object. Signatures and other headers are left
-// behind: they would not hold for the commit that is made of it.
+// parseCommit reads one commit object. Signatures and other headers are
+// dropped: they would not hold for the commit made from it.
 func parseCommit(oid string, object []byte) (AgentCommit, error) {
 	header, message, ok := bytes.Cut(object, []byte("\n\n"))
 	if !ok {

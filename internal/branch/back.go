@@ -16,9 +16,9 @@ type BackRequest struct {
 	State  string // the sandbox's delta file
 }
 
-// Back moves a branch back to a commit of the same tree as its tip, which stays
+// Back moves a branch back to a commit with the same tree as its tip, which stays
 // reachable under refs/litterbox/history/. It reports whether the trees are the
-// same, and does nothing where they are not. The caller holds the sandbox's lock.
+// same, and does nothing if they are not. The caller holds the sandbox's lock.
 func Back(ctx context.Context, r *git.Repository, q BackRequest) (bool, error) {
 	if err := errors.Join(git.CheckRef(q.Branch), git.CheckRef(q.ID), git.CheckOids(q.To)); err != nil {
 		return false, err
@@ -51,4 +51,18 @@ func Back(ctx context.Context, r *git.Repository, q BackRequest) (bool, error) {
 		return true, commitStaged(q.State)
 	}
 	return true, nil
+}
+
+// KeepHistory makes a ref under refs/litterbox/history/ for a commit that its
+// branch no longer holds, and returns the ref. The caller holds the sandbox's lock.
+func KeepHistory(ctx context.Context, r *git.Repository, id, commit string) (string, error) {
+	if err := errors.Join(git.CheckRef(id), git.CheckOids(commit)); err != nil {
+		return "", err
+	}
+	n, err := nextHistory(ctx, r, id)
+	if err != nil {
+		return "", err
+	}
+	ref := fmt.Sprintf("%s%s/%d", git.HistoryRefs, id, n)
+	return ref, r.UpdateRefs(ctx, "cannot keep the history of", id, "create "+ref+"\x00"+commit+"\x00")
 }

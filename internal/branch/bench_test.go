@@ -40,7 +40,7 @@ func BenchmarkImport(b *testing.B) {
 	}
 }
 
-// BenchmarkImportNothing is what every command that changes nothing pays.
+// BenchmarkImportNothing measures what every command that changes nothing pays.
 func BenchmarkImportNothing(b *testing.B) {
 	x := benchBox(b, 100)
 	for b.Loop() {

@@ -14,17 +14,17 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// bulk is the number of changed paths from which on git fast-import is not the
-// one to make trees: it looks through a directory for each path, so that
-// 100,000 new files in one of them took it 20 seconds, and a million an hour.
-// Below, it costs less than the processes that it saves.
+// bulk is the number of changed paths above which git fast-import is too slow
+// to make trees: it searches a directory for each path, so 100,000 new files
+// in one directory took 20 seconds, and a million an hour. Below that it costs
+// less than the processes that it saves.
 const bulk = 8192
 
 // lookup is a path in a commit or tree; an empty treeish means the commit under
 // way, before its edits.
 type lookup struct{ treeish, path string }
 
-// LookUp finds what stands at paths.
+// lookUp finds the tree entries at paths.
 func (i *importer) lookUp(all []lookup) ([]git.TreeEntry, error) {
 	if len(all) < bulk || !i.onDisk() {
 		queries := make([]string, len(all))
@@ -54,11 +54,11 @@ func (i *importer) lookUp(all []lookup) ([]git.TreeEntry, error) {
 	return found, nil
 }
 
-// onDisk tells whether the tree before the edits can be read by other
-// processes; what fast-import itself has just made cannot.
+// onDisk reports whether other processes can read the tree before the edits;
+// they cannot read one that fast-import has just made.
 func (i *importer) onDisk() bool { return i.active || len(i.q.Agent.commits()) == 0 }
 
-// listTree gives every file of a tree.
+// listTree returns every file of a tree.
 func listTree(ctx context.Context, r *git.Repository, treeish string) (map[string]git.TreeEntry, error) {
 	if !git.IsOid(treeish) {
 		return nil, fault.New(fault.Internal, "cannot list %q: not an object id", treeish)
@@ -85,7 +85,7 @@ func (i *importer) apply(ctx context.Context, edits []git.Edit) error {
 			i.fi.Edit(git.Edit{Mode: git.ModeTree, Oid: tree})
 			return nil
 		}
-		// git's index is choosier about paths than its trees are. Slow is
+		// git's index is stricter about paths than its trees are. Slow is
 		// better than not at all.
 		if git.ExitCode(err) < 0 {
 			return err
@@ -99,7 +99,7 @@ func (i *importer) apply(ctx context.Context, edits []git.Edit) error {
 
 // bulkTree makes the tree with a private index. The new trees go through an
 // object directory of their own, where they are packed: thousands of loose ones
-// would set off the user's gc.auto. Blobs need not be readable yet.
+// would trigger the user's gc.auto. Blobs need not be readable yet.
 func (i *importer) bulkTree(ctx context.Context, edits []git.Edit) (tree string, err error) {
 	dir, err := os.MkdirTemp(filepath.Dir(i.q.State), "bulk-")
 	if err != nil {
@@ -154,7 +154,7 @@ func (i *importer) notATree(answer string) error {
 	return fault.New(fault.Internal, "cannot read git's answer %q", answer)
 }
 
-// quoteAlternate protects what separates entries of
+// quoteAlternate quotes the separators of entries in
 // GIT_ALTERNATE_OBJECT_DIRECTORIES (git(1)).
 func quoteAlternate(path string) string {
 	if !strings.ContainsAny(path, ":\"\\\n") {

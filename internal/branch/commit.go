@@ -15,10 +15,11 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
 	"github.com/litterbox-sandbox/litterbox/internal/git/ignore"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// ImportRequest asks for one commit of what a sandbox holds at this moment.
+// ImportRequest asks for one commit of the present files of a sandbox.
 type ImportRequest struct {
 	Branch        string // short name
 	Workspace     workspace.Workspace
@@ -29,31 +30,33 @@ type ImportRequest struct {
 	Subject       string
 	Body          string
 	Trailers      []Trailer
+	Secrets       redact.Secrets    // those that messages must not show
 	Agent         *Received         // the agent's own commits, which come first
-	Modules       map[string]string // where submodules stand inside: path to commit, as the host has it
-	OnlyIfChanged bool              // no commit when the tree stays the same
+	Modules       map[string]string // the commits of submodules inside, by path, as the host has them
+	OnlyIfChanged bool              // no commit if the tree stays the same
 	Preview       bool              // a commit that no ref points at; nothing is recorded
-	Strict        bool              // flush everything to the disk
+	Strict        bool              // flush everything to disk
 	Limits        Limits
 }
 
-// ImportResult is what came of it.
+// ImportResult is the outcome.
 type ImportResult struct {
 	Commit  string      // the branch's tip, or the previewed commit
 	Tree    string      // its tree
 	Written bool        // false only with OnlyIfChanged
-	Agent   []string    // the agent's commits as they stand on the branch, oldest first
+	Agent   []string    // the agent's commits as they are on the branch, oldest first
 	Changed int         // paths that differ from the iteration before
-	Notes   []string    // what stayed out, and why
-	Left    Left        // what stayed out although it is not ignored
+	Notes   []string    // what was left out, and why
+	Left    Left        // what was left out although it is not ignored
+	Apart   bool        // the branch holds others' commits that the sandbox's files lack
 	Packing git.Packing // whether it is time to call Consolidate
 	Paths   []string    // the first of them, sorted
 }
 
-// Import commits what a sandbox changed on top of its branch, while it may be
-// running and hostile. Someone else may have committed to the branch meanwhile:
+// Import commits a sandbox's changes on top of its branch, while the sandbox may
+// be running and hostile. Others may have committed to the branch meanwhile:
 // only what the sandbox changed since the last iteration is applied. The caller
-// holds the sandbox's lock. It fails with NotFound when the branch is gone.
+// holds the sandbox's lock. It fails with NotFound if the branch is gone.
 func Import(ctx context.Context, r *git.Repository, q ImportRequest) (ImportResult, error) {
 	if err := errors.Join(git.CheckRef(q.Branch), git.CheckOids(q.Base, q.Last)); err != nil {
 		return ImportResult{}, err
@@ -109,7 +112,7 @@ type importer struct {
 	base base // what the workspace is compared with
 
 	agent  map[string]git.TreeDiff // what the agent's commits changed since the last iteration
-	active bool                    // the tip holds what the last iteration left: nobody else committed
+	active bool                    // the tip is as the last iteration left it: no one else committed
 	result ImportResult
 
 	parentTree string // of the commit under way, before its edits
@@ -121,7 +124,7 @@ func (i *importer) run(ctx context.Context) (ImportResult, error) {
 		return i.result, err
 	}
 	if i.fi = i.r.TakeSpare(i.edges(), i.q.Strict); i.fi == nil {
-		// Started before the scan: while we read files, git starts.
+		// Started before the scan: git starts while we read files.
 		if i.fi, err = i.r.StartFastImport(ctx, i.edges(), i.q.Strict); err != nil {
 			return i.result, err
 		}
@@ -145,32 +148,9 @@ func (i *importer) run(ctx context.Context) (ImportResult, error) {
 }
 
 func (i *importer) scan(ctx context.Context) error {
-	s, err := i.r.Settings()
+	w, err := i.scanner(ctx, i.fi.Blob)
 	if err != nil {
 		return err
-	}
-	found, err := i.r.Rules(s)
-	if err != nil {
-		return err
-	}
-	var options []attribute.Option
-	if s.Truth("core.ignorecase") {
-		options = append(options, attribute.IgnoreCase)
-	}
-	if i.base, err = openBase(ctx, i.r, i.q.Workspace.Base()); err != nil {
-		return err
-	}
-	w := &scan{
-		base: i.base, workspace: i.q.Workspace, old: i.old, limits: i.q.Limits, format: i.r.ObjectFormat,
-		spoolDir: filepath.Dir(i.q.State), emit: i.fi.Blob,
-		ignore:     ignore.NewStack(s.Truth("core.ignorecase"), found.ExcludesFile, found.Exclude),
-		attributes: attribute.NewStack(found.AttributesFile, found.Attributes, options...),
-		settings:   attribute.Settings{AutoCRLF: s.AutoCRLF(), EOL: s.Eol(), LFS: s.Values["filter.lfs.clean"] != "" || s.Values["filter.lfs.process"] != ""},
-		convert:    s.AutoCRLF() != "false" || len(found.AttributesFile)+len(found.Attributes) > 0,
-		forced:     map[string]struct{}{}, gitlinks: map[string]layer.File{}, modules: map[string]layer.File{},
-		storedCRLF: func(path string) bool { return i.storedCRLF(ctx, path) },
-		largeFile:  func(content []byte) error { return storeLargeFile(i.r, s, content) },
-		blobSize:   func(oid string) int64 { return i.blobSize(ctx, oid) },
 	}
 	for path, c := range i.agent {
 		switch oid, err := hex.DecodeString(c.NewOid); {
@@ -193,20 +173,52 @@ func (i *importer) scan(ctx context.Context) error {
 	return err
 }
 
-// storedCRLF looks at the blob committed last; it is asked for few files.
+// scanner prepares a scan that passes new blobs to emit.
+func (i *importer) scanner(ctx context.Context, emit sink) (*scan, error) {
+	s, err := i.r.Settings()
+	if err != nil {
+		return nil, err
+	}
+	found, err := i.r.Rules(s)
+	if err != nil {
+		return nil, err
+	}
+	var options []attribute.Option
+	if s.Truth("core.ignorecase") {
+		options = append(options, attribute.IgnoreCase)
+	}
+	if i.base, err = openBase(ctx, i.r, i.q.Workspace.Base()); err != nil {
+		return nil, err
+	}
+	return &scan{
+		base: i.base, workspace: i.q.Workspace, old: i.old, limits: i.q.Limits, format: i.r.ObjectFormat,
+		spoolDir: filepath.Dir(i.q.State), emit: emit,
+		ignore:     ignore.NewStack(s.Truth("core.ignorecase"), found.ExcludesFile, found.Exclude),
+		excluded:   workspace.Rules{Fold: s.Truth("core.ignorecase"), Texts: [][]byte{found.ExcludesFile, found.Exclude}},
+		attributes: attribute.NewStack(found.AttributesFile, found.Attributes, options...),
+		settings:   attribute.Settings{AutoCRLF: s.AutoCRLF(), EOL: s.Eol(), LFS: s.Values["filter.lfs.clean"] != "" || s.Values["filter.lfs.process"] != ""},
+		convert:    s.AutoCRLF() != "false" || len(found.AttributesFile)+len(found.Attributes) > 0,
+		forced:     map[string]struct{}{}, gitlinks: map[string]layer.File{}, modules: map[string]layer.File{},
+		storedCRLF: func(path string) bool { return i.storedCRLF(ctx, path) },
+		largeFile:  func(content []byte) error { return storeLargeFile(i.r, s, content) },
+		blobSize:   func(oid string) int64 { return i.blobSize(ctx, oid) },
+	}, nil
+}
+
+// storedCRLF looks at the blob last committed; it is called for few files.
 func (i *importer) storedCRLF(ctx context.Context, path string) bool {
 	blob, err := i.r.Command("cat-file", "blob", i.old.last+":"+path).Output(ctx)
 	return err == nil && attribute.HasCRLF(blob)
 }
 
-// blobSize is asked when a sparse file changed of which a rebuilt delta knows
-// no size.
+// blobSize is called when a sparse file changed whose size a rebuilt delta
+// does not know.
 func (i *importer) blobSize(ctx context.Context, oid string) int64 {
 	said, err := i.r.Command("cat-file", "-s", hex.EncodeToString([]byte(oid))).Line(ctx)
 	if err != nil {
 		return 0
 	}
-	size, _ := strconv.ParseInt(said, 10, 64) // 0 is what nobody knows
+	size, _ := strconv.ParseInt(said, 10, 64) // 0 means unknown
 	return size
 }
 
@@ -285,7 +297,7 @@ func firstPaths(edits []git.Edit, agent map[string]git.TreeDiff) []string {
 	return paths[:min(len(paths), maxPaths)]
 }
 
-// unchanged tells, before any question to git, that nothing can have changed.
+// unchanged reports, without asking git, that nothing can have changed.
 func (i *importer) unchanged() bool {
 	same := func(a, b layer.File) bool { return a.Mode == b.Mode && a.Oid == b.Oid }
 	return maps.EqualFunc(i.now.files, i.old.files, same) && maps.Equal(i.now.gone, i.old.gone)
@@ -297,7 +309,7 @@ func (i *importer) unwritten(ctx context.Context) error {
 	return err
 }
 
-// edges is the file in which git notes the packs it wrote for this sandbox.
+// edges returns the file in which git notes the packs it wrote for this sandbox.
 func (i *importer) edges() string {
 	if i.q.Preview {
 		return ""
@@ -325,6 +337,7 @@ func (i *importer) record() error {
 		return i.fi.Finish()
 	}
 	next.shared = !i.active
+	i.result.Apart = next.shared
 	if !i.result.Written {
 		next.last, next.lastTree, next.shared = i.old.last, i.old.lastTree, i.old.shared
 	}

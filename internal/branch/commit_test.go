@@ -75,8 +75,8 @@ func TestPreviewMovesNothing(t *testing.T) {
 	}
 }
 
-// What the human commits to the branch meanwhile is not undone by files that
-// the sandbox has in an older version.
+// The human's commits to the branch meanwhile are not undone by older versions
+// of files in the sandbox.
 func TestForeignCommitsStay(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
 	b.Inside("echo x > new")
@@ -174,7 +174,7 @@ func TestWhatGitCannotHoldStaysOut(t *testing.T) {
 	if diff := cmp.Diff(want, got.Notes); diff != "" {
 		t.Error(diff)
 	}
-	// What the pipes hold is nothing that could be lost.
+	// The pipes hold nothing that could be lost.
 	if diff := cmp.Diff(branch.Left{Count: 6, First: ".gitmodules"}, got.Left); diff != "" {
 		t.Error(diff)
 	}
@@ -201,7 +201,7 @@ func TestImportWhileTheSandboxFights(t *testing.T) {
 				return
 			default:
 			}
-			// What the sandbox may do at any moment; each step may find the one before undone.
+			// The sandbox may do this at any moment; each step may find the one before undone.
 			_ = os.Rename(filepath.Join(b.Upper, "a/b"), filepath.Join(b.Upper, "a/c"))
 			_ = os.Symlink(outside, filepath.Join(b.Upper, "a/b"))
 			_ = os.Remove(filepath.Join(b.Upper, "a/b"))
@@ -265,8 +265,8 @@ func TestLargeFilesAreLeftAlone(t *testing.T) {
 	gittest.Kind(t, err, fault.Denied, true)
 }
 
-// Of thousands of changed files the trees are made in another way, which has to
-// come to the same.
+// Trees of thousands of changed files are made in another way, which must give
+// the same result.
 func TestManyFilesAtOnce(t *testing.T) {
 	dir := gittest.Repository(t)
 	b := branchtest.New(t, dir, "fix")
@@ -451,8 +451,8 @@ func TestConsolidate(t *testing.T) {
 			if err := b.Repository.Consolidate(gittest.Context(t), q); err != nil {
 				t.Fatal(err)
 			}
-			// A git that reads meanwhile looks for new packs once, so they take the
-			// place of others once, also where what was joined is joined again.
+			// A git that reads meanwhile looks for new packs once, so they replace
+			// others once, even where joined packs are joined again.
 			if swaps != 1 {
 				t.Fatalf("after %d commits packs took the place of others %d times", i+1, swaps)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// agentChanges takes into account what the agent's own commits (dis)continued
+// agentChanges takes into account what the agent's own commits began or ceased
 // to track.
 func (i *importer) agentChanges(ctx context.Context) error {
 	i.agent = map[string]git.TreeDiff{}
@@ -24,8 +24,8 @@ func (i *importer) agentChanges(ctx context.Context) error {
 		return err
 	}
 	if i.old.shared || (i.old.lastTree != "" && i.old.lastTree != tree) {
-		// The last iteration's tree holds what others committed, which the
-		// agent never had: take what each of its commits changed.
+		// The last iteration's tree holds others' commits, which the agent
+		// never had: take what each of its own commits changed.
 		pairs = nil
 		for _, c := range commits {
 			pairs = append(pairs, [2]string{c.ParentTree, c.Tree})
@@ -50,7 +50,7 @@ func (i *importer) agentChanges(ctx context.Context) error {
 }
 
 // agentCommit writes one commit of the agent's own history: its whole tree, or,
-// where somebody else has committed to the branch, what it changed.
+// where others have committed to the branch, only what it changed.
 func (i *importer) agentCommit(ctx context.Context, c AgentCommit, parent string) (string, error) {
 	if err := i.fi.Begin(i.ref, c.Author, c.Committer, string(c.Message), parent); err != nil {
 		return "", err

@@ -12,15 +12,16 @@ type Trailer struct {
 	Value string
 }
 
-// message puts the parts of a commit message together.
+// message assembles the parts of a commit message.
 func (i *importer) message() string {
-	return commitMessage(i.q.Subject, i.q.Body, i.q.Trailers)
+	return commitMessage(i.q.Secrets, i.q.Subject, i.q.Body, i.q.Trailers)
 }
 
-func commitMessage(subject, body string, trailers []Trailer) string {
-	// Commands and messages are an agent's, too, and go wherever the branch is pushed.
+func commitMessage(secrets redact.Secrets, subject, body string, trailers []Trailer) string {
+	// Commands and messages come from an agent, too, and go wherever the branch is
+	// pushed.
 	clean := func(s string) string {
-		return strings.Trim(tameMessage(redact.Tokens(strings.ReplaceAll(s, "\x00", ""))), "\n")
+		return strings.Trim(tameMessage(secrets.Tokens(strings.ReplaceAll(s, "\x00", ""))), "\n")
 	}
 	oneLine := func(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
 	text := oneLine(subject) + "\n"

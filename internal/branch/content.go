@@ -15,8 +15,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// regular hashes one regular file and hands it on when it is new. Whether its
-// holes can be taken is for holes to say.
+// regular hashes one regular file and passes it on if it is new. holes decides
+// whether its holes can be taken.
 func (s *scan) regular(ctx context.Context, open func() (workspace.File, error), path string, dir *directory, holes func(workspace.File) (hollow int64, err error)) (layer.File, error) {
 	f, err := open()
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *scan) regular(ctx context.Context, open func() (workspace.File, error),
 	return found, nil
 }
 
-// fileOf takes the stat fields; one that may still change unnoticed is marked.
+// fileOf takes the stat fields; it marks a file that may still change unnoticed.
 func (s *scan) fileOf(entry workspace.Entry) layer.File {
 	f := layer.File{Mode: git.ModeFile, Size: entry.Size, Mtime: entry.Mtime, Ctime: entry.Ctime, Ino: entry.Ino}
 	switch {
@@ -65,7 +65,7 @@ func (s *scan) store(ctx context.Context, f io.Reader, path string, size int64, 
 		a = dir.attributes.Lookup(path)
 		converts = attribute.Convert(a, s.settings)
 	}
-	// No more than was judged: it may grow, by holes, too, while it is read.
+	// No more than was judged: the file may grow while it is read, even by holes.
 	judged := io.LimitReader(contextReader{ctx, f}, size)
 	if size > inMemory && (!converts || size > convertible) {
 		return s.storeLarge(judged, path)
@@ -100,8 +100,8 @@ func (s *scan) storeBytes(path string, content []byte) (string, error) {
 	return oid, s.take(int64(len(content)), bytes.NewReader(content))
 }
 
-// storeLarge takes a private copy first: what is announced, hashed and sent
-// must be the same bytes, and the file may change under us.
+// storeLarge takes a private copy first: the bytes announced, hashed and sent
+// must be the same, and the file may change under us.
 func (s *scan) storeLarge(judged io.Reader, path string) (string, error) {
 	spool, err := os.CreateTemp(s.spoolDir, "spool-")
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *scan) storeLarge(judged io.Reader, path string) (string, error) {
 	return oid, s.take(size, io.NewSectionReader(spool, 0, size))
 }
 
-// take emits what is new, as long as the commit has room for it. What it has no
-// room for comes with the next one.
+// take emits new content, as long as the commit has room for it. The rest comes
+// with the next one.
 func (s *scan) take(size int64, content io.Reader) error {
 	if size > s.limits.Commit-s.taken {
 		return workspace.Stays{Why: fmt.Sprintf("the files of one commit are larger than %d bytes together; the next commit takes it", s.limits.Commit)}
@@ -148,8 +148,8 @@ func (s *scan) symlink(d *directory, name, path string, entry workspace.Entry) (
 	return found, err
 }
 
-// unreadable leaves alone what says what it is: everything that reading a
-// sandbox's file fails with.
+// unreadable leaves errors that explain themselves: all that reading a
+// sandbox's file can fail with.
 func unreadable(err error) error {
 	var f *fault.Error
 	var stays workspace.Stays

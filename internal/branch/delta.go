@@ -16,16 +16,16 @@ import (
 
 // delta is the sandbox's state relative to its layers, as the last iteration
 // recorded it: the layers without everything at or below a path of gone, plus
-// files. It is a cache with a memory: when it is lost it is rebuilt from the
-// commits, and only costs hashing again.
+// files. It is a cache: if it is lost, it is rebuilt from the commits, which
+// only costs hashing again.
 type delta struct {
 	base     string                // commit the layers hold
 	last     string                // commit of the last iteration
 	lastTree string                // its tree as the sandbox has it
 	inner    string                // last commit taken from the agent's own history
-	shared   bool                  // somebody else committed to the branch since the base
+	shared   bool                  // others committed to the branch since the base
 	files    map[string]layer.File // path → present content
-	gone     map[string]struct{}   // paths of the layers that are no more
+	gone     map[string]struct{}   // paths of the layers that no longer exist
 	released map[string]struct{}   // paths the agent's own commits no longer track
 }
 
@@ -36,7 +36,7 @@ func newDelta(base string) *delta {
 	}
 }
 
-// covered tells whether the path or a directory above it is in set.
+// covered reports whether the path or a directory above it is in set.
 func covered(set map[string]struct{}, path string) bool {
 	if len(set) == 0 {
 		return false
@@ -55,14 +55,14 @@ func covered(set map[string]struct{}, path string) bool {
 
 // The file format: magic, then fields in order, then CRC-32C of all before it.
 // Strings are a uvarint length and bytes, maps are sorted. The first version
-// did not know what is hollow; it is read as if nothing were.
+// did not record hollow bytes; it is read as if there were none.
 const (
 	deltaMagic  = "litterbox delta 2\n"
 	deltaMagic1 = "litterbox delta 1\n"
 	maxString   = 1 << 16
 )
 
-// errDelta is a delta file that is torn, foreign or of another version.
+// errDelta means that a delta file is torn, foreign or of another version.
 var errDelta = errors.New("the delta file is damaged")
 
 func (d *delta) encode() []byte {
@@ -185,9 +185,9 @@ func decodeDelta(b []byte) (*delta, error) {
 
 // The delta file is replaced in two steps around the moment when git moves the
 // branch: the new state is first written beside it (stage), the branch moves,
-// then the new state takes the old one's place (commit). Whoever finds a staged
-// state whose commit is on the branch knows that the second step is missing, so
-// kill -9 at any moment neither repeats nor loses the agent's own commits.
+// then the new state replaces the old one (commit). A staged state whose commit
+// is on the branch shows that the second step is missing, so kill -9 at any
+// moment neither repeats nor loses the agent's own commits.
 const staged = ".next"
 
 func (d *delta) stage(path string, flush bool) error {
@@ -212,8 +212,8 @@ func commitStaged(path string) error {
 	return nil
 }
 
-// loadDelta reads the delta file and a staged one beside it. What is missing
-// or damaged is nil.
+// loadDelta reads the delta file and a staged one beside it. A missing or
+// damaged one is nil.
 func loadDelta(path string) (current, next *delta) {
 	read := func(path string) *delta {
 		b, err := os.ReadFile(path)

@@ -29,7 +29,7 @@ func TestDeltaSurvivesTheDisk(t *testing.T) {
 	}
 }
 
-// A file of the first version, which did not say what is hollow, is still read.
+// A file of the first version, which did not record hollow bytes, is still read.
 func TestDeltaOfTheFirstVersion(t *testing.T) {
 	want := newDelta(strings.Repeat("1", 40))
 	want.files["b"] = layer.File{Mode: git.ModeFile, Oid: strings.Repeat("\x02", 20), Size: 5, Mtime: 6, Ctime: 7, Ino: 8}

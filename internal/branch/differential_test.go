@@ -11,8 +11,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 )
 
-// The tree that Import makes of an upper directory is the one that git makes
-// of the merged view, whatever was done, iteration after iteration.
+// Import makes the same tree of an upper directory as git of the merged view,
+// whatever was done, iteration after iteration.
 func TestImportMakesTheTreeGitMakes(t *testing.T) {
 	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -9,12 +9,11 @@ import (
 )
 
 // edits compares the sandbox's state with that of the last iteration (and the
-// agent's last commit) and gives the paths to change, deletions first.
+// agent's last commit) and returns the paths to change, deletions first.
 //
-// What the sandbox has at a path is, in this order: a file that
-// changed; nothing, when it or a directory above it is gone; else what the
-// base has. The same holds for the last iteration, so only few paths need a
-// question to git.
+// The sandbox has at a path, in this order: a file that changed; nothing, if
+// it or a directory above it is gone; otherwise what the base has. The same
+// holds for the last iteration, so git is asked about few paths.
 func (i *importer) edits() ([]git.Edit, error) {
 	candidates := map[string]struct{}{}
 	for path := range i.agent {
@@ -30,7 +29,8 @@ func (i *importer) edits() ([]git.Edit, error) {
 			candidates[path] = struct{}{}
 		}
 	}
-	// Both ways: what has just gone, and what came back (a restored snapshot).
+	// Both ways: paths that have just gone, and paths that came back (a
+	// restored snapshot).
 	for _, sets := range [][2]map[string]struct{}{{i.now.gone, i.old.gone}, {i.old.gone, i.now.gone}} {
 		if err := i.Expand(candidates, sets[0], sets[1]); err != nil {
 			return nil, err
@@ -54,8 +54,8 @@ func (i *importer) edits() ([]git.Edit, error) {
 	return append(deletions, changes...), nil
 }
 
-// Expand adds the layers' paths that are at or below a path of set and were
-// not covered by other.
+// Expand adds the layers' paths that are at or below a path of set and not
+// covered by other.
 func (i *importer) Expand(candidates, set, other map[string]struct{}) error {
 	for path := range set {
 		if covered(other, path) {
@@ -74,7 +74,7 @@ func (i *importer) Expand(candidates, set, other map[string]struct{}) error {
 	return nil
 }
 
-// values gives what the last state had and the present one has at each path.
+// values returns what the last state had and the present one has at each path.
 func (i *importer) values(paths []string) (have, want []git.TreeEntry, err error) {
 	have, want = make([]git.TreeEntry, len(paths)), make([]git.TreeEntry, len(paths))
 	var queries []lookup

@@ -15,26 +15,26 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// expansion counts the paths that git comes to when it compares trees. Trees
-// may hold each other many times over, so a few of them can stand for more paths
-// than any memory holds. Each tree is read once and counted once; git reads the
-// trees recursively only afterwards.
+// expansion counts the paths that git visits when it compares trees. Trees may
+// contain each other many times, so a few of them can stand for more paths than
+// any memory holds. Each tree is read once and counted once; git reads the trees
+// recursively only afterwards.
 type expansion struct {
-	read  func(oid string) ([]byte, error) // the content of a tree
-	empty string                           // the tree that nothing need have
+	read  func(oid string) ([]byte, error) // returns the content of a tree
+	empty string                           // the tree that need not exist
 	hash  int                              // bytes of an object id
 	most  int                              // paths
 	pairs map[[2]string]int
 	whole map[string]extent
-	held  int // bytes of trees that are looked at, one below the other
+	held  int // bytes of the trees being looked at, one below the other
 }
 
-// extent is what one tree stands for: paths of files and directories below it,
-// and how deep they lie.
+// extent is the size of one tree: the paths of files and directories below it,
+// and their depth.
 type extent struct{ paths, height int }
 
 const (
-	maxTreeHeight = git.MaxPath / 2 // names have a letter at least
+	maxTreeHeight = git.MaxPath / 2 // names have at least one letter
 	maxTreesHeld  = 256 << 20       // bytes
 )
 
@@ -45,7 +45,7 @@ type treeLine struct {
 	oid  string
 }
 
-// below is the tree that an entry names, if it does.
+// below returns the tree that an entry names, if any.
 func (l treeLine) below() string {
 	if l.mode == "40000" || l.mode == "040000" {
 		return l.oid
@@ -53,8 +53,8 @@ func (l treeLine) below() string {
 	return ""
 }
 
-// changed counts the paths that differ between two trees, given as raw ids;
-// "" is one that is not there.
+// changed counts the paths that differ between two trees, given as raw ids; ""
+// is a missing one.
 func (x *expansion) changed(from, to string, depth int) (int, error) {
 	if from == to {
 		return 0, nil
@@ -162,7 +162,7 @@ func (x *expansion) deep() error {
 	return fault.New(fault.Denied, "cannot accept the trees: they are more than %d levels deep", maxTreeHeight)
 }
 
-// lines reads a tree, and counts its size among what is held.
+// lines reads a tree, and counts its size as held.
 func (x *expansion) lines(oid string) ([]treeLine, int, error) {
 	if oid == x.empty {
 		return nil, 0, nil
@@ -201,9 +201,9 @@ type treeReader struct {
 	err git.Messages
 }
 
-// readTrees starts the process, has use work with it, and ends it.
+// readTrees starts the process, calls use with it, and ends it.
 func readTrees(ctx context.Context, c git.Command, use func(*treeReader) error) (err error) {
-	runtime.LockOSThread() // as in output
+	runtime.LockOSThread() // as in Output
 	defer runtime.UnlockOSThread()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -226,7 +226,7 @@ func readTrees(ctx context.Context, c git.Command, use func(*treeReader) error) 
 	t.out = bufio.NewReader(out)
 	used := use(t)
 	if used != nil {
-		stop() // nobody reads on
+		stop() // no more will be read
 	}
 	closed := t.in.Close()
 	ended := c.Failure(context.WithoutCancel(ctx), t.cmd.Wait(), t.err.String())
@@ -258,15 +258,15 @@ func (t *treeReader) tree(raw string) ([]byte, error) {
 	if size < 0 || size > maxTree {
 		return nil, fault.New(fault.Denied, "cannot accept the trees: one is larger than %d bytes", maxTree)
 	}
-	content := make([]byte, size+1) // and the line's end behind it
+	content := make([]byte, size+1) // and the line end after it
 	if _, err := io.ReadFull(t.out, content); err != nil {
 		return nil, err
 	}
 	return content[:size], nil
 }
 
-// Expand counts what the trees of commits come to, each compared with the base
-// and with the one before it, and refuses too much.
+// Expand counts the paths of the trees of commits, each compared with the base
+// and with the one before it, and refuses too many.
 func (in intake) Expand(ctx context.Context, base string, commits []AgentCommit) error {
 	raw := func(oid string) string {
 		b, _ := hex.DecodeString(oid) // object ids, as their readers checked
@@ -281,7 +281,7 @@ func (in intake) Expand(ctx context.Context, base string, commits []AgentCommit)
 		for _, c := range commits {
 			tree := raw(c.Tree)
 			pairs := [][2]string{{raw(base), tree}, {before, tree}}
-			if c.ParentTree != "" { // it is compared with that one where others committed to the branch
+			if c.ParentTree != "" { // compared with the parent where others committed to the branch
 				pairs = append(pairs, [2]string{raw(c.ParentTree), tree})
 			}
 			for n, p := range pairs {

@@ -81,7 +81,7 @@ func TestExpansionCountsWhatGitWouldHold(t *testing.T) {
 	}
 }
 
-// However trees are stacked that were counted before, none is deeper than may be.
+// However already counted trees are stacked, none may be too deep.
 func TestExpansionKnowsHeights(t *testing.T) {
 	t.Parallel()
 	f := forest{}

@@ -10,12 +10,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/attribute"
 )
 
-// ownTrailers is how the trailers begin by which litterbox knows its commits.
+// ownTrailers is the prefix of the trailers by which litterbox knows its commits.
 const ownTrailers = "litterbox-"
 
 // tame makes the text of an agent's commit harmless where it lands: listings
 // of any git print it on the human's terminal, and litterbox reads trailers
-// from the branch. What a reader sees is the same otherwise.
+// from the branch. Readers otherwise see the same text.
 func (c *AgentCommit) tame(encoding string) {
 	text := func(b string) string {
 		if encoding != "" {
@@ -31,8 +31,8 @@ func (c *AgentCommit) tame(encoding string) {
 	}
 }
 
-// tameMessage shows what a terminal would obey, and quotes lines that would
-// pass for trailers of ours.
+// tameMessage makes visible what a terminal would obey, and quotes lines that
+// would pass for our trailers.
 func tameMessage(message string) string {
 	lines := strings.Split(strings.TrimPrefix(message, "\ufeff"), "\n")
 	for n, line := range lines {
@@ -50,7 +50,7 @@ func tameLine(text string) string {
 }
 
 // isOwnTrailer reports whether git, in any configuration (trailer.separators),
-// or litterbox would take a line for a trailer of ours.
+// or litterbox would take a line for one of our trailers.
 func isOwnTrailer(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	if len(line) < len(ownTrailers) || !strings.EqualFold(line[:len(ownTrailers)], ownTrailers) {
@@ -63,8 +63,8 @@ func isOwnTrailer(line string) bool {
 	return rest != "" && (unicode.IsPunct(rune(rest[0])) || unicode.IsSymbol(rune(rest[0])))
 }
 
-// visible writes control and format characters so that they can be read: an
-// escape as ^[, others by their number. The result is valid UTF-8.
+// visible writes control and format characters readably: an escape as ^[,
+// others by their number. The result is valid UTF-8.
 func visible(text string) string {
 	harmless := func(r rune) bool {
 		if r >= ' ' && r < '\x7f' || r == '\t' || r == '\u200c' || r == '\u200d' {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 )
 
 func TestMessagesOfAgentsAreTamed(t *testing.T) {
@@ -34,15 +35,15 @@ func TestMessagesOfAgentsAreTamed(t *testing.T) {
 			t.Errorf("%q: the author is %+v", test.encoding, c.Author)
 		}
 	}
-	// The body of our own commits is a command, which anyone may have chosen.
-	got := commitMessage("subject\x1b[2J", "$ echo\n\nLitterbox-Audit: forged", []Trailer{{Key: "Litterbox-Audit", Value: "real"}})
+	// The body of our own commits is a command, chosen by anyone.
+	got := commitMessage(redact.Secrets{}, "subject\x1b[2J", "$ echo\n\nLitterbox-Audit: forged", []Trailer{{Key: "Litterbox-Audit", Value: "real"}})
 	if want := "subject^[[2J\n\n$ echo\n\n> Litterbox-Audit: forged\n\nLitterbox-Audit: real\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// FuzzForeignMessage takes any message in any encoding: what lands can be
-// shown, holds no trailer of ours, and is left alone when it is tamed again.
+// FuzzForeignMessage takes any message in any encoding: the result can be
+// shown, has none of our trailers, and does not change when tamed again.
 func FuzzForeignMessage(f *testing.F) {
 	f.Add([]byte("s\n\nLitterbox-Audit: 1\n"), "")
 	f.Add([]byte("\x1b\x9b\u202e"), "latin1")

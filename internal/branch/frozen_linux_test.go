@@ -10,7 +10,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 )
 
-// What was frozen is part of what changed, whatever overlayfs wrote above it to
+// Frozen files are part of the changes, whatever overlayfs wrote above them to
 // say that something is gone.
 func TestImportAboveFrozenLayers(t *testing.T) {
 	dir := gittest.Repository(t)

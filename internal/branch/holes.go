@@ -11,20 +11,19 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// A hole costs a sandbox nothing, and the host the time to hash, copy and
-// compress it, and the disk for that. So what a sandbox commits is bounded in
-// holes: not those of one import, which would add up, but those of everything
-// that stands on its branch (file.hollow).
+// A hole costs a sandbox nothing, but costs the host the time to hash, copy
+// and compress it, and the disk space. So the holes that a sandbox commits are
+// bounded: not per import, where they would add up, but over everything on its
+// branch (file.hollow).
 //
-// What git holds already is no growth, however it lies on the disk: git itself
-// writes a large file of zeros as holes when it checks it out, and a copy-up by
-// the kernel keeps them. A file is hollow only as far as it is larger than the
-// committed version at its path, and the files that vanish with an import, or
-// become smaller, account for others: a rename moves its size along. A copy is
-// growth. What is hollow never accounts for anything, so that nobody comes to a
-// giant step by step.
+// Content that git already holds is no growth, however it is stored on disk: git
+// itself writes a large file of zeros as holes at checkout, and a copy-up by the
+// kernel keeps them. A file is hollow only as far as it is larger than the committed
+// version at its path, and files that vanish in an import, or become smaller,
+// account for others: a rename moves its size along. A copy is growth. Hollow bytes
+// never account for anything, so that no sandbox can grow a giant step by step.
 
-// errLater says that a sparse file has to wait until it is known what vanished.
+// errLater says that a sparse file must wait until the vanished files are known.
 var errLater = errors.New("it is sparse")
 
 // sparse is a file that waits.
@@ -34,7 +33,7 @@ type sparse struct {
 	kind layer.Kind
 }
 
-// postpone has files wait that are hollow.
+// postpone makes hollow files wait.
 func (w *walker) postpone(path string) func(workspace.File) (int64, error) {
 	return func(f workspace.File) (int64, error) {
 		_, grows, err := w.grows(f, path)
@@ -45,11 +44,11 @@ func (w *walker) postpone(path string) func(workspace.File) (int64, error) {
 	}
 }
 
-// grows tells how many bytes of a file are holes, and how many of those make it
-// larger than what was committed.
+// grows returns how many bytes of a file are holes, and how many of those make
+// it larger than the committed version.
 func (w *walker) grows(f workspace.File, path string) (holes, grows int64, err error) {
-	// What the disk holds is known already, and of most files it holds all. That
-	// it holds less is no proof: a compressing file system does.
+	// The bytes that the disk holds are known already, and for most files that
+	// is all. Fewer is no proof of holes: a compressing file system holds fewer.
 	const page = 4096
 	entry := f.Entry()
 	if entry.Size-entry.Held <= page {
@@ -63,8 +62,7 @@ func (w *walker) grows(f workspace.File, path string) (holes, grows int64, err e
 	return holes, min(holes, max(0, entry.Size-held)), err
 }
 
-// held is the size of what was committed last at a path, less what of it was
-// hollow.
+// held returns the size of what was last committed at a path, less its hollow bytes.
 func (w *walker) held(path string) (int64, error) {
 	if f, ok := w.old.files[path]; ok {
 		return w.heldOf(f), nil
@@ -79,7 +77,7 @@ func (w *walker) heldOf(f layer.File) int64 {
 	if f.Mode != git.ModeFile && f.Mode != git.ModeExecutable {
 		return 0
 	}
-	if f.Size == 0 && f.Ctime == 0 { // of a rebuilt delta; nobody sets a ctime
+	if f.Size == 0 && f.Ctime == 0 { // of a rebuilt delta; no program can set a ctime
 		f.Size = w.blobSize(f.Oid)
 	}
 	return max(0, f.Size-f.Hollow)
@@ -98,7 +96,7 @@ func (w *walker) takeSparse(ctx context.Context) error {
 	for _, f := range w.result.files {
 		room -= f.Hollow
 	}
-	for _, s := range w.later { // which may have to stay
+	for _, s := range w.later { // which may have to be left out
 		room -= w.old.files[s.path].Hollow
 	}
 	for _, s := range w.later {
@@ -122,8 +120,8 @@ func (w *walker) takeSparse(ctx context.Context) error {
 	return nil
 }
 
-// freed adds up what was committed last and is no more: files that vanished,
-// and what others lost in size.
+// freed adds up what was last committed and no longer exists: files that
+// vanished, and what others lost in size.
 func (w *walker) freed() (int64, error) {
 	waiting := make(map[string]struct{}, len(w.later))
 	for _, s := range w.later {
@@ -172,7 +170,7 @@ func (w *walker) freed() (int64, error) {
 	return freed, nil
 }
 
-// parent is the directory of a path, "" at the top.
+// parent returns the directory of a path, "" at the top.
 func parent(path string) string {
 	return path[:max(0, strings.LastIndexByte(path, '/'))]
 }

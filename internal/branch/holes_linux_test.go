@@ -20,7 +20,7 @@ func staysFor(path string, holes, size int) string {
 	return fmt.Sprintf("%q stays as last committed: it is sparse, and %d of its %d bytes are holes; to commit it, fill them (cp --sparse=never FILE COPY)", path, holes, size)
 }
 
-// A hole costs a sandbox nothing, so what many of them cost the host is bounded.
+// A hole costs a sandbox nothing, so the cost of many of them to the host is bounded.
 func TestSparseFilesAreLeftAlone(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
 	b.Inside("truncate -s 3G a-giant; echo end >> a-giant; for i in 1 2 3; do truncate -s 1M b-hole-$i; done; head -c 4M /dev/zero > c-zeros; echo small > d-small; truncate -s 4000 e-page")
@@ -50,8 +50,8 @@ func sparseRepository(t testing.TB) string {
 	return dir
 }
 
-// What git holds already is no growth, whatever becomes of it: each step has to
-// come to the tree that git makes of it, though only 100 KiB of holes are allowed.
+// Content that git already holds is no growth, whatever becomes of it: each step
+// must give the tree that git makes of it, though only 100 KiB of holes are allowed.
 func TestHolesThatGitHoldsAreCommitted(t *testing.T) {
 	for name, steps := range map[string][]string{
 		"a byte":            {"hollow big; printf X >> big", "printf Y >> big; hollow big"},
@@ -102,9 +102,8 @@ func sparseBox(t testing.TB, kind string) *branchtest.Box {
 	return branchtest.New(t, dir, "fix")
 }
 
-// No way leads to a giant in steps, each of which would be allowed alone: after
-// every commit the branch holds no more than 100 KiB of holes that it did not hold
-// at the start.
+// No series of steps, each allowed alone, leads to a giant: after every commit the
+// branch holds no more than 100 KiB of holes that it did not hold at the start.
 func TestHolesDoNotAddUp(t *testing.T) {
 	for name, step := range map[string]string{ // $n counts
 		"one grows":                        "truncate -s $((n * 40))K new",

@@ -7,8 +7,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// release forgets what the agent's own commits stopped tracking (git rm
-// --cached), as far as it is ignored: git would not add it again.
+// release forgets the ignored paths that the agent's own commits stopped
+// tracking (git rm --cached): git would not add them again.
 func (w *walker) release(top *directory) error {
 	for path := range w.old.released {
 		kind, ignored, err := w.look(top, path)
@@ -26,7 +26,7 @@ func (w *walker) release(top *directory) error {
 	return nil
 }
 
-// look walks down to a path, to tell what the layers have there and whether it
+// look walks down to a path to find what the layers have there and whether it
 // is ignored.
 func (w *walker) look(d *directory, path string) (layer.Kind, bool, error) {
 	for i, from := 0, 0; i < len(path); i++ {
@@ -64,7 +64,7 @@ func (w *walker) look(d *directory, path string) (layer.Kind, bool, error) {
 	return kind, w.ignored(d, path, false), err
 }
 
-// visible is the subset of the layers that a merged directory shows.
+// visible returns the subset of the layers that a merged directory shows.
 func (w *walker) visible(d *directory, path string) ([]int, error) {
 	kind, dirs, err := w.layers.Lookup(d.visible, path)
 	if err != nil || kind != layer.KindDir {

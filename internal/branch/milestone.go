@@ -12,6 +12,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 )
 
 // MilestoneRequest asks to squash a branch onto a commit it contains.
@@ -22,15 +23,17 @@ type MilestoneRequest struct {
 	Subject  string
 	Body     string
 	Trailers []Trailer
+	Secrets  redact.Secrets // those that the message must not show
 	Author   git.Signature
 	State    string // the sandbox's delta file
 	Strict   bool   // as in ImportRequest
 }
 
-// MilestoneResult is the squashed commit, and where its history stays.
+// MilestoneResult is the squashed commit and the place of its history.
 type MilestoneResult struct {
 	Commit  string
 	History string // ref that keeps the commits from being lost
+	Before  string // the last of them
 }
 
 // Milestone makes everything between Onto and the tip one commit. The tip it
@@ -66,7 +69,7 @@ func milestone(ctx context.Context, r *git.Repository, q MilestoneRequest) (Mile
 	if err != nil {
 		return MilestoneResult{}, err
 	}
-	result := MilestoneResult{History: fmt.Sprintf("%s%s/%d", git.HistoryRefs, q.ID, n)}
+	result := MilestoneResult{History: fmt.Sprintf("%s%s/%d", git.HistoryRefs, q.ID, n), Before: tip}
 	followed := false
 	result.Commit, err = squash(ctx, r, q, tree, func(commit string) error {
 		if followed, err = follow(ctx, r, q, commit, tip); err != nil {
@@ -85,8 +88,33 @@ func milestone(ctx context.Context, r *git.Repository, q MilestoneRequest) (Mile
 	return result, nil
 }
 
-// squash makes the commit and has name give it a ref. Meanwhile its pack is
-// kept: a collection that has looked at the refs before cannot take it away
+// TakeBack undoes a milestone that has no later commits: the branch gets its
+// steps back, and the ref that kept them goes. With further commits it does
+// nothing. The caller holds the sandbox's lock.
+func TakeBack(ctx context.Context, r *git.Repository, q MilestoneRequest, made MilestoneResult) error {
+	tip, _, err := r.Resolve(ctx, git.Heads+q.Branch)
+	if err != nil || tip != made.Commit {
+		return err
+	}
+	before, _, err := r.Resolve(ctx, made.History)
+	if err != nil {
+		return err
+	}
+	followed, err := follow(ctx, r, q, before, tip)
+	if err != nil {
+		return err
+	}
+	err = r.UpdateRefs(ctx, "cannot give its steps back to the branch", q.Branch,
+		"update "+git.Heads+q.Branch+"\x00"+before+"\x00"+tip+"\x00",
+		"delete "+made.History+"\x00"+before+"\x00")
+	if err == nil && followed {
+		err = commitStaged(q.State)
+	}
+	return err
+}
+
+// squash makes the commit and calls name to give it a ref. Meanwhile its pack
+// is kept: a collection that looked at the refs before cannot remove it
 // afterwards, as it could a loose object.
 func squash(ctx context.Context, r *git.Repository, q MilestoneRequest, tree string, name func(commit string) error) (string, error) {
 	f, err := r.StartFastImport(ctx, q.State+git.PacksSuffix, q.Strict)
@@ -94,8 +122,8 @@ func squash(ctx context.Context, r *git.Repository, q MilestoneRequest, tree str
 		return "", err
 	}
 	defer f.Stop()
-	never := git.PreviewRefs + q.Branch // git wants a ref, which is not to be
-	if err := f.Begin(never, q.Author, q.Author, commitMessage(q.Subject, q.Body, q.Trailers), q.Onto); err != nil {
+	never := git.PreviewRefs + q.Branch // git wants a ref, which must not exist
+	if err := f.Begin(never, q.Author, q.Author, commitMessage(q.Secrets, q.Subject, q.Body, q.Trailers), q.Onto); err != nil {
 		return "", fault.Wrap("", err, "cannot make the milestone")
 	}
 	f.Edit(git.Edit{Mode: git.ModeTree, Oid: tree})
@@ -113,9 +141,9 @@ func squash(ctx context.Context, r *git.Repository, q MilestoneRequest, tree str
 	return commit, f.Finish()
 }
 
-// follow lets the delta know the commit that takes the tip's place. The tree
-// is the same, so nothing else changes. Without a delta file there is nothing
-// to tell: the next import rebuilds it.
+// follow records in the delta the commit that replaces the tip. The tree is
+// the same, so nothing else changes. Without a delta file there is nothing to
+// record: the next import rebuilds it.
 func follow(ctx context.Context, r *git.Repository, q MilestoneRequest, commit, tip string) (bool, error) {
 	d, err := currentDelta(ctx, r, q.State, git.Heads+q.Branch)
 	if d == nil || err != nil {
@@ -142,8 +170,8 @@ func nextHistory(ctx context.Context, r *git.Repository, id string) (int, error)
 }
 
 // Trash deletes a branch and keeps its tip reachable under refs/litterbox/trash/,
-// in one transaction. It refuses, with Conflict, a branch that is checked out
-// in some work tree.
+// in one transaction. It refuses, with Conflict, a branch that is checked out in
+// a work tree.
 func Trash(ctx context.Context, r *git.Repository, branch, name string, at time.Time) (ref, tip string, err error) {
 	if err := errors.Join(git.CheckRef(branch), git.CheckRef(name)); err != nil {
 		return "", "", err
@@ -162,12 +190,12 @@ func Trash(ctx context.Context, r *git.Repository, branch, name string, at time.
 	err = r.UpdateRefs(ctx, "cannot delete the branch", branch,
 		"create "+ref+"\x00"+tip+"\x00", "delete "+git.Heads+branch+"\x00"+tip+"\x00")
 	if err != nil && trashed(ctx, r, branch, ref, tip) {
-		err = nil // git died when it had done it
+		err = nil // git died after doing it
 	}
 	return ref, tip, err
 }
 
-// trashed tells whether a branch is gone and the ref in the trash has its tip.
+// trashed reports whether a branch is gone and the ref in the trash has its tip.
 func trashed(ctx context.Context, r *git.Repository, branch, ref, tip string) bool {
 	if _, err := r.Tip(ctx, branch); fault.KindOf(err) != fault.NotFound {
 		return false
@@ -176,7 +204,7 @@ func trashed(ctx context.Context, r *git.Repository, branch, ref, tip string) bo
 	return err == nil && kept == tip
 }
 
-// checkedOut gives the work tree that has the branch checked out, if any.
+// checkedOut returns the work tree that has the branch checked out, if any.
 func checkedOut(ctx context.Context, r *git.Repository, branch string) (string, error) {
 	out, err := r.Command("worktree", "list", "--porcelain").Output(ctx)
 	if err != nil {
@@ -195,9 +223,9 @@ func checkedOut(ctx context.Context, r *git.Repository, branch string) (string, 
 	return "", nil
 }
 
-// checkedOutAt is checkedOut without a process, for the path where time counts:
-// it reads HEAD of every work tree. It may miss one (another ref storage), so
-// nothing that must be safe depends on it.
+// checkedOutAt is checkedOut without a process, for code that must be fast: it
+// reads HEAD of every work tree. It may miss one (another ref storage), so
+// safety never depends on it.
 func checkedOutAt(r *git.Repository, branch string) string {
 	names, _ := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*", "HEAD")) // only a bad pattern fails
 	for _, name := range append(names, filepath.Join(r.CommonDir, "HEAD")) {

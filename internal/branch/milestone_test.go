@@ -13,8 +13,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/landing"
 )
 
-// Whoever collects garbage right before a milestone's commit is named, and has
-// looked at the refs already, does not take it away.
+// A garbage collection right before a milestone's commit is named, which has
+// already looked at the refs, does not remove it.
 func TestMilestoneSurvivesACollection(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
 	b.Inside("echo x > new")

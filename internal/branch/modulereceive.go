@@ -17,7 +17,7 @@ import (
 
 // receivedRefs hold, in the git directory of a submodule, the commits that came
 // out of sandboxes: one ref for each, so that neither gc nor another sandbox
-// takes what a merged branch names.
+// removes commits that a merged branch names.
 const receivedRefs = "refs/litterbox/received/"
 
 // ReceiveModule takes the commits that an agent made in a submodule into the
@@ -47,7 +47,7 @@ func ReceiveModule(ctx context.Context, r *git.Repository, q Quarantine, m sandb
 	if err := in.prepare(); err != nil {
 		return err
 	}
-	in.unkeep() // what a kill has left
+	in.unkeep() // the remains of a kill
 	taken, err := in.remember(have)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func ReceiveModule(ctx context.Context, r *git.Repository, q Quarantine, m sandb
 
 type moduleIntake struct{ intake }
 
-// take verifies what is new and copies it, commits and all.
+// take verifies new objects and copies them, commits included.
 func (in moduleIntake) take(ctx context.Context, want string, taken []string) error {
 	known := "\n^" + strings.Join(append(taken, in.q.Base), "\n^") + "\n"
 	c := in.git("rev-list", "--topo-order", "--reverse", fmt.Sprintf("--max-count=%d", maxAgentCommits+1), "--stdin")
@@ -100,19 +100,19 @@ func (in moduleIntake) take(ctx context.Context, want string, taken []string) er
 		return err
 	}
 	for n := range commits {
-		commits[n].ParentTree = "" // what was read is a commit, and nothing compares with it
+		commits[n].ParentTree = "" // it holds a commit, and nothing is compared with it
 	}
 	if err := in.verify(ctx, commits); err != nil {
 		return err
 	}
-	// From what the base has, too: the host may have lost or never had what
-	// was taken from another sandbox.
+	// From the base, too: the host may have lost or never had what was taken
+	// from another sandbox.
 	return in.send(ctx, want+"\n^"+in.q.Base+"\n", nil)
 }
 
-// keepReceived names a commit that is there now. This is the one process on the
-// submodule's own git directory: refs may lie in any storage. The work tree
-// that its configuration names may be gone, so another one is said.
+// keepReceived makes a ref for a commit that is there now. This is the one
+// process on the submodule's own git directory: refs may be in any storage. The
+// work tree that its configuration names may be gone, so another one is given.
 func keepReceived(ctx context.Context, r *git.Repository, commit string) error {
 	kind, err := r.Command("cat-file", "-t", commit).Line(ctx)
 	if err != nil || kind != "commit" {

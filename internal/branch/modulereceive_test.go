@@ -15,8 +15,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// What a submodule's pack brings is checked like the repository's own: what is
-// refused never reaches the host's objects, and no hook of the host runs.
+// A submodule's pack is checked like the repository's own: refused objects
+// never reach the host's, and no hook of the host runs.
 func TestReceiveModule(t *testing.T) {
 	gittest.Home(t)
 	dir := t.TempDir()
@@ -87,7 +87,7 @@ func TestReceiveModule(t *testing.T) {
 			continue // this git makes no such tree
 		}
 		bad := gittest.Git(t, inner, "commit-tree", "-m", what, "-p", "HEAD", strings.TrimSpace(string(tree)))
-		// On a side branch, too, behind a tree that is as it should be.
+		// On a side branch, too, after a tree that is as it should be.
 		hidden := gittest.Git(t, inner, "commit-tree", "-m", "merge", "-p", "HEAD", "-p", bad, "HEAD^{tree}")
 		for _, want := range []string{bad, hidden} {
 			if err := receive(m, want); err == nil {

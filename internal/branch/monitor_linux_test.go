@@ -47,7 +47,7 @@ func TestMonitorSparesTheFirstStatus(t *testing.T) {
 	}
 }
 
-// What the sandbox made itself leaves no trace when it is removed again.
+// A file that the sandbox made itself leaves no trace when it is removed again.
 func TestMonitorMissesNoRemoval(t *testing.T) {
 	b := newMonitored(t, gittest.Repository(t), "fix")
 	out := b.Inside(`mkdir -p own/dir; for f in top src/in own/dir/new; do echo $f > $f; done
@@ -125,8 +125,8 @@ func TestMonitorOfAnotherWorkTree(t *testing.T) {
 	}
 }
 
-// What is mounted over files of the base is seen, though the upper directory
-// has nothing of it.
+// Mounts over files of the base are seen, though the upper directory shows
+// nothing of them.
 func TestMonitorSeesMounts(t *testing.T) {
 	b := newMonitored(t, gittest.Repository(t), "fix")
 	out := b.Inside("git status --short; mount -t tmpfs none src; echo x > src/x; git status --short")

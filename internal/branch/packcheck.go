@@ -11,7 +11,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// packLimits bound what the objects of one pack come to when they are unpacked.
+// packLimits bound the unpacked size of the objects of one pack.
 type packLimits struct {
 	file    int64 // bytes of one file
 	total   int64 // bytes of everything
@@ -35,10 +35,10 @@ const (
 	packNamedDelta
 )
 
-// checkPack looks through a pack before git does. Each object declares the size
-// that it has when it is unpacked, each delta also that of its result, and git
-// refuses an object of another size: what is declared bounds what git holds. It
-// holds nothing of the pack itself but some kilobytes.
+// checkPack checks a pack before git reads it. Each object declares its
+// unpacked size, each delta also that of its result, and git refuses an object
+// of another size: the declared sizes bound what git holds. checkPack itself
+// holds only some kilobytes of the pack.
 func checkPack(pack io.Reader, hashSize int, limits packLimits) error {
 	c := packCheck{in: bufio.NewReaderSize(pack, 64<<10), hashSize: hashSize, limits: limits}
 	if err := c.run(); err != nil {
@@ -147,7 +147,7 @@ func (c *packCheck) add(size int64) error {
 	return nil
 }
 
-// content inflates what is declared to be of that size, to find its end.
+// content inflates data declared to be of that size, to find its end.
 func (c *packCheck) content(size int64, delta bool) error {
 	var err error
 	if c.inflater == nil {
@@ -171,8 +171,8 @@ func (c *packCheck) content(size int64, delta bool) error {
 			return err
 		}
 	}
-	// One more than declared shows that there is more; at its end zlib's own
-	// checksum has been compared.
+	// One more byte than declared shows that there is more; at the end zlib
+	// has compared its own checksum.
 	n, err := io.Copy(io.Discard, io.LimitReader(c.inflater, size-seen+1))
 	if err != nil {
 		return err

@@ -18,11 +18,11 @@ import (
 type packed struct {
 	kind    int
 	size    uint64 // declared
-	base    string // of a delta: what stands between header and content
+	base    string // of a delta: the bytes between header and content
 	content []byte
 }
 
-// deltaOf is the beginning of a delta that says what it makes of what.
+// deltaOf returns the beginning of a delta with the sizes of its source and result.
 func deltaOf(source, result uint64, rest ...byte) []byte {
 	return append(binary.AppendUvarint(binary.AppendUvarint(nil, source), result), rest...)
 }
@@ -98,7 +98,7 @@ func TestPackIsJudgedByWhatItDeclares(t *testing.T) {
 }
 
 // FuzzPack takes any bytes for a pack, and makes one object of the rest: it is
-// accepted exactly when it is what it declares and within the limits.
+// accepted exactly if it is what it declares and within the limits.
 func FuzzPack(f *testing.F) {
 	f.Add(makePack(f, packed{kind: packBlob, size: 3, content: []byte("abc")}), uint8(packBlob), uint64(3), uint64(0), []byte("abc"))
 	f.Add([]byte("PACK"), uint8(packNamedDelta), uint64(2), uint64(1<<40), []byte{0x90, 1})
@@ -135,7 +135,7 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-// FuzzTreeObject takes any bytes for a tree: what is read is all there is.
+// FuzzTreeObject takes any bytes for a tree: the entries read are all there are.
 func FuzzTreeObject(f *testing.F) {
 	f.Add([]byte("100644 a\x00"+strings.Repeat("x", 20)+"40000 b c\x00"+strings.Repeat("y", 20)), false)
 	f.Add([]byte("40000 \x00"+strings.Repeat("x", 32)), true)

@@ -9,9 +9,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
-// InnerHead is the last commit taken from the agent's own history, as the delta
-// file knows it; empty when none was. It is exact across crashes as long as no
-// Import is under way.
+// InnerHead returns the last commit taken from the agent's own history,
+// according to the delta file; empty if none was. It is exact across crashes as
+// long as no Import is under way.
 func InnerHead(ctx context.Context, r *git.Repository, state, branch string) (string, error) {
 	d, err := currentDelta(ctx, r, state, git.Heads+branch)
 	if d == nil || err != nil {
@@ -21,7 +21,7 @@ func InnerHead(ctx context.Context, r *git.Repository, state, branch string) (st
 }
 
 // currentDelta reads the delta file and completes an interrupted commit. It
-// gives nil when the file is missing or damaged.
+// returns nil if the file is missing or damaged.
 func currentDelta(ctx context.Context, r *git.Repository, path, ref string) (*delta, error) {
 	current, next := loadDelta(path)
 	if next == nil {
@@ -45,7 +45,7 @@ func currentDelta(ctx context.Context, r *git.Repository, path, ref string) (*de
 	return next, commitStaged(path)
 }
 
-// currentOrRebuilt gives the state of the last iteration, rebuilt from the commits when
+// currentOrRebuilt returns the state of the last iteration, rebuilt from the commits if
 // the file is missing, damaged or about another base.
 func currentOrRebuilt(ctx context.Context, r *git.Repository, q ImportRequest) (*delta, error) {
 	d, err := currentDelta(ctx, r, q.State, git.Heads+q.Branch)

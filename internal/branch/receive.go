@@ -17,24 +17,24 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
-// Received is what came out of a pack, verified.
+// Received is the verified content of a pack.
 type Received struct {
-	Head    string // where the agent's history stands
+	Head    string // the head of the agent's history
 	Commits []AgentCommit
 	Notes   []string
 
 	again func(context.Context) error // copies the objects to the host once more
-	free  func()                      // lets a collection have them
+	free  func()                      // lets a collection remove them
 }
 
-// release ends what keeps the objects while no ref names them.
+// release stops keeping the objects that no ref names yet.
 func (r *Received) release() {
 	if r != nil && r.free != nil {
 		r.free()
 	}
 }
 
-// restore brings back objects that a collection on the host has taken away.
+// restore brings back objects that a collection on the host has removed.
 func (r *Received) restore(ctx context.Context) error {
 	if r == nil || r.again == nil {
 		return nil
@@ -56,16 +56,16 @@ func (r *Received) notes() []string {
 	return slices.Clone(r.Notes)
 }
 
-// Quarantine is where packs of one sandbox are taken in: a private object
-// directory whose only alternate is the layer the sandbox started from, never
-// the host's own objects. It lives as long as the sandbox.
+// Quarantine receives the packs of one sandbox: a private object directory
+// whose only alternate is the layer the sandbox started from, never the host's
+// own objects. It lives as long as the sandbox.
 type Quarantine struct {
-	Dir      string // made when missing; no sandbox can write it
-	GitLayer string // what Cache.Git gave
+	Dir      string // made if missing; no sandbox can write to it
+	GitLayer string // what Cache.Git returned
 	GitDir   string // of a submodule: its git directory in the layer, instead of GitLayer
 	Base     string
 	State    string // the sandbox's delta file
-	Limits   Limits // those of the import, which what comes in a pack has to keep, too
+	Limits   Limits // those of the import, which bind a pack's content, too
 }
 
 const (
@@ -75,12 +75,17 @@ const (
 )
 
 // Receive takes a pack that a sandbox sent, whose newest commit is want; have
-// is the commit taken last ([InnerHead]) or empty. What it returns
-// goes into [ImportRequest]. The pack is hostile until proven otherwise: git's
-// own checks run in the quarantine, then every path of every tree is verified
-// by us, then only the trees' objects are copied to the host. On an error
-// nothing has been copied; import without the agent's commits then.
+// is the commit taken last ([InnerHead]) or empty. The result goes into
+// [ImportRequest]. The pack is hostile until proven otherwise: git's own
+// checks run in the quarantine, then we verify every path of every tree, then
+// only the trees' objects are copied to the host. On an error nothing has been
+// copied; the import then goes without the agent's commits.
 func Receive(ctx context.Context, r *git.Repository, q Quarantine, pack io.Reader, want, have string) (*Received, error) {
+	return receive(ctx, r, q, pack, want, have, func(in intake) ([]string, error) { return in.remember(have) })
+}
+
+// receive is Receive; the commits that without returns were taken before.
+func receive(ctx context.Context, r *git.Repository, q Quarantine, pack io.Reader, want, have string, without func(intake) ([]string, error)) (*Received, error) {
 	if err := git.CheckOids(want, have, q.Base); err != nil {
 		return nil, err
 	}
@@ -89,7 +94,7 @@ func Receive(ctx context.Context, r *git.Repository, q Quarantine, pack io.Reade
 		return nil, err
 	}
 	in.unkeep() // what a kill has left
-	taken, err := in.remember(have)
+	taken, err := without(in)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +165,7 @@ func (in intake) prepare() error {
 }
 
 // remember keeps a list of the heads taken so far: after a switch between
-// branches inside, what was taken before is not taken again.
+// branches inside, earlier commits are not taken again.
 func (in intake) remember(have string) ([]string, error) {
 	path := filepath.Join(in.q.Dir, "taken")
 	content, err := os.ReadFile(path)
@@ -179,7 +184,7 @@ func (in intake) remember(have string) ([]string, error) {
 	return taken, nil
 }
 
-// index has the pack looked through by us, then by git (fsck and connectivity).
+// index checks the pack itself, then has git check it (fsck and connectivity).
 func (in intake) index(ctx context.Context, pack io.Reader) error {
 	buffered := bufio.NewReader(pack)
 	if _, err := buffered.Peek(1); errors.Is(err, io.EOF) {
@@ -208,7 +213,7 @@ func (in intake) index(ctx context.Context, pack io.Reader) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot read a pack")
 	}
-	// badFilemode (a setuid bit in a tree) is otherwise only told, and diff-tree
+	// badFilemode (a setuid bit in a tree) is otherwise only reported, and diff-tree
 	// shows the mode that git makes of it. Each thread holds deltas of its own.
 	c := in.git("index-pack", "--strict=badFilemode=error", "--fix-thin", "--stdin", "--threads=1", "--max-input-size="+strconv.Itoa(maxPack))
 	c.Stdin = spool
@@ -220,8 +225,8 @@ func (in intake) index(ctx context.Context, pack io.Reader) error {
 	return err
 }
 
-// list reads the commits that are new, oldest first. After an amend, a rebase
-// or a reset those are simply the ones not taken before.
+// list reads the new commits, oldest first. After an amend, a rebase or a
+// reset those are simply the ones not taken before.
 func (in intake) list(ctx context.Context, received *Received, want string, taken []string) error {
 	c := in.git("rev-list", "--first-parent", "--reverse", "--max-count="+strconv.Itoa(maxAgentCommits+1), "--stdin")
 	c.Stdin = strings.NewReader(want + "\n^" + in.q.Base + "\n^" + strings.Join(append(taken, in.q.Base), "\n^") + "\n")
@@ -271,8 +276,8 @@ func (in intake) parents(ctx context.Context, commits []AgentCommit) error {
 	return nil
 }
 
-// verify looks at every path of every tree, each compared with the one before
-// and the first with the base, so that nothing is left unseen.
+// verify checks every path of every tree, each tree compared with the one
+// before and the first with the base, so that nothing is missed.
 func (in intake) verify(ctx context.Context, commits []AgentCommit) error {
 	before := in.q.Base + "^{tree}"
 	if len(commits) == 0 {
@@ -336,8 +341,8 @@ func (in intake) send(ctx context.Context, revs string, config []string) error {
 		_, err := c.Output(ctx)
 		sent <- err
 	}()
-	// Nothing names these objects before the branch does: without a .keep a
-	// repack of the user's drops them, and the branch would name what is gone.
+	// Nothing names these objects before the branch does: without a .keep the
+	// user's repack drops them, and the branch would name missing objects.
 	c := in.r.Command("index-pack", "--stdin", "--keep=litterbox", "--threads=1")
 	c.Config, c.Stdin = config, read
 	out, err := c.Output(ctx)
@@ -362,7 +367,7 @@ func (in intake) unkeep() {
 	}
 	for name := range strings.FieldsSeq(string(list)) {
 		if git.IsOid(name) {
-			_ = os.Remove(in.r.PackPath("pack-"+name, ".keep")) // gone already, or it costs a collection some space
+			_ = os.Remove(in.r.PackPath("pack-"+name, ".keep")) // already gone, or it costs a collection some space
 		}
 	}
 	_ = os.Remove(path)
@@ -381,7 +386,7 @@ func appendLine(path, line string) error {
 }
 
 // note remembers the pack that index-pack left, "keep\t<hash>", or "pack\t<hash>"
-// where it was there before, and tells Consolidate about it.
+// if it was there before, and tells Consolidate about it.
 func (in intake) note(out string) error {
 	_, name, ok := strings.Cut(strings.TrimSpace(out), "\t")
 	if !ok || !git.IsOid(name) {

@@ -21,7 +21,7 @@ func quarantine(b *branchtest.Box) branch.Quarantine {
 	return branch.Quarantine{Dir: filepath.Join(filepath.Dir(b.State), "quarantine"), GitLayer: b.Git, Base: b.Base, State: b.State}
 }
 
-// pack is what the guest sends: a thin pack of HEAD without have.
+// pack returns what the guest sends: a thin pack of HEAD without have.
 func pack(b *branchtest.Box, have string) (pack []byte, want string) {
 	b.T.Helper()
 	if have == "" {
@@ -105,8 +105,7 @@ body'; echo 2 > two; git add two; git commit -qm 'second inner' --author='Other 
 	b.Show("fsck", "--full", "--strict")
 }
 
-// What the agent tracks although it is ignored is tracked; what it stopped
-// tracking is not.
+// Ignored files that the agent tracks are tracked; those it stopped tracking are not.
 func TestAgentDecidesWhatIsTracked(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
 	b.Inside(agent + "mkdir build; echo 1 > build/out; echo 1 > other.o; git add -f build/out; git commit -qm forced; echo 2 > build/out; echo 2 > build/more")
@@ -141,8 +140,8 @@ func object(kind, content string) [20]byte {
 	return sha1.Sum(fmt.Appendf(nil, "%s %d\x00%s", kind, len(content), content))
 }
 
-// Trees that would write outside of the checkout, or into a .git, never reach
-// the host's store.
+// Trees that would write outside the checkout, or into a .git, never reach the
+// host's store.
 func TestHostilePacksAreRefused(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
 	blob := object("blob", "evil\n")
@@ -288,7 +287,7 @@ git reset -q --soft $(git commit-tree -m bomb -p HEAD $tree)`
 	}
 }
 
-// What a commit has no room for stays, is named, and comes with the next one.
+// Files that a commit has no room for stay, are named, and come with the next one.
 func TestCommitHasRoomForSoMuch(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
 	b.Inside("for n in 1 2 3; do head -c 4000 /dev/zero > f$n; echo $n >> f$n; done")

@@ -12,16 +12,15 @@ import (
 )
 
 // refusedFile names, in a quarantine, the commit that was refused last, and on
-// further lines why. It is asked for after each command: looking at the same
-// commit once more would take as long as before.
+// further lines why. It is read after each command: checking the same commit
+// again would take as long as before.
 const refusedFile = "refused"
 
-// Refused reports why the history up to want was refused before; nil when it
-// was not.
+// Refused reports why the history up to want was refused before; nil if it was not.
 func (q Quarantine) Refused(want string) error {
 	content, err := os.ReadFile(filepath.Join(q.Dir, refusedFile))
 	if err != nil {
-		return nil // it is looked at again
+		return nil // it is checked again
 	}
 	commit, why, ok := strings.Cut(strings.TrimSuffix(string(content), "\n"), "\n")
 	if !ok || commit != want {
@@ -36,17 +35,17 @@ func (in intake) packs() []string {
 	return names
 }
 
-// sweep removes what a git that was killed has left.
+// sweep removes the remains of a killed git.
 func (in intake) sweep() {
 	for _, name := range in.packs() {
 		if strings.HasPrefix(filepath.Base(name), "tmp_") {
-			_ = os.Remove(name) // it costs space, no more
+			_ = os.Remove(name) // it only costs space
 		}
 	}
 }
 
 // refuse drops the packs that came since had was listed, and remembers a
-// refusal that would be the same again.
+// refusal that would recur.
 func (in intake) refuse(want string, had []string, why error) error {
 	if fault.KindOf(why) != fault.Denied {
 		return why

@@ -15,13 +15,13 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// Limits bound what one import takes, from the files of the sandbox or in the
-// commits that the agent made itself. Zero fields mean the defaults.
+// Limits bound what one import takes, from the sandbox's files or from the
+// agent's own commits. Zero fields mean the defaults.
 type Limits struct {
 	FileSize int64 // bytes of one file; 4 GiB
 	Commit   int64 // bytes of all new files; 8 GiB
 	Entries  int   // changed paths; 2,000,000
-	Holes    int64 // bytes that the disk does not hold, of all that the sandbox committed; 64 MiB
+	Holes    int64 // bytes of all that the sandbox committed that the disk does not hold; 64 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -41,18 +41,18 @@ func (l Limits) withDefaults() Limits {
 }
 
 const (
-	// inMemory is how much of one file is held in memory; larger ones are
-	// copied to a temporary file first, because a file can grow while it is read.
+	// inMemory is how much of one file is held in memory; larger files are copied
+	// to a temporary file first, because a file can grow while it is read.
 	inMemory = 64 << 20
 	// convertible is the size up to which conversions apply; git's own limit
 	// is core.bigFileThreshold, 512 MiB.
 	convertible = 512 << 20
 )
 
-// sink receives the blobs that are new.
+// sink receives the new blobs.
 type sink func(size int64, content io.Reader) error
 
-// base is what the layers, or whatever stands for them, have.
+// base is the content of the layers, or of their substitute.
 type base struct {
 	layers layer.Beneath
 	copied *layer.Listing // the same, where everything was copied; nil elsewhere
@@ -75,17 +75,19 @@ type scan struct {
 	emit      sink
 
 	ignore     *ignore.Stack
+	excluded   workspace.Rules // the same as text, for the lister
 	attributes *attribute.Stack
 	settings   attribute.Settings
 	convert    bool                       // some conversion may apply everywhere
 	forced     map[string]struct{}        // tracked by the agent's own commits
 	gitlinks   map[string]layer.File      // recorded by the agent's own commits
-	modules    map[string]layer.File      // where the submodules of the base stand
+	modules    map[string]layer.File      // the commits of the base's submodules
 	storedCRLF func(path string) bool     // of the blob committed last
-	largeFile  func(content []byte) error // keeps what an LFS pointer points at
-	blobSize   func(oid string) int64     // of a blob that was committed, as raw bytes; 0 when nobody knows
+	largeFile  func(content []byte) error // stores the object of an LFS pointer
+	blobSize   func(oid string) int64     // of a committed blob, as raw bytes; 0 if unknown
+	met        func(path string)          // is told of ignored paths that were written; may be nil
 
-	start     int64 // ns, by the clock that the files get their times from
+	start     int64 // ns, by the clock of the files' times
 	entries   int
 	taken     int64    // bytes that were emitted
 	below     []string // sorted paths that are tracked beside the layers
@@ -101,8 +103,8 @@ type present struct {
 	notes layer.Notes
 }
 
-// Left are paths that no commit can take as they are: what they hold may be
-// nowhere but in the sandbox.
+// Left are paths that no commit can take as they are: their content may exist
+// only in the sandbox.
 type Left struct {
 	Count int
 	First string // one of them
@@ -115,7 +117,7 @@ func (l *Left) Add(path string) {
 	}
 }
 
-// run walks what the sandbox changed.
+// run walks the sandbox's changes.
 func (s *scan) run(ctx context.Context) (*present, error) {
 	s.limits = s.limits.withDefaults()
 	s.result = present{files: map[string]layer.File{}, gone: map[string]struct{}{}}
@@ -139,11 +141,18 @@ func (s *scan) run(ctx context.Context) (*present, error) {
 	return &s.result, nil
 }
 
-// trackedBelow tells whether something below dir was committed before,
-// the layers left aside.
+// trackedBelow reports whether something below dir was committed before, not
+// counting the layers.
 func (s *scan) trackedBelow(dir string) bool {
 	at, _ := slices.BinarySearch(s.below, dir+"/")
 	return at < len(s.below) && strings.HasPrefix(s.below[at], dir+"/")
+}
+
+// meet notes an ignored path.
+func (s *scan) meet(path string) {
+	if s.met != nil {
+		s.met(path)
+	}
 }
 
 // keep leaves a path as it was last committed.

@@ -9,11 +9,11 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// trashStamp is how the refs of deleted sandboxes end. Nanoseconds: two
-// deletions in one second are possible.
+// trashStamp is the suffix of the refs of deleted sandboxes. It has
+// nanoseconds: two deletions in one second are possible.
 const trashStamp = "20060102-150405.000000000"
 
-// TrashRef is where the tip of a sandbox that was deleted at that time stays.
+// TrashRef returns the ref that keeps the tip of a sandbox deleted at that time.
 func TrashRef(name string, at time.Time) string {
 	return git.TrashRefs + name + "-" + at.UTC().Format(trashStamp)
 }
@@ -24,11 +24,11 @@ type Trashed struct {
 	At             time.Time
 }
 
-// Entry is the last part of the ref: the name with the time.
+// Entry returns the last part of the ref: the name with the time.
 func (t Trashed) Entry() string { return strings.TrimPrefix(t.Ref, git.TrashRefs) }
 
-// TrashedTips lists what refs/litterbox/trash/ keeps, oldest first of each name.
-// Refs of another form are not ours and are left out.
+// TrashedTips lists the refs in refs/litterbox/trash/, oldest first for each
+// name. Refs of another form are not ours and are left out.
 func TrashedTips(ctx context.Context, r *git.Repository) ([]Trashed, error) {
 	out, err := r.Command("for-each-ref", "--format=%(objectname) %(refname)", git.TrashRefs).Output(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func Untrash(ctx context.Context, r *git.Repository, t Trashed, branch string) e
 		"create "+git.Heads+branch+"\x00"+t.Tip+"\x00", "delete "+t.Ref+"\x00"+t.Tip+"\x00")
 }
 
-// DropTrash lets the last commit of a deleted sandbox go.
+// DropTrash drops the ref that keeps the last commit of a deleted sandbox.
 func DropTrash(ctx context.Context, r *git.Repository, t Trashed) error {
 	return r.UpdateRefs(ctx, "cannot empty the trash of", t.Name, "delete "+t.Ref+"\x00"+t.Tip+"\x00")
 }

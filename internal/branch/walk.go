@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -30,11 +31,11 @@ type directory struct {
 	ignore        *ignore.Stack
 	attributes    *attribute.Stack
 	hasAttributes bool
-	ignored       bool // only what is tracked counts in here
+	ignored       bool // only tracked paths count in here
 }
 
 func (s *scan) walk(ctx context.Context) (err error) {
-	changes, err := s.workspace.Changes(ctx)
+	changes, err := s.changes(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,8 +73,25 @@ func (s *scan) walk(ctx context.Context) (err error) {
 	return w.release(top)
 }
 
-// rules enters a directory: its ignore and attribute files, as the merged view
-// of upper and layers has them.
+// changes opens the changes, without what is below ignored directories where
+// that saves work. The lister knows of rules that change in the listing
+// itself; what it leaves out is asked for if this walk enters it.
+func (s *scan) changes(ctx context.Context) (workspace.Changes, error) {
+	pruner, saves := s.workspace.(workspace.Pruner)
+	if !saves {
+		return s.workspace.Changes(ctx)
+	}
+	top, err := s.layers.Read(s.layers.All(), ".gitignore")
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "cannot read %q", ".gitignore")
+	}
+	rules := s.excluded
+	rules.Texts = append(slices.Clone(rules.Texts), top)
+	return pruner.ChangesBut(ctx, rules)
+}
+
+// rules reads a directory's ignore and attribute files, from the merged view
+// of upper and layers.
 func (w *walker) rules(d *directory) error {
 	content, err := w.merged(d, ".gitignore")
 	if err != nil {
@@ -156,7 +174,7 @@ func (w *walker) Read(ctx context.Context, d *directory) error {
 		if why := git.BadPath(path, mode); why != "" {
 			w.result.notes.Add("%q stays out: %s", path, why)
 			w.result.left.Add(path)
-			if w.copied != nil { // if the base has it, nobody takes it away
+			if w.copied != nil { // if the base has it, it stays
 				w.copied.MeetBelow(path)
 			}
 			continue
@@ -168,7 +186,7 @@ func (w *walker) Read(ctx context.Context, d *directory) error {
 	return nil
 }
 
-// unchanged tells whether something is still as it was copied.
+// unchanged reports whether a file is still as it was copied.
 func (w *walker) unchanged(path string, entry workspace.Entry) bool {
 	if w.copied == nil {
 		return false
@@ -193,13 +211,15 @@ func (w *walker) entry(ctx context.Context, d *directory, name, path string, ent
 	case workspace.Regular, workspace.Link:
 		return w.file(ctx, d, name, path, entry)
 	}
-	// A whiteout, or something git cannot hold: what the layers have is gone.
+	// A whiteout, or something git cannot store: what the layers have is gone.
 	kind, _, err := w.layers.Lookup(d.tracked, path)
 	if err != nil {
 		return err
 	}
 	if kind != layer.KindNone {
 		w.result.gone[path] = struct{}{}
+	} else if entry.Kind == workspace.Whiteout && (w.ignored(d, path, false) || w.ignored(d, path, true)) {
+		w.meet(path) // of what lies below the base
 	}
 	if entry.Kind != workspace.Whiteout && !w.ignored(d, path, false) {
 		w.result.notes.Add("%q stays out: git cannot hold a socket, pipe or device", path)
@@ -224,6 +244,7 @@ func (w *walker) file(ctx context.Context, d *directory, name, path string, entr
 		if kind != layer.KindNone { // a file where the layers have a directory
 			w.result.gone[path] = struct{}{}
 		}
+		w.meet(path)
 		return nil
 	}
 	old, had := w.old.files[path]
@@ -245,7 +266,7 @@ func (w *walker) file(ctx context.Context, d *directory, name, path string, entr
 	return w.settle(path, kind, now, err)
 }
 
-// settle notes what a file turned out to be, or why it stays as it was.
+// settle records what a file turned out to be, or why it stays as it was.
 func (w *walker) settle(path string, kind layer.Kind, now layer.File, err error) error {
 	var stays workspace.Stays
 	if errors.As(err, &stays) {
@@ -303,6 +324,7 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 	known := kind == layer.KindDir || w.trackedBelow(path)
 	ignored := w.ignored(d, path, true)
 	if ignored && !known && kind == layer.KindNone {
+		w.meet(path)
 		return nil
 	}
 	written, err := d.written.Dir(name)
@@ -332,8 +354,9 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 			return err
 		}
 	}
-	if !known { // else git, too, looks inside
+	if !known { // otherwise git looks inside, too
 		if ignored {
+			w.meet(path)
 			return nil
 		}
 		if written.Repository() {

@@ -1,7 +1,7 @@
-// Package caller is for whom a use case works: whose environment, home and name
-// count. A frontend says it once, in the context of a request; below frontends
-// it is never taken from the process, so that a server lends nothing of its own
-// to its clients.
+// Package caller is the user that a use case works for: whose environment, home
+// and name count. A frontend sets it once, in the context of a request; below
+// frontends it is never taken from the process, so that a server lends nothing
+// of its own to its clients.
 //
 // Start reading at [For] and [Of].
 package caller
@@ -17,28 +17,32 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/redact"
 )
 
-// Caller is for whom a use case works: what a sandbox is told of the human, and
-// which of the host's directories are lent to it.
+// Caller is the user that a use case works for: what a sandbox is told about
+// the human, and which of the host's directories are lent to it.
 type Caller struct {
 	Env  []string // as of a process, K=V
 	Home string   // a clean absolute path, or empty
 	User string   // the login name, or empty
 	Root bool     // its user id is 0
 
-	// Hidden are secrets that Env does not hold and that are to be redacted all
-	// the same, because the process that works for the caller has them.
+	// Human says that a human types at a command line: only humans reach live
+	// environments.
+	Human bool
+
+	// Hidden are secrets that are not in Env but must be redacted too, because
+	// the process that works for the caller has them.
 	Hidden []string
 }
 
 type key struct{}
 
-// For is ctx for work on behalf of the given caller.
+// For returns ctx for work on behalf of the given caller.
 func For(ctx context.Context, caller Caller) context.Context {
 	return context.WithValue(ctx, key{}, &caller)
 }
 
-// Of is on whose behalf ctx works. Without one it is a caller that has nothing:
-// no environment, no home, no name. It is never nil and must not be changed.
+// Of returns the caller that ctx works for. Without one it returns a caller that has
+// nothing: no environment, no home, no name. It is never nil and must not be changed.
 func Of(ctx context.Context) *Caller {
 	if found, ok := ctx.Value(key{}).(*Caller); ok {
 		return found
@@ -62,14 +66,14 @@ func (c *Caller) Lookup(name string) (value string, set bool) {
 	return "", false
 }
 
-// Secrets are the values of variables that are named like secrets, should one
-// turn up in an argument.
+// Secrets returns the values of variables that are named like secrets, in case
+// one turns up in an argument.
 func (c *Caller) Secrets() []string {
 	return append(redact.NamedValues(c.Env), c.Hidden...)
 }
 
-// ThisProcess is who started this process, with its whole environment: for a
-// frontend whose one client is that user, and for the process itself.
+// ThisProcess returns the user who started this process, with its whole environment:
+// for a frontend whose one client is that user, and for the process itself.
 func ThisProcess() Caller {
 	caller := Caller{Env: os.Environ(), Root: os.Getuid() == 0}
 	if me, err := user.Current(); err == nil {
@@ -81,9 +85,9 @@ func ThisProcess() Caller {
 	return caller
 }
 
-// Account is the account that this process runs as, for a frontend that serves
-// clients over the network: they work with the account's files and settings,
-// and see nothing else of the server's environment.
+// Account returns the account that this process runs as, for a frontend that
+// serves clients over the network: they work with the account's files and
+// settings, and see nothing else of the server's environment.
 func Account() Caller {
 	caller := ThisProcess()
 	caller.Hidden = redact.NamedValues(caller.Env)

@@ -8,7 +8,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 )
 
-// Nobody is no caller with the process's own environment.
+// No caller does not mean the process's own environment.
 func TestNobodyHasNothing(t *testing.T) {
 	t.Setenv("LITTERBOX_CALLER_TEST", "of this process")
 	if diff := cmp.Diff(&caller.Caller{}, caller.Of(t.Context())); diff != "" {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/litterbox-sandbox/litterbox/internal/secret"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
@@ -13,6 +14,7 @@ type Agent struct {
 	Command []string
 	Install []string // nil: none
 	Allow   []string // rules in the canonical text of egress.Rule
+	Secrets []string // names below [secrets] that it requires
 }
 
 // Agents are those of the user's file, by name.
@@ -35,11 +37,13 @@ const agentsMeaning = `Clients of agents beside those that ` + "`litterbox agent
 | ` + "`command`" + ` | command and arguments. In the arguments ` + "`{prompt}`, `{model}` and `{project}`" + ` are replaced; without ` + "`{prompt}`" + ` the task is on standard input |
 | ` + "`install`" + ` | a command that is run inside first when the program is not there |
 | ` + "`allow`" + ` | network rules that running it brings into force, as in network.allow |
+| ` + "`secrets`" + ` | names of ` + "`[secrets]`" + ` that it cannot do without: running it allows their hosts, and says at once which one has no value |
 
 ` + "```toml" + `
 [agents.mine]
 command = ["mine", "--headless"]
 allow = ["api.example.com"]
+secrets = ["MINE_API_KEY"]
 ` + "```"
 
 func readAgents(c *Config, t tree) []problem {
@@ -72,8 +76,16 @@ func readAgents(c *Config, t tree) []problem {
 				var why []problem
 				agent.Allow, why = readRules(list)
 				r.problems = append(r.problems, why...)
+			case "secrets":
+				for _, one := range r.texts(part) {
+					if !secret.ValidName(one) {
+						r.wrong(part, "%q is not the name of a secret", one)
+						continue
+					}
+					agent.Secrets = append(agent.Secrets, one)
+				}
 			default:
-				r.wrong(part, "there is no %q: it has command, install and allow", field)
+				r.wrong(part, "there is no %q: it has command, install, allow and secrets", field)
 			}
 		}
 		if len(agent.Command) == 0 && len(r.problems) == 0 {

@@ -3,13 +3,14 @@ package config
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/image"
-	"github.com/litterbox-sandbox/litterbox/internal/packagecache"
 )
 
 // wrong makes a problem at a value.
@@ -17,13 +18,16 @@ func wrong(v value, hint, format string, args ...any) []problem {
 	return []problem{{position: v.position, text: fmt.Sprintf(format, args...), hint: hint}}
 }
 
-func checkCommand(v value) []problem {
+func checkCommand(v value) []problem { return checkCommandOf("container.setup-command", v) }
+
+// checkCommandOf is checkCommand for the key of that name.
+func checkCommandOf(name string, v value) []problem {
 	if len(v.items) > 0 && v.items[0].text == "" {
-		return wrong(v.items[0], "", "the command of container.setup-command is empty")
+		return wrong(v.items[0], "", "the command of %s is empty", name)
 	}
 	for _, item := range v.items {
 		if strings.ContainsRune(item.text, 0) {
-			return wrong(item, "", "an argument of container.setup-command holds a NUL byte")
+			return wrong(item, "", "an argument of %s holds a NUL byte", name)
 		}
 	}
 	return nil
@@ -53,19 +57,60 @@ func checkBaseImage(v value) []problem {
 	return nil
 }
 
-func checkPackageCaches(v value) []problem {
+// checkRuntime refuses what cannot be the name of an engine's runtime. Only the
+// engine knows which exist.
+func checkRuntime(v value) []problem {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	if v.text != "" && len(v.text) <= 128 && strings.Contains(letters, v.text[:1]) && strings.Trim(v.text, letters+"-_.") == "" {
+		return nil
+	}
+	return wrong(v, `runtime = "runsc"`, "container.runtime must be a name as docker info lists them, not %q", v.text)
+}
+
+// checkCaches wants names of the caches of a kind.
+func checkCaches(v value, kind string, names []string) []problem {
 	var problems []problem
 	for _, item := range v.items {
-		if !slices.Contains(packagecache.Names(), item.text) {
-			problems = append(problems, wrong(item, `package-caches = ["`+strings.Join(packagecache.Names(), `", "`)+`"]`,
-				"there is no package cache %q", item.text)...)
+		if !slices.Contains(names, item.text) {
+			problems = append(problems, wrong(item, kind+`-caches = ["`+strings.Join(names, `", "`)+`"]`,
+				"there is no %s cache %q", kind, item.text)...)
 		}
 	}
 	return problems
 }
 
-// maxPrefix leaves room for the name in a path component of 255 bytes, with
-// git's ".lock" behind it.
+func checkEditors(v value, names []string) []problem {
+	var problems []problem
+	for _, item := range v.items {
+		if !slices.Contains(names, item.text) {
+			problems = append(problems, wrong(item, `cache = ["`+strings.Join(names, `", "`)+`"]`,
+				"there are no servers of an editor %q", item.text)...)
+		}
+	}
+	return problems
+}
+
+// packageName is compiled when a package is named: most commands name none.
+var packageName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*(:[a-z0-9-]+)?(=[A-Za-z0-9.+:~-]+|/[A-Za-z0-9.+~-]+)?$`)
+})
+
+// IsPackage reports whether apt takes name for a package, with an architecture,
+// a version or a suite, and not for an option (apt-get(8), "install").
+func IsPackage(name string) bool { return packageName().MatchString(name) }
+
+func checkPackages(v value) []problem {
+	var problems []problem
+	for _, item := range v.items {
+		if !IsPackage(item.text) {
+			problems = append(problems, wrong(item, `packages = ["ripgrep", "jq=1.6-2.1"]`, "%q is no name of a package", item.text)...)
+		}
+	}
+	return problems
+}
+
+// maxPrefix leaves room for the name in a path component of 255 bytes, with git's
+// ".lock" after it.
 const maxPrefix = 128
 
 // checkPrefix wants a prefix that makes a valid branch out of every sandbox
@@ -117,8 +162,8 @@ func badBranch(name string) string {
 	return ""
 }
 
-// readPaths cleans the paths of mounts.read-only. What a path leads to through
-// symbolic links is the driver's to judge, at the time of the mount.
+// readPaths cleans the paths of mounts. The driver judges, at the time of the
+// mount, where symbolic links in a path lead.
 func readPaths(v value) ([]string, []problem) {
 	var paths []string
 	var problems []problem
@@ -136,6 +181,23 @@ func readPaths(v value) ([]string, []problem) {
 		paths = append(paths, clean)
 	}
 	return paths, problems
+}
+
+// notOfTheSystem refuses directories that the machine itself runs from.
+func notOfTheSystem(v value) []problem {
+	var problems []problem
+	for _, item := range v.items {
+		clean := path.Clean(item.text)
+		for _, system := range []string{"/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/run", "/sbin", "/usr", "/var/run", "/var/spool"} {
+			if clean == system || strings.HasPrefix(clean, system+"/") {
+				problems = append(problems, wrong(item, "", "cannot share %q: %s belongs to the system", item.text, system)...)
+			}
+		}
+		if clean == "/var" || clean == "/home" || clean == "/root" {
+			problems = append(problems, wrong(item, "", "cannot share %q: it holds more than one directory to share", item.text)...)
+		}
+	}
+	return problems
 }
 
 func cleanPath(typed string) (clean, why string) {
@@ -202,11 +264,26 @@ func checkDurability(v value) []problem {
 	return wrong(v, `durability = "strict"`, "durability must be %q or %q, not %q", Normal, Strict, v.text)
 }
 
-// checkDriver refuses what no driver is called. Which drivers there are depends
-// on the program.
+// checkDriver refuses what cannot be the name of a driver. Which drivers exist
+// depends on the program.
 func checkDriver(v value) []problem {
 	if v.text != "" && strings.Trim(v.text, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" {
 		return nil
 	}
 	return wrong(v, `driver = "namespace"`, "driver must be a name as litterbox doctor lists them, not %q", v.text)
+}
+
+func checkMachine(v value) []problem {
+	if v.text != "" && !strings.HasPrefix(v.text, "-") && strings.Trim(v.text, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" {
+		return nil
+	}
+	return wrong(v, `machine = "build-host"`, "machine must be a name as litterbox machine list shows them, not %q", v.text)
+}
+
+func checkHistory(v value) []problem {
+	switch v.text {
+	case HistorySteps, HistoryMilestones, HistoryOne:
+		return nil
+	}
+	return wrong(v, `history = "one"`, "git.history must be %q, %q or %q, not %q", HistorySteps, HistoryMilestones, HistoryOne, v.text)
 }

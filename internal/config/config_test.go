@@ -28,10 +28,14 @@ const userFile = `durability = "strict"
 driver = "namespace"
 git.branch-prefix = "me/"
 container.base-image = "host"
+container.runtime = "runsc"
+container.packages = ["jq"]
 container.package-caches = ["pip", "go"]
+container.build-caches = ["ccache", "go-build"]
 container.setup-command = ["true"]
 container.env = { EDITOR = "vi", A = "user" }
 mounts.read-only = ["~/.gitignore", "/opt/shared"]
+mounts.read-write = ["~/data"]
 container.services.db = { command = ["redis-server"], restart = "never" }
 container.services.cache = { command = ["memcached"] }
 container.ports = ["web", "debug"]
@@ -45,18 +49,28 @@ copy = ["config/local.test"]
 retention.keep-last = 9
 retention.states = ["failed"]
 limits.budget = "5 USD"
+hooks = { pre_run = ["true"], post_sync = ["make", "db"] }
+tools = { nodejs = "20.1.0", go = "1.23.4" }
+golden = { inputs = ["a"], agents = ["codex"] }
+snapshots.every = "off"
 ssh-agent = { keys = ["work"], hosts = ["github.com"] }
+shell.rc = "~/.config/litterbox/shellrc"
+editors.cache = ["zed"]
 cost = { meter = true, day-budget = "20 USD", hosts = ["LLM.example.com"], prices = { mine = { input = 1, output = 2.5 } } }
 `
 
 const repositoryFile = `durability = "normal"
 driver = "landlock"
 git.branch-prefix = ""
+git.history = "one"
 container.base-image = "debian:12"
+container.packages = ["ripgrep", "jq"]
 container.package-caches = ["go", "npm"]
+container.build-caches = ["go-build", "sccache"]
 container.setup-command = ["make", "setup"]
 container.env = { A = "repo", B = "repo" }
 mounts.read-only = ["/opt/shared", "/opt/sdk"]
+mounts.read-write = ["/srv/common"]
 container.services.db = { command = ["postgres"] }
 container.services.web = { command = ["npm", "run", "dev"], needs = ["db"] }
 container.ports = { web = 3000, api = 0 }
@@ -70,16 +84,24 @@ copy = ["./*.db"]
 retention = { max-age = "2w", max-disk = "1.5GiB", keep-last = 3, states = ["stopped", "orphaned"], trash = "3d" }
 limits = { cpus = 2, memory = "4GiB", pids = 500, disk = "1GiB", disk-io = "1MiB", open-files = 1000, time = "1h", idle-pause = "5m", idle-stop = "30m", budget = "9 USD, 2M tokens" }
 ssh-agent.enabled = true
+hooks = { pre_run = ["npm", "ci"], post_provision = ["id"], post_sync = ["make", "seed"] }
+tools = { node = "22.11.0" }
+golden = { inputs = ["./b/c", "a"], agents = ["claude"], refresh = "auto" }
+snapshots = { every = "iteration", keep = 5 }
 `
 
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	user, repo := parse(t, "user", userFile), parse(t, "repo", repositoryFile)
 	untrusted := config.Config{
+		Git:    config.Git{History: config.HistoryOne},
 		Driver: "namespace",
 		Container: config.Container{
 			BaseImage:     "host",
+			Runtime:       "runsc",
 			PackageCaches: []string{"go"},
+			Packages:      []string{"jq"},
+			BuildCaches:   []string{"ccache", "go-build"},
 			SetupCommand:  []string{"make", "setup"},
 			Env:           map[string]string{"EDITOR": "vi", "A": "repo", "B": "repo"},
 			Services: []service.Spec{
@@ -90,7 +112,7 @@ func TestMerge(t *testing.T) {
 			Ports:       []config.Port{{Name: "api"}, {Name: "debug"}, {Name: "web", Inside: 3000}},
 			PortsListen: "0.0.0.0",
 		},
-		Mounts: config.Mounts{ReadOnly: []string{"~/.gitignore", "/opt/shared"}},
+		Mounts: config.Mounts{ReadOnly: []string{"~/.gitignore", "/opt/shared"}, ReadWrite: []string{"~/data"}},
 		Network: config.Network{
 			Default: "deny", Allow: []string{"preset:go", "example.com"},
 			Deny: []string{"ads.example.com", "telemetry.example.com"},
@@ -103,7 +125,12 @@ func TestMerge(t *testing.T) {
 			CPUs: 2, Memory: 4 << 30, PIDs: 500, Disk: 1 << 30, DiskIO: 1 << 20, OpenFiles: 1000, Time: time.Hour,
 			Budget: sandbox.Budget{USD: 5e9, Tokens: 2e6}, // the stricter of each
 		},
-		SSHAgent: config.SSHAgent{Keys: []string{"work"}, Hosts: []string{"github.com"}},
+		Hooks:     config.Hooks{PreRun: []string{"true"}, PostSync: []string{"make", "db"}},
+		Golden:    config.Golden{Tools: map[string]string{"node": "20.1.0", "go": "1.23.4"}, Agents: []string{"codex"}, Inputs: []string{"a", "b/c"}},
+		Snapshots: config.Snapshots{Every: "off"},
+		Editors:   config.Editors{Cache: []string{"zed"}},
+		Shell:     config.Shell{RC: "~/.config/litterbox/shellrc"},
+		SSHAgent:  config.SSHAgent{Keys: []string{"work"}, Hosts: []string{"github.com"}},
 		Cost: config.Cost{
 			Meter: true, DayBudget: sandbox.Budget{USD: 20e9}, Hosts: []string{"llm.example.com"},
 			Prices: map[string]meter.Price{"mine": {Input: 1e9, Output: 25e8, CacheRead: 1e9, CacheWrite: 1e9, CacheHour: 1e9}},
@@ -111,27 +138,34 @@ func TestMerge(t *testing.T) {
 		IdlePause: 5 * time.Minute,
 		IdleStop:  30 * time.Minute,
 		Set: []string{
-			"container.base-image", "container.env", "container.package-caches", "container.ports", "container.ports-listen", "container.services",
-			"container.setup-command", "copy", "cost.day-budget", "cost.hosts", "cost.meter", "cost.prices", "driver", "durability", "git.branch-prefix",
+			"container.base-image", "container.build-caches", "container.env", "container.package-caches", "container.packages", "container.ports", "container.ports-listen", "container.runtime", "container.services",
+			"container.setup-command", "copy", "cost.day-budget", "cost.hosts", "cost.meter", "cost.prices", "driver", "durability", "editors.cache", "git.branch-prefix", "git.history", "golden.agents", "golden.inputs", "hooks.post_sync", "hooks.pre_run",
 			"limits.budget", "limits.cpus", "limits.disk", "limits.disk-io", "limits.idle-pause", "limits.idle-stop", "limits.memory", "limits.open-files", "limits.pids", "limits.time",
-			"mounts.read-only",
+			"mounts.read-only", "mounts.read-write",
 			"network.allow", "network.default", "network.deny",
-			"retention.keep-last", "retention.states", "secrets", "ssh-agent.hosts", "ssh-agent.keys",
+			"retention.keep-last", "retention.states", "secrets", "shell.rc", "snapshots.every", "ssh-agent.hosts", "ssh-agent.keys", "tools",
 		},
 		File: "repo", Hash: repo.Hash,
 	}
 	trusted := untrusted
 	trusted.Driver = "landlock"
 	trusted.Container.BaseImage = "debian:12"
+	trusted.Container.Packages = []string{"jq", "ripgrep"}
+	trusted.Container.BuildCaches = []string{"go-build", "sccache"}
 	trusted.Mounts.ReadOnly = []string{"~/.gitignore", "/opt/shared", "/opt/sdk"}
+	trusted.Mounts.ReadWrite = []string{"~/data", "/srv/common"}
 	trusted.SSHAgent.Enabled = true
 	trusted.Security.Nested = true
 	trusted.Network.Default = "allow"
 	trusted.Network.Allow = []string{"preset:go", "example.com", "github.com:22"}
 	trusted.Copy = []string{"config/local.test", "*.db"}
-	trusted.Set = append(slices.Clone(untrusted.Set), "retention.max-age", "retention.max-disk", "retention.trash", "security.nested", "ssh-agent.enabled")
+	trusted.Set = append(slices.Clone(untrusted.Set), "golden.refresh", "hooks.post_provision", "retention.max-age", "retention.max-disk", "retention.trash", "security.nested", "snapshots.keep", "ssh-agent.enabled")
 	slices.Sort(trusted.Set)
 	trusted.Durability = repo.Durability
+	trusted.Hooks, trusted.Snapshots = repo.Hooks, repo.Snapshots
+	trusted.Golden = config.Golden{
+		Tools: map[string]string{"node": "22.11.0", "go": "1.23.4"}, Agents: []string{"claude"}, Inputs: []string{"a", "b/c"}, Refresh: config.RefreshAuto,
+	}
 	trusted.Secrets = []secret.Spec{repo.Secrets[0], user.Secrets[1], repo.Secrets[1]}
 	trusted.Retention = config.Retention{
 		MaxAge: 14 * 24 * time.Hour, MaxDisk: 3 << 29, KeepLast: 3, States: []string{"stopped", "orphaned"}, Trash: 3 * 24 * time.Hour,
@@ -146,8 +180,9 @@ func TestMerge(t *testing.T) {
 		withheld   []string
 	}{
 		"not trusted": {user, repo, false, untrusted, []string{
-			"driver", "container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "secrets", "copy",
+			"driver", "container.base-image", "container.packages", "container.build-caches", "mounts.read-only", "mounts.read-write", "network.default", "network.allow", "security.nested", "secrets", "copy",
 			"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability", "ssh-agent.enabled",
+			"hooks.pre_run", "hooks.post_provision", "hooks.post_sync", "snapshots.every", "snapshots.keep", "tools", "golden.agents", "golden.refresh",
 		}},
 		"trusted":                {user, repo, true, trusted, nil},
 		"no repository file":     {user, config.Config{}, false, defaults, nil},
@@ -196,8 +231,8 @@ func withFile(c, repo config.Config) config.Config {
 	return c
 }
 
-// Everything that reaches the host or weakens the sandbox needs trust; the
-// list is here a second time so that nobody drops it by accident.
+// Everything that reaches the host or weakens the sandbox needs trust; the list
+// is repeated here so that no one drops it by accident.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	var names, trusted []string
@@ -212,8 +247,9 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is not documented", key.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"driver", "container.base-image", "mounts.read-only", "network.default", "network.allow", "security.nested", "secrets", "copy",
-		"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability", "ssh-agent.enabled"}, trusted); diff != "" {
+	if diff := cmp.Diff([]string{"driver", "container.base-image", "container.packages", "container.build-caches", "mounts.read-only", "mounts.read-write", "network.default", "network.allow", "security.nested", "secrets", "copy",
+		"retention.max-age", "retention.max-disk", "retention.keep-last", "retention.states", "retention.trash", "durability", "ssh-agent.enabled",
+		"hooks.pre_run", "hooks.post_provision", "hooks.post_sync", "snapshots.every", "snapshots.keep", "tools", "golden.agents", "golden.refresh"}, trusted); diff != "" {
 		t.Errorf("keys that need trust (- want, + got):\n%s", diff)
 	}
 	slices.Sort(names)
@@ -222,8 +258,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// git itself decides what a branch may be called. litterbox also refuses what
-// cannot be seen and a second refs/; nothing else may differ.
+// git itself decides which branch names are valid. litterbox also refuses
+// invisible characters and a second refs/; nothing else may differ.
 func TestBranchPrefixIsWhatGitTakes(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -246,7 +282,7 @@ func TestBranchPrefixIsWhatGitTakes(t *testing.T) {
 	}
 }
 
-// tomlString escapes every byte that a basic string may not hold as it is.
+// tomlString escapes every byte that a basic string may not hold unescaped.
 func tomlString(s string) string {
 	const digits = "0123456789abcdef"
 	quoted := []byte{'"'}

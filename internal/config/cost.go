@@ -12,12 +12,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Cost is the section about what calls of models cost. Only the human's own
-// file may set it: it says what the human's money is worth.
+// Cost is the section about the cost of model calls. Only the human's own file may
+// set it: it is about the human's money.
 type Cost struct {
 	Meter     bool // look into calls without any other reason, too
 	DayBudget sandbox.Budget
-	Hosts     []string               // beside those that are known
+	Hosts     []string               // besides the known ones
 	Prices    map[string]meter.Price // by model
 }
 

@@ -71,7 +71,7 @@ These names are part of the design and refused until a version acts on them:
 	return b.String()
 }
 
-// trust says what a key is worth in a repository's file.
+// trust says what a key counts for in a repository's file.
 func (k key) trust() string {
 	switch {
 	case k.Own:
@@ -102,7 +102,7 @@ func ruleRows() []ruleRow {
 		{"example.com:*", "every port"},
 		{"10.1.2.3:5432", "an address"},
 		{"10.0.0.0/8", "a network; `[2001:db8::/32]:443` with a port"},
-		{egress.TCP + "://ssh.example.com:443", "TCP that nobody looks into"},
+		{egress.TCP + "://ssh.example.com:443", "TCP that is not looked into"},
 		{egress.UDP + "://time.example.com:123", "UDP, which needs a port"},
 		{egress.HTTPS + "://example.com/public/", "only requests below that path"},
 		{"GET,HEAD " + egress.HTTPS + "://api.example.com/repos/me/", "only those methods there"},

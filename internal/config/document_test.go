@@ -43,7 +43,7 @@ func TestDocumentNamesEveryKey(t *testing.T) {
 	}
 }
 
-// What an untrusted repository may set, and why, stands in the table.
+// The table shows what an untrusted repository may set, and why.
 func TestDocumentSaysWhyUntrustedCounts(t *testing.T) {
 	t.Parallel()
 	page := config.Document()
@@ -59,8 +59,8 @@ func TestDocumentSaysWhyUntrustedCounts(t *testing.T) {
 	}
 }
 
-// A repository that nobody has trusted takes nothing back of what the human's
-// own file keeps; the control is one that was trusted.
+// An untrusted repository weakens nothing that the human's own file keeps; the
+// control is a trusted one.
 func TestUntrustedRepositoryKeepsRetention(t *testing.T) {
 	t.Parallel()
 	user := parse(t, "user", "durability = 'strict'\nlimits.idle-pause = '10m'\n[retention]\nmax-age = '30d'\nkeep-last = 9\nstates = ['stopped']\n")
@@ -78,7 +78,7 @@ func TestUntrustedRepositoryKeepsRetention(t *testing.T) {
 	}
 }
 
-// What the page shows must be accepted.
+// The page's examples must be accepted.
 func TestDocumentExamples(t *testing.T) {
 	t.Parallel()
 	page := config.Document()

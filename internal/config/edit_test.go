@@ -14,7 +14,7 @@ import (
 
 type layout struct{ name, before, after string }
 
-// layouts are files before and after the rule new.example came into the allow
+// layouts are files before and after the rule new.example is added to the allow
 // list.
 func layouts() []layout {
 	return []layout{
@@ -86,8 +86,8 @@ func TestAddRule(t *testing.T) {
 	}
 }
 
-// FuzzAddRule wants that a rule comes into every valid file, that every old
-// byte stays in its order, and that nothing but the list means something else.
+// FuzzAddRule checks that a rule can be added to every valid file, that every old
+// byte stays in its order, and that only the list changes its meaning.
 func FuzzAddRule(f *testing.F) {
 	for _, c := range layouts() {
 		f.Add([]byte(c.before), "new.example")

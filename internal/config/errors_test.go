@@ -50,6 +50,7 @@ func rejected() []refusal {
 		{name: "a NUL in a variable", content: `container.env.A = "\u0000"`, text: "line 1, column 1: the value of container.env.A holds a NUL byte"},
 		{name: "a NUL in an argument", content: `container.setup-command = ["a", "\u0000"]`, text: "line 1, column 33: an argument of container.setup-command holds a NUL byte"},
 		{name: "a command without a name", content: `container.setup-command = ["", "a"]`, text: "line 1, column 28: the command of container.setup-command is empty"},
+		{name: "a history of another kind", content: "git.history = 'all'", text: `line 1, column 15: git.history must be "steps", "milestones" or "one", not "all"`, hint: `history = "one"`},
 		{name: "a prefix with a space", content: "git.branch-prefix = 'my agent/'", text: `line 1, column 21: git.branch-prefix "my agent/" does not make a branch name: it holds ' '`, hint: `branch-prefix = "agent/"`},
 		{name: "a relative mount", content: "mounts.read-only = ['sdk']", text: `line 1, column 21: cannot mount "sdk": it is neither absolute nor begins with ~/`},
 		{name: "someone else's home", content: "mounts.read-only = ['~root/x']", text: `line 1, column 21: cannot mount "~root/x": it is neither absolute nor begins with ~/`},
@@ -59,6 +60,9 @@ func rejected() []refusal {
 		{name: "a mount below /proc", content: "mounts.read-only = ['/./proc//1/root']", text: `line 1, column 21: cannot mount "/./proc//1/root": a sandbox has its own /proc`},
 		{name: "/sys", content: "mounts.read-only = ['/sys']", text: `line 1, column 21: cannot mount "/sys": a sandbox has its own /sys`},
 		{name: "/dev", content: "mounts.read-only = ['/dev/']", text: `line 1, column 21: cannot mount "/dev/": a sandbox has its own /dev`},
+		{name: "a part of the system to write", content: "mounts.read-write = ['/usr/local']", text: `line 1, column 22: cannot share "/usr/local": /usr belongs to the system`},
+		{name: "all homes to write", content: "mounts.read-write = ['/home/']", text: `line 1, column 22: cannot share "/home/": it holds more than one directory to share`},
+		{name: "the whole home to write", content: "mounts.read-write = ['~/.']", text: `line 1, column 22: cannot mount "~/.": it is the whole home directory; name what is needed of it`},
 		{name: "a mount twice", content: "mounts.read-only = ['/a', '/b', '/a/']", text: `line 1, column 33: cannot mount "/a/": it is there twice`},
 		{name: "a mount with a newline", content: `mounts.read-only = ["/a\nb"]`, text: `line 1, column 21: cannot mount "/a\nb": it holds a control character`},
 
@@ -76,13 +80,26 @@ func rejected() []refusal {
   line 3, column 9: cannot use the network rule "a b": methods need http:// or https:// (write GET https://b)`,
 		},
 
-		{name: "a planned section", content: "[hooks]\npre_run = '1d'\n[hooks.more]", kind: fault.Unsupported, text: `line 1, column 2: "hooks" is not supported by this version yet`, hint: `delete "hooks": it would have no effect`},
-		{name: "a planned section with a name", content: "[tools.claude]\ncommand = 'x'", kind: fault.Unsupported, text: `line 1, column 2: "tools" is not supported by this version yet`, hint: `delete "tools": it would have no effect`},
-		{name: "no package cache", content: "container.package-caches = ['npm', 'yum']", text: `line 1, column 36: there is no package cache "yum"`, hint: `package-caches = ["go", "npm", "pip", "cargo", "maven"]`},
+		{name: "a planned section", content: "[sync]\npaths = '1d'\n[sync.more]", kind: fault.Unsupported, text: `line 1, column 2: "sync" is not supported by this version yet`, hint: `delete "sync": it would have no effect`},
+		{name: "a hook as a string", content: "hooks.pre_run = 'npm ci'", text: "line 1, column 17: hooks.pre_run must be a list of strings, not a string", hint: `pre_run = ["sh", "-c", "npm ci"]`},
+		{name: "an empty hook", content: "hooks.pre_run = ['', 'x']", text: "line 1, column 18: the command of hooks.pre_run is empty"},
+		{name: "snapshots at another time", content: "snapshots.every = 'commit'", text: `line 1, column 19: snapshots.every must be "iteration", "milestone" or "off", not "commit"`, hint: `every = "milestone"`},
+		{name: "no snapshots to keep", content: "snapshots.keep = 0", text: `line 1, column 18: snapshots.keep must be a whole number from 1 to 1000, not 0`, hint: "keep = 10"},
+		{name: "a planned section with a name", content: "[watch.claude]\ncommand = 'x'", kind: fault.Unsupported, text: `line 1, column 2: "watch" is not supported by this version yet`, hint: `delete "watch": it would have no effect`},
+		{name: "a tool without an exact version", content: "tools.node = '22'", text: `line 1, column 1: tools.node must be an exact version such as "22.11.0", not "22"`, hint: `tools = { node = "22.11.0" }`},
+		{name: "the name of a tool that a shell obeys", content: "tools.'a;b' = '1.0'", text: `line 1, column 1: tools: "a;b" is not the name of a tool`, hint: `tools = { node = "22.11.0" }`},
+		{name: "an input outside of the repository", content: "golden.inputs = ['a/../../b']", text: `line 1, column 18: golden.inputs must be paths below the top of the repository, not "a/../../b"`, hint: `inputs = ["db/schema.sql"]`},
+		{name: "another refresh", content: "golden.refresh = 'always'", text: `line 1, column 18: golden.refresh must be "off" or "auto", not "always"`, hint: `refresh = "auto"`},
+		{name: "no package", content: "container.packages = ['jq', '--force']", text: `line 1, column 29: "--force" is no name of a package`, hint: `packages = ["ripgrep", "jq=1.6-2.1"]`},
+		{name: "no package cache", content: "container.package-caches = ['npm', 'yum']", text: `line 1, column 36: there is no package cache "yum"`, hint: `package-caches = ["go", "npm", "pip", "cargo", "maven", "gradle"]`},
+		{name: "no build cache", content: "container.build-caches = ['go-build', 'make']", text: `line 1, column 39: there is no build cache "make"`, hint: `build-caches = ["go-build", "ccache", "sccache", "gradle-build"]`},
+		{name: "no servers of an editor", content: "editors.cache = ['zed', 'ed']", text: `line 1, column 25: there are no servers of an editor "ed"`, hint: `cache = ["vscode", "cursor", "jetbrains", "zed"]`},
 		{name: "a planned key", content: "durability = 'normal'\nproject = 'x'", kind: fault.Unsupported, text: `line 2, column 1: "project" is not supported by this version yet`, hint: `delete "project": it would have no effect`},
+		{name: "no runtime", content: "[container]\nruntime = '-x'", text: `line 2, column 11: container.runtime must be a name as docker info lists them, not "-x"`, hint: `runtime = "runsc"`},
 		{name: "no base image", content: "[container]\nbase-image = 'docker-daemon:debian'", text: `line 2, column 14: cannot use the base image "docker-daemon:debian": litterbox asks no container engine`, hint: `docker save -o image.tar debian, then base-image = "docker-archive:image.tar"`},
 		{name: "a base image that a terminal obeys", content: "container.base-image = \"./a\\u001b[2J\"", text: `line 1, column 24: cannot use the base image "./a\x1b[2J": it holds a control character`, hint: `base-image = "docker.io/library/debian:12"`},
-		{name: "a planned key inline", content: "vm = { cpus = 4 }", kind: fault.Unsupported, text: `line 1, column 1: "vm" is not supported by this version yet`, hint: `delete "vm": it would have no effect`},
+		{name: "a planned key inline", content: "sync = { paths = 4 }", kind: fault.Unsupported, text: `line 1, column 1: "sync" is not supported by this version yet`, hint: `delete "sync": it would have no effect`},
+		{name: "a planned key of a section that counts", content: "vm.docker = true", kind: fault.Unsupported, text: `line 1, column 1: "vm.docker" is not supported by this version yet`, hint: `delete "vm.docker": it would have no effect`},
 
 		{name: "a limit that is no size", content: "[limits]\nmemory = 'much'", text: `line 2, column 10: cannot use "much" for memory: it is not a size`, hint: "memory=4GiB"},
 		{name: "a limit below what anything needs", content: "limits.pids = 3", text: `line 1, column 15: cannot use "3" for pids: it is less than 64`, hint: "pids=2000"},
@@ -95,11 +112,11 @@ func rejected() []refusal {
 		{name: "a key twice", content: "durability = 'normal'\ndurability = 'strict'\n", text: "line 2, column 1: key durability is already defined"},
 		{
 			name:    "everything at once",
-			content: "durability = 'x'\ncontianer = 1\n[hooks]\npre_run = '1d'\n[git]\nbranch-prefix = '-'\n[container]\nenv.'1' = ''\n",
+			content: "durability = 'x'\ncontianer = 1\n[sync]\npaths = '1d'\n[git]\nbranch-prefix = '-'\n[container]\nenv.'1' = ''\n",
 			text: `5 problems
   line 1, column 14: durability must be "normal" or "strict", not "x" (durability = "strict")
   line 2, column 1: unknown key "contianer" (did you mean "container"?)
-  line 3, column 2: "hooks" is not supported by this version yet (delete "hooks": it would have no effect)
+  line 3, column 2: "sync" is not supported by this version yet (delete "sync": it would have no effect)
   line 6, column 17: git.branch-prefix "-" does not make a branch name: it begins with a dash (branch-prefix = "agent/")
   line 8, column 1: "1" is not a name for an environment variable`,
 		},

@@ -1,4 +1,4 @@
 package config
 
-// AddRule is what SaveRule does to the content of a file.
+// AddRule is the change that SaveRule makes to the content of a file.
 var AddRule = addRule

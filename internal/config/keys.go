@@ -21,8 +21,8 @@ type Key struct {
 	Own      bool // only the human's own file may set it
 	// Restricts says that a repository's value counts where it is stricter.
 	Restricts bool
-	// Untrusted says why a value of a repository that nobody has trusted may
-	// count; empty where none does.
+	// Untrusted says why a value of an untrusted repository may count; empty where
+	// none does.
 	Untrusted string
 }
 
@@ -35,22 +35,22 @@ func Keys() []Key {
 	return keys
 }
 
-// key is a documented key with what is done about it.
+// key is a documented key with its functions.
 type key struct {
 	Key
 	shape shape
-	// read stores a value of the right shape and names what is wrong with it.
+	// read stores a value of the right shape and reports problems with it.
 	read func(*Config, value) []problem
-	// merge puts the value that over sets above the one in base.
+	// merge puts the value from over above the one in base.
 	merge func(base *Config, over Config)
-	// harmless tells, for a key with TrustFor, whether the file sets another
-	// value than that one.
+	// harmless reports, for a key with TrustFor, whether the file sets a value
+	// other than that.
 	harmless func(Config) bool
 	// nest takes the place of read for a key of shape nested.
 	nest func(*Config, tree) []problem
 }
 
-// withheld tells whether the key's value in an untrusted file does not count.
+// withheld reports whether the key's value in an untrusted file does not count.
 func (k key) withheld(c Config) bool {
 	return k.NeedsTrust && (k.harmless == nil || !k.harmless(c))
 }
@@ -75,6 +75,18 @@ func schema() []key {
 		},
 		{
 			Key: Key{
+				Name: "machine", Type: "string", Own: true,
+				Meaning: "The machine on which new sandboxes are made, by the name that `litterbox machine list` shows; `--machine` and `--driver` go before it.",
+			},
+			shape: text,
+			read: func(c *Config, v value) []problem {
+				c.Machine = v.text
+				return checkMachine(v)
+			},
+			merge: func(base *Config, over Config) { base.Machine = over.Machine },
+		},
+		{
+			Key: Key{
 				Name: "container.base-image", Type: "string", NeedsTrust: true,
 				Meaning: "What the root file system of new sandboxes is made of, read-only:\n\n" +
 					"- `\"host\"`, the default: this machine's own programs and libraries, with your toolchains.\n" +
@@ -93,6 +105,32 @@ func schema() []key {
 		},
 		{
 			Key: Key{
+				Name: "container.runtime", Type: "string", Own: true,
+				Meaning: "The runtime of new containers of the driver docker, by the name that `docker info` lists, such as `\"runsc\"` (gVisor) or `\"kata\"`; the engine's default, unless set. One that the engine does not have, and one in whose containers no sandbox can be isolated fully, are refused by name ([engines.md](engines.md#runtimes)). Podman takes its runtime from containers.conf.",
+			},
+			shape: text,
+			read: func(c *Config, v value) []problem {
+				c.Container.Runtime = v.text
+				return checkRuntime(v)
+			},
+			merge: func(base *Config, over Config) { base.Container.Runtime = over.Container.Runtime },
+		},
+		{
+			Key: Key{
+				Name: "container.packages", Type: "list of strings", NeedsTrust: true,
+				Meaning: `Packages that apt installs in the system directories of every new sandbox, for example ["ripgrep", "postgresql"]: see ` + "`litterbox install`" + `. They come from the sources that this machine, or the base image, names. A golden keeps them, so that sandboxes need not wait. Those of the repository and of the user are joined.`,
+			},
+			shape: list,
+			read: func(c *Config, v value) []problem {
+				c.Container.Packages = v.texts()
+				return checkPackages(v)
+			},
+			merge: func(base *Config, over Config) {
+				base.Container.Packages = union(base.Container.Packages, over.Container.Packages)
+			},
+		},
+		{
+			Key: Key{
 				Name: "container.package-caches", Type: "list of strings",
 				Untrusted: "it can only take some away",
 				Meaning:   "Package caches of yours that serve inside, so that builds find what has been downloaded: of " + strings.Join(packagecache.Names(), ", ") + "; all of them, unless set. What a sandbox adds is its own, yours never change. `[]` keeps all out. A repository can only take some away.",
@@ -100,7 +138,7 @@ func schema() []key {
 			shape: list,
 			read: func(c *Config, v value) []problem {
 				c.Container.PackageCaches = v.texts()
-				return checkPackageCaches(v)
+				return checkCaches(v, "package", packagecache.Names())
 			},
 			merge: func(base *Config, over Config) {
 				kept := slices.Clone(over.Container.PackageCaches)
@@ -108,6 +146,21 @@ func schema() []key {
 					kept = slices.DeleteFunc(kept, func(name string) bool { return !slices.Contains(mine, name) })
 				}
 				base.Container.PackageCaches = kept
+			},
+		},
+		{
+			Key: Key{
+				Name: "container.build-caches", Type: "list of strings", NeedsTrust: true,
+				Meaning: "Build caches of yours that serve inside, so that the first build of a sandbox finds what you have built: of " + strings.Join(packagecache.BuildNames(), ", ") + "; none, unless set. What a sandbox adds is its own: yours never change, and no other sandbox sees it.\n\n" +
+					"A build cache holds what was made of *all* your projects: compiled code, and the output of tests. Sandboxes can read it, so name one only where they may. A [golden](golden.md) gives sandboxes a build cache of this repository alone.",
+			},
+			shape: list,
+			read: func(c *Config, v value) []problem {
+				c.Container.BuildCaches = v.texts()
+				return checkCaches(v, "build", packagecache.BuildNames())
+			},
+			merge: func(base *Config, over Config) {
+				base.Container.BuildCaches = slices.Clone(over.Container.BuildCaches)
 			},
 		},
 		{
@@ -182,6 +235,18 @@ func schema() []key {
 		},
 		{
 			Key: Key{
+				Name: "editors.cache", Type: "list of strings", Own: true,
+				Meaning: "Editors whose servers all sandboxes share: of " + strings.Join(packagecache.EditorNames(), ", ") + "; none, unless set. They are read from your own home, where the editor itself puts them (`~/.vscode-server/cli/servers`), and lie inside below what a sandbox adds, which is its own: yours never change, and no other sandbox sees it. A server that is there is not downloaded again ([ssh.md](ssh.md#editors)).",
+			},
+			shape: list,
+			read: func(c *Config, v value) []problem {
+				c.Editors.Cache = v.texts()
+				return checkEditors(v, packagecache.EditorNames())
+			},
+			merge: func(*Config, Config) {}, // never from a repository
+		},
+		{
+			Key: Key{
 				Name: "git.branch-prefix", Type: "string",
 				Untrusted: "a branch that exists is not touched",
 				Meaning:   `Put in front of the sandbox's name to make its branch, for example "agent/".`,
@@ -192,6 +257,19 @@ func schema() []key {
 				return checkPrefix(v)
 			},
 			merge: func(base *Config, over Config) { base.Git.BranchPrefix = over.Git.BranchPrefix },
+		},
+		{
+			Key: Key{
+				Name: "git.history", Type: `"steps", "milestones" or "one"`,
+				Untrusted: "the files that land are the same, and the commits before stay reachable",
+				Meaning:   `What merge and apply land: the commits as they are ("steps", the default), what came since the last milestone as one commit ("milestones"), or all of it as one ("one"). --squash=milestone and --squash=all choose for one merge.`,
+			},
+			shape: text,
+			read: func(c *Config, v value) []problem {
+				c.Git.History = v.text
+				return checkHistory(v)
+			},
+			merge: func(base *Config, over Config) { base.Git.History = over.Git.History },
 		},
 		{
 			Key: Key{
@@ -206,6 +284,24 @@ func schema() []key {
 			},
 			merge: func(base *Config, over Config) {
 				base.Mounts.ReadOnly = union(base.Mounts.ReadOnly, over.Mounts.ReadOnly)
+			},
+		},
+		{
+			Key: Key{
+				Name: "mounts.read-write", Type: "list of strings", NeedsTrust: true,
+				Meaning: "Host directories that a sandbox shares with you and can write, at their own paths: absolute, or beginning with ~/. " +
+					"What is written there is on the host at once: it is no commit, no limit of the disk counts it, and no snapshot holds it. " +
+					"Treat programs and configuration in it as the sandbox's. Refused are system directories, your whole home, and what holds litterbox's own files or the repository; a path with a symbolic link in it is left out with a note. " +
+					"It needs mounts, so the degraded tier leaves it out. Those of the repository and of the user are joined.",
+			},
+			shape: list,
+			read: func(c *Config, v value) []problem {
+				var problems []problem
+				c.Mounts.ReadWrite, problems = readPaths(v)
+				return append(problems, notOfTheSystem(v)...)
+			},
+			merge: func(base *Config, over Config) {
+				base.Mounts.ReadWrite = union(base.Mounts.ReadWrite, over.Mounts.ReadWrite)
 			},
 		},
 		{
@@ -380,16 +476,16 @@ func schema() []key {
 			nest:  readAgents,
 			merge: func(*Config, Config) {}, // never from a repository
 		},
-	}, slices.Concat(limitKeys(), costKeys(), sshAgentKeys())...)
+	}, slices.Concat(limitKeys(), costKeys(), sshAgentKeys(), shellKeys(), hookKeys(), snapshotKeys(), goldenKeys(), vmKeys())...)
 }
 
-// planned are keys and sections of the design that no version acts on yet.
-// They are named apart from unknown ones, and refused all the same: a section
-// that does nothing would be believed.
+// planned are keys and sections of the design that no version acts on yet. They are
+// named apart from unknown ones, and refused all the same: users would rely on a
+// section that does nothing.
 func planned() [][]string {
 	names := []string{
-		"claude", "hooks",
-		"project", "sync", "tools", "vm", "watch",
+		"claude",
+		"project", "sync", "vm.docker", "watch",
 	}
 	var paths [][]string
 	for _, name := range names {
@@ -398,12 +494,12 @@ func planned() [][]string {
 	return paths
 }
 
-// isSection tells whether some key lies below name.
+// isSection reports whether some key lies below name.
 func isSection(name string) bool {
 	return slices.ContainsFunc(schema(), func(k key) bool { return strings.HasPrefix(k.Name, name+".") })
 }
 
-// union is a with what b has beyond it.
+// union is a followed by the elements that only b has.
 func union(a, b []string) []string {
 	known := make(map[string]bool, len(a))
 	for _, item := range a {

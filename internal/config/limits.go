@@ -43,7 +43,7 @@ func limitKeys() []key {
 	keys = append(keys, key{
 		Key: Key{
 			Name: "limits.idle-stop", Type: `duration or "none"`, Restricts: true, Untrusted: "it only stops sooner",
-			Meaning: `Stop a sandbox when no command runs, nobody is connected to a port of it and nothing in it works for that long, for example "30m". Nothing is lost: the next command commits what lies there and starts it again, services included. Unless set, 2 hours for sandboxes in which an agent has worked, and never for others.`,
+			Meaning: `Stop a sandbox when no command runs, no client is connected to a port of it and nothing in it works for that long, for example "30m". Nothing is lost: the next command commits what lies there and starts it again, services included. Unless set, 2 hours for sandboxes in which an agent has worked, and never for others.`,
 		},
 		shape: text,
 		read: func(c *Config, v value) []problem {
@@ -67,7 +67,7 @@ func limitKeys() []key {
 	return append(keys, key{
 		Key: Key{
 			Name: "limits.idle-pause", Type: `duration or "none"`, Restricts: true, Untrusted: "it only pauses sooner",
-			Meaning: `Pause a sandbox when no command runs and nobody is connected for that long, for example "10m". What it left running in the background stands still too; the next command lets everything go on. Unless set, never.`,
+			Meaning: `Pause a sandbox when no command runs and no client is connected for that long, for example "10m". What it left running in the background stands still too; the next command lets everything go on. Unless set, never.`,
 		},
 		shape: text,
 		read: func(c *Config, v value) []problem {

@@ -21,34 +21,43 @@ const RepositoryFile = ".litterbox.toml"
 // kept it busy for 20 seconds, one of this size for a third of one.
 const MaxSize = 128 << 10
 
-// Load reads the configuration of the checkout at repoTop: the human's, never
-// a sandbox's. No file is no error. A symbolic link is refused: it comes with
-// a clone and could point at any file of the user's, whose lines would then be
-// quoted in errors.
+// Load reads the configuration of the checkout at repoTop: the human's, never a
+// sandbox's. A missing file is no error. A symbolic link is refused: it comes with
+// a clone and could point at any file of the user's, whose lines errors would then
+// quote.
 func Load(repoTop string) (Config, error) {
 	return read(filepath.Join(repoTop, RepositoryFile), syscall.O_NOFOLLOW, true)
 }
 
-// LoadUser reads the human's own configuration. No file is no error, and links
-// are followed: dotfiles are often kept elsewhere. A file that another user
-// controls is refused: root with that user's HOME would mount and run what it
-// says.
+// LoadUser reads the human's own configuration. A missing file is no error, and
+// links are followed: dotfiles are often kept elsewhere. A file that another user
+// controls is refused: root with that user's HOME would mount and run what it says.
 func LoadUser(who *caller.Caller) (Config, error) {
-	file, err := UserFile(who)
-	if err != nil {
+	file, err := ownFile(who)
+	if err != nil || file == "" {
 		return Config{}, err
-	}
-	// A file that appears only now is not read: nobody has looked whose it is.
-	switch err := ownership.Check(file); {
-	case errors.Is(err, fs.ErrNotExist):
-		return Config{}, nil
-	case fault.KindOf(err) == fault.Denied:
-		return Config{}, fault.Wrap(fault.Denied, err, "cannot use your configuration")
 	}
 	return read(file, 0, false)
 }
 
-// UserFile is where the human's own configuration lies, there or not:
+// ownFile is UserFile if it is there and the user's own, and "" if it is not
+// there.
+func ownFile(who *caller.Caller) (string, error) {
+	file, err := UserFile(who)
+	if err != nil {
+		return "", err
+	}
+	// A file that appears only now is not read: its owner was not checked.
+	switch err := ownership.Check(file); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case fault.KindOf(err) == fault.Denied:
+		return "", fault.Wrap(fault.Denied, err, "cannot use your configuration")
+	}
+	return file, nil
+}
+
+// UserFile is the path of the human's own configuration, existing or not:
 // $XDG_CONFIG_HOME/litterbox/config.toml. A relative $XDG_CONFIG_HOME does not
 // count (XDG Base Directory Specification); then it is ~/.config.
 func UserFile(who *caller.Caller) (string, error) {
@@ -63,26 +72,31 @@ func UserFile(who *caller.Caller) (string, error) {
 }
 
 func read(file string, flags int, repository bool) (Config, error) {
-	// O_NONBLOCK: opening a named pipe would wait for a writer for ever.
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return Config{}, nil
-	case errors.Is(err, syscall.ELOOP):
-		return Config{}, fault.New(fault.Denied, "cannot read %s: it is a symbolic link", display(file)).
-			WithHint("put a regular file there")
-	case err != nil:
-		return Config{}, fault.New(fault.Unavailable, "cannot read %s: %v", display(file), cause(err))
-	}
-	defer f.Close() // read only: nothing can be lost
-	content, err := contentOf(f, file)
-	if err != nil {
+	content, err := readFile(file, flags)
+	if err != nil || content == nil {
 		return Config{}, err
 	}
 	return parse(file, content, repository)
 }
 
-// contentOf reads an open file, unless it is something else than a file.
+// readFile reads a whole file; nil when there is none.
+func readFile(file string, flags int) ([]byte, error) {
+	// O_NONBLOCK: opening a named pipe would wait for a writer for ever.
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, syscall.ELOOP):
+		return nil, fault.New(fault.Denied, "cannot read %s: it is a symbolic link", display(file)).
+			WithHint("put a regular file there")
+	case err != nil:
+		return nil, fault.New(fault.Unavailable, "cannot read %s: %v", display(file), cause(err))
+	}
+	defer f.Close() // read only: nothing can be lost
+	return contentOf(f, file)
+}
+
+// contentOf reads an open file, unless it is not a regular file.
 func contentOf(f *os.File, file string) ([]byte, error) {
 	info, err := f.Stat()
 	switch {

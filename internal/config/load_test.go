@@ -136,7 +136,7 @@ func TestLoadUser(t *testing.T) {
 			if diff := cmp.Diff(config.Config{}, got); err != nil || diff != "" {
 				t.Fatalf("without a file: %v\n%s", err, diff)
 			}
-			// As dotfile managers lay it: a link to where it is kept.
+			// As dotfile managers do it: a link to where it is kept.
 			file, kept := filepath.Join(dir, c.file), filepath.Join(dir, "kept.toml")
 			write(t, kept, "git.branch-prefix = 'me/'")
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

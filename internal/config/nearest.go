@@ -45,7 +45,7 @@ func tolerance(name string) int { return max(1, len(name)/3) }
 // edits counts the single-byte insertions, deletions, replacements and swaps
 // of neighbours between two names (optimal string alignment).
 func edits(a, b string) int {
-	if len(a) > 100 { // nothing of ours is that long; a hostile key may be
+	if len(a) > 100 { // no valid key is that long; a hostile key may be
 		return len(a)
 	}
 	var before, above []int

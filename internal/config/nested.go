@@ -7,9 +7,9 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// nested is the shape of a key whose value has an inside of its own: tables in
-// tables, or one of several shapes. Such a key reads the decoded value; the
-// walk over the file only remembers where each part of it stands.
+// nested is the shape of a key whose value has a structure of its own: tables in
+// tables, or one of several shapes. A nested key reads the decoded value; the walk
+// over the file only remembers where each part of it is.
 const nested shape = "a table"
 
 // maxNesting is how far below its key a part of a nested value is still told
@@ -23,7 +23,7 @@ type tree struct {
 	places map[string]position // of the whole file, by full dotted name
 }
 
-// part is what stands below name in a table.
+// part is the value at name in a table.
 func (t tree) part(name string, value any) tree {
 	return tree{value, append(slices.Clone(t.name), name), t.places}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// nestReader reads the parts of a nested value and gathers what is wrong.
+// nestReader reads the parts of a nested value and gathers the problems.
 type nestReader struct {
 	what     string // the key that errors name
 	problems []problem

@@ -18,13 +18,13 @@ func Hash(content []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Parse reads the content of a configuration file; file is only what errors
-// call it. It reports every problem of the file in one error, of kind
-// fault.Invalid, or fault.Unsupported when all that is wrong is that this
-// version does not act on a key yet.
+// Parse reads the content of a configuration file; file is only its name in errors.
+// It reports every problem of the file in one error, of kind fault.Invalid, or
+// fault.Unsupported when the only problem is a key that this version does not act
+// on yet.
 func Parse(file string, content []byte) (Config, error) { return parse(file, content, false) }
 
-// parse is Parse, and for a repository's file also refuses what only the
+// parse is Parse, and for a repository's file also refuses keys that only the
 // human's own may set.
 func parse(file string, content []byte, repository bool) (Config, error) {
 	if len(content) > MaxSize {
@@ -74,7 +74,7 @@ type reader struct {
 	problems []problem
 
 	section []string // of the last [header]
-	skip    bool     // that header is a problem already; what follows is not
+	skip    bool     // that header is a problem already; the lines below are not
 	tables  map[string]value
 	refused []string // planned names that were reported
 
@@ -99,8 +99,8 @@ func (r *reader) expression(node *unstable.Node) {
 	}
 }
 
-// enter looks at a header, or at an inline table in its place, and tells
-// whether what stands below is worth reading.
+// enter looks at a header, or at an inline table in its place, and reports whether
+// the lines below are worth reading.
 func (r *reader) enter(path []string, at position, repeated bool) bool {
 	if r.isPlanned(path, at) {
 		return false
@@ -159,7 +159,7 @@ func (r *reader) pair(below []string, node *unstable.Node) {
 				content.shape = table // A.B = … makes a table of A
 			}
 			if content.shape == text {
-				content.position = at // what can be wrong now is the name
+				content.position = at // only the name can be wrong now
 			}
 			r.store(key, value{shape: table, items: []value{content}}, at)
 			return
@@ -177,7 +177,7 @@ func (r *reader) pair(below []string, node *unstable.Node) {
 	}
 }
 
-// holds tells whether path lies in the table that is the key's value.
+// holds reports whether path lies in the table that is the key's value.
 func (k key) holds(path []string) bool {
 	parts := strings.Split(k.Name, ".")
 	return k.shape == table && len(path) > len(parts) && slices.Equal(path[:len(parts)], parts)

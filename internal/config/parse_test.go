@@ -129,9 +129,9 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// FuzzParse feeds the parser with what a cloned repository may hold. Whatever
-// it is, an error must be printable on a terminal and point into the file, and
-// what is accepted must keep the promises of the schema.
+// FuzzParse feeds the parser any file that a cloned repository may hold. An error
+// must be printable on a terminal and point into the file, and an accepted file
+// must keep the promises of the schema.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(complete))
 	f.Add([]byte(strings.Replace(complete, "~/.cache/../.m2", "~/.m2", 1)))

@@ -12,7 +12,7 @@ import (
 // maxPorts bounds how many ports one sandbox forwards.
 const maxPorts = 64
 
-// validPortName tells whether a name can be a part of a host name too:
+// validPortName reports whether a name can be part of a host name too:
 // http://web.fix-login.localhost:23456/.
 func validPortName(name string) bool {
 	return service.ValidName(name) && !strings.Contains(name, "_")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// readAge reads a duration; beside the units of Go it knows days and weeks.
+// readAge reads a duration; besides the units of Go it knows days and weeks.
 func readAge(v value) (time.Duration, []problem) {
 	scale, text := time.Duration(1), v.text
 	if number, ok := strings.CutSuffix(text, "d"); ok {

@@ -15,8 +15,8 @@ func checkDefault(v value) []problem {
 	return wrong(v, `default = "deny"`, "network.default must be %q or %q, not %q", egress.Deny, egress.Allow, v.text)
 }
 
-// readRules gives the canonical text of the rules of a list. A rule that is
-// there twice, in whatever spelling, counts once.
+// readRules gives the canonical text of the rules of a list. A rule that is there
+// twice, in any spelling, counts once.
 func readRules(v value) ([]string, []problem) {
 	rules := make([]string, 0, len(v.items))
 	var problems []problem
@@ -31,8 +31,8 @@ func readRules(v value) ([]string, []problem) {
 	return union(nil, rules), problems
 }
 
-// printable drops a hint that repeats bytes of the file which a terminal would
-// act on.
+// printable drops a hint that repeats bytes of the file that a terminal would act
+// on.
 func printable(hint string) string {
 	if strings.ContainsFunc(hint, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return ""

@@ -12,13 +12,14 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/lock"
+	"github.com/litterbox-sandbox/litterbox/internal/patch"
 )
 
-// SaveRule adds a rule to a list of the section [network], "allow" or "deny",
-// of a repository's configuration, which it makes when it is missing. Nothing
-// else in the file changes, comments and blank lines included; a rule that the
-// list has already, in whatever spelling, changes nothing. Callers may race.
-// The content's hash changes with it: who trusted the file must do so again.
+// SaveRule adds a rule to a list of the section [network], "allow" or "deny", of a
+// repository's configuration, which it makes when it is missing. Nothing else in
+// the file changes, comments and blank lines included; a rule that the list has
+// already, in any spelling, changes nothing. Callers may race. The content's hash
+// changes with it: the human must trust the file again.
 func SaveRule(ctx context.Context, file, list, rule string) error {
 	parsed, err := egress.ParseRule(rule)
 	if err != nil {
@@ -31,7 +32,7 @@ func SaveRule(ctx context.Context, file, list, rule string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() // and with it the lock goes; what is written is another file
+	defer f.Close() // which releases the lock; the write goes to another file
 	content, err := contentOf(f, file)
 	if err != nil {
 		return err
@@ -68,26 +69,44 @@ func addRule(file string, content []byte, list, rule string) ([]byte, error) {
 	want.Set = union(want.Set, []string{"network." + list})
 	slices.Sort(want.Set)
 
-	place := locate(content, list)
-	changed := insert(content, place.add(list, rule))
+	changed, err := appendItem(content, []string{"network", list}, rule)
+	if err != nil {
+		return nil, notUnderstood(file, list, rule)
+	}
 	got, err := Parse(file, changed)
 	if len(changed) > MaxSize {
 		return nil, err // which says so
 	}
-	// The file says what the human means with it. Rather none than a wrong
-	// change, should some layout not be understood.
+	// The file states the human's intent. No change is better than a wrong one
+	// where a layout is not understood.
 	want.Hash = got.Hash
 	if err != nil || !reflect.DeepEqual(want, got) {
-		return nil, fault.New(fault.Internal, "cannot add a rule to %s: its layout is not understood", display(file)).
-			WithHint("write %s into the list %s of [network]", quoted(rule), list)
+		return nil, notUnderstood(file, list, rule)
 	}
 	return changed, nil
 }
 
-// openLocked opens a file for the one who changes it, making an empty one when
-// it is missing. The lock is on the file itself, to leave no second one in the
-// repository; because it is replaced by each change, the one that was waited
-// for may be gone.
+func notUnderstood(file, list, rule string) error {
+	return fault.New(fault.Internal, "cannot add a rule to %s: its layout is not understood", display(file)).
+		WithHint("write %q into the list %s of [network]", rule, list)
+}
+
+// appendItem gives the content with one more string in the list at a path.
+func appendItem(content []byte, path []string, item string) ([]byte, error) {
+	document, err := patch.Open(patch.TOML, content)
+	if err != nil {
+		return nil, err
+	}
+	splices, err := document.Append(path, []string{item})
+	if err != nil {
+		return nil, err
+	}
+	return patch.Apply(content, splices)
+}
+
+// openLocked opens a file to change it, making an empty one when it is missing. The
+// lock is on the file itself, to leave no second file in the repository. Each
+// change replaces the file, so after the wait it may be gone.
 func openLocked(ctx context.Context, file string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
@@ -114,7 +133,8 @@ func openLocked(ctx context.Context, file string) (*os.File, error) {
 	}
 }
 
-// lockCurrent waits for the lock and tells whether f is still what file names.
+// lockCurrent waits for the lock and reports whether f is still the file of that
+// name.
 func lockCurrent(ctx context.Context, f *os.File, file string) (bool, error) {
 	if err := lock.File(ctx, f); err != nil {
 		return false, err
@@ -133,7 +153,7 @@ func lockCurrent(ctx context.Context, f *os.File, file string) (bool, error) {
 // resemble gives a new file the mode and owner of the one that it replaces.
 func resemble(fresh *os.File, old os.FileInfo) error {
 	if owner, ok := old.Sys().(*syscall.Stat_t); ok && (int(owner.Uid) != os.Geteuid() || int(owner.Gid) != os.Getegid()) {
-		// Root keeps the file the user's. Somebody else who may write to the
+		// Root keeps the file the user's. Another user who may write to the
 		// directory cannot, and owns it afterwards, as after an edit.
 		if err := fresh.Chown(int(owner.Uid), int(owner.Gid)); err != nil && !errors.Is(err, syscall.EPERM) {
 			return err

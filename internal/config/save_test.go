@@ -43,7 +43,7 @@ func content(t *testing.T, file string) string {
 	return string(data)
 }
 
-// alone wants no temporary file beside the one that was written.
+// alone checks that there is no temporary file beside the written one.
 func alone(t *testing.T, file string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(file))
@@ -93,7 +93,7 @@ func TestSaveRuleKeepsTheOwner(t *testing.T) {
 	}
 }
 
-// Every change is made from what the one before left.
+// Every change starts from the result of the one before.
 func TestSaveRuleRaces(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
@@ -150,7 +150,8 @@ func TestSaveRuleRefuses(t *testing.T) {
 	}
 }
 
-// A link comes with a clone; through it a file of the user's would be written.
+// A link comes with a clone; a write through it would change a file of the
+// user's.
 func TestSaveRuleDoesNotFollowLinks(t *testing.T) {
 	t.Parallel()
 	for name, exists := range map[string]bool{"to a file": true, "to nothing": false} {

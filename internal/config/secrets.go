@@ -13,7 +13,7 @@ const secretsMeaning = `Values that programs inside use and never see, such as k
 
 | key | meaning |
 |---|---|
-| ` + "`from`" + ` | where the value is read when it is used: ` + "`\"keyring:NAME\"`" + ` or ` + "`\"age:NAME\"`" + `, as ` + "`litterbox secrets set NAME`" + ` stores it, ` + "`\"env:VARIABLE\"`" + ` of whoever runs a command, ` + "`\"file:PATH\"`" + `, absolute or beginning with ~/, or ` + "`'command:[\"pass\", \"show\", \"x\"]'`" + `, run on the host |
+| ` + "`from`" + ` | where the value is read when it is used: ` + "`\"keyring:NAME\"`" + ` or ` + "`\"age:NAME\"`" + `, as ` + "`litterbox secrets set NAME`" + ` stores it, ` + "`\"env:VARIABLE\"`" + ` of the caller of a command, ` + "`\"file:PATH\"`" + `, absolute or beginning with ~/, or ` + "`'command:[\"pass\", \"show\", \"x\"]'`" + `, run on the host |
 | ` + "`hosts`" + ` | which hosts the value may be sent to, over TLS: ` + "`\"api.example.com\"`" + `, ` + "`\"api.example.com:8443\"`" + `, ` + "`\"*.example.com\"`" + `; without TLS only where ` + "`\"http://…\"`" + ` is written. network.allow has to allow them too |
 | ` + "`in`" + ` | where in a request the placeholder is replaced: ` + "`[\"header\"]`" + ` unless set; also "query", "body" and "basic", the user name or password of HTTP's Basic scheme |
 
@@ -98,7 +98,7 @@ func readSecret(r *nestReader, t tree, name string, fields map[string]any) secre
 	return spec
 }
 
-// refused gathers what a parser says.
+// refused gathers a parser's error.
 func (r *nestReader) refused(t tree, err error) {
 	if err != nil {
 		r.wrong(t, "%s", err.Error())

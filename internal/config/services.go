@@ -16,7 +16,7 @@ type Port struct {
 }
 
 // servicesMeaning documents container.services.
-const servicesMeaning = `Services: programs that run beside the commands, such as a database or a development server. Each is a table of its own, ` + "`[container.services.NAME]`" + `; a name has lower-case letters, digits, dashes and underscores. They start after container.setup-command and with every later start of the sandbox, until somebody stops them. A service of the repository replaces the user's of the same name as a whole.
+const servicesMeaning = `Services: programs that run beside the commands, such as a database or a development server. Each is a table of its own, ` + "`[container.services.NAME]`" + `; a name has lower-case letters, digits, dashes and underscores. They start after container.setup-command and with every later start of the sandbox, until they are stopped. A service of the repository replaces the user's of the same name as a whole.
 
 | key | meaning |
 |---|---|
@@ -27,7 +27,7 @@ const servicesMeaning = `Services: programs that run beside the commands, such a
 | ` + "`restart`" + ` | "always" (unless set), "on-failure" or "never": what happens when it ends by itself. Between two starts lies a pause that grows from a quarter of a second to half a minute |
 | ` + "`signals`" + ` | ` + "`{ stop = \"SIGINT\", restart = \"SIGHUP\" }`" + `: what ends it, SIGTERM unless set, and what ` + "`litterbox service NAME restart`" + ` sends to it. Without a restart signal it is stopped and started |
 | ` + "`stop-timeout`" + ` | how long it may take to end before it is killed, "5s" unless set |
-| ` + "`autostart`" + ` | false: it starts only when somebody starts it |
+| ` + "`autostart`" + ` | false: it starts only on request |
 
 ` + "```toml" + `
 [container.services.db]

@@ -66,7 +66,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// Each error names what is wrong, and where.
+// Each error names the problem, and its place.
 func TestServiceErrors(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
@@ -106,7 +106,7 @@ func TestServiceErrors(t *testing.T) {
 	}
 }
 
-// Where forwarded ports listen is the human's own to say.
+// Only the human decides where forwarded ports listen.
 func TestPortsListenIsNotForRepositories(t *testing.T) {
 	const content = "[container]\nports-listen = \"0.0.0.0\"\n"
 	dir := t.TempDir()

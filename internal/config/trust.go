@@ -15,10 +15,10 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
-// Trust remembers which configuration of which repository the human agreed to.
-// A repository is known by its common git directory, so that its linked
-// worktrees share the answer; a file whose content changed is not trusted any
-// more. The methods may be called from any number of processes at once.
+// Trust remembers which configuration of which repository the human agreed to. A
+// repository is known by its common git directory, so that its linked worktrees
+// share the answer; a file whose content changed is no longer trusted. The methods
+// may be called from any number of processes at once.
 type Trust struct {
 	File string // made with its directories at the first Grant
 }
@@ -33,7 +33,7 @@ type trustRecord struct {
 	damaged      bool
 }
 
-// Trusted tells whether the human agreed to this content of the repository's
+// Trusted reports whether the human agreed to this content of the repository's
 // configuration. On error the answer is no.
 func (t Trust) Trusted(repository, hash string) (bool, error) {
 	key, err := trustKey(repository)
@@ -56,7 +56,7 @@ func (t Trust) Grant(ctx context.Context, repository, hash string) error {
 	return t.change(ctx, repository, func(known map[string]string, key string) { known[key] = hash })
 }
 
-// Revoke forgets the repository. One that is not known is no error.
+// Revoke forgets the repository. An unknown one is no error.
 func (t Trust) Revoke(ctx context.Context, repository string) error {
 	return t.change(ctx, repository, func(known map[string]string, key string) { delete(known, key) })
 }
@@ -92,7 +92,7 @@ func (t Trust) change(ctx context.Context, repository string, apply func(known m
 	if err != nil {
 		return failed(err)
 	}
-	defer held.Close() // and with it the lock goes
+	defer held.Close() // which releases the lock
 	if err := lock.File(ctx, held); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (t Trust) change(ctx context.Context, repository string, apply func(known m
 	if err != nil {
 		return err
 	}
-	if record.damaged { // somebody may want to read what they had trusted
+	if record.damaged { // the user may want to read what was trusted
 		if err := os.Rename(t.File, t.File+".damaged"); err != nil {
 			return failed(err)
 		}
@@ -127,8 +127,8 @@ func (t Trust) load() (trustRecord, error) {
 	}
 	var record trustRecord
 	if seal.Decode(content, &record) != nil {
-		// Nothing is trusted then, which every use of a configuration says, with
-		// what to type.
+		// Nothing is trusted then; every use of a configuration says so, and what
+		// to type.
 		empty.damaged = true
 		return empty, nil
 	}

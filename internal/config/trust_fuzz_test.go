@@ -10,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
-// FuzzTrustRecord lets anything stand in the record of what the human agreed to:
-// a damaged one trusts nothing, and can be granted in anew.
+// FuzzTrustRecord puts anything into the record of the human's trust: a damaged
+// one trusts nothing, and new trust can be granted in it.
 func FuzzTrustRecord(f *testing.F) {
 	good, err := seal.Encode(map[string]any{"version": 1, "repositories": map[string]string{"/r/.git": "sha256:1"}})
 	if err != nil {

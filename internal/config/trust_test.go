@@ -119,7 +119,7 @@ func TestTrustRefuses(t *testing.T) {
 	}
 }
 
-// A damaged record trusts nothing, keeps nobody from anything, and goes aside.
+// A damaged record trusts nothing, blocks nothing, and goes aside.
 func TestTrustDamaged(t *testing.T) {
 	t.Parallel()
 	trust := config.Trust{File: filepath.Join(t.TempDir(), "trust.json")}

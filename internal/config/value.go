@@ -18,7 +18,7 @@ const (
 	table   shape = "a table"
 	boolean shape = "a boolean"
 	number  shape = "a number"
-	// quantity is what a key asks for that takes a number or a string.
+	// quantity is the shape of a key that takes a number or a string.
 	quantity shape = "a number or a string"
 	date     shape = "a date"
 )
@@ -86,9 +86,8 @@ func (r *reader) path(below []string, node *unstable.Node) ([]string, position) 
 	return path, at
 }
 
-// valueStart finds the place of the value of key = value, which the parser
-// does not keep for arrays: behind the last part of the key only blanks and
-// the sign can follow.
+// valueStart finds the place of the value of key = value, which the parser does not
+// keep for arrays: only blanks and the sign can follow the last part of the key.
 func (r *reader) valueStart(node *unstable.Node) position {
 	var last *unstable.Node
 	for parts := node.Key(); parts.Next(); {
@@ -141,8 +140,8 @@ func (r *reader) value(node *unstable.Node, at position) value {
 	return v
 }
 
-// element is a value of which nobody looks at the inside: no key has lists or
-// tables in lists or tables, and a hostile file nests them thousands deep.
+// element is a value whose inside is never read: no key has lists or tables in
+// lists or tables, and a hostile file nests them thousands deep.
 func (r *reader) element(node *unstable.Node, at position) value {
 	switch node.Kind {
 	case unstable.Array:

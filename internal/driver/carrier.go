@@ -5,35 +5,56 @@ import (
 	"io"
 )
 
-// Carrier is what a driver implements besides, of whose places the files are
-// sandbox.FilesCarried. Without it nothing of what a place changed can become a
-// commit, and the engine refuses whatever would lose by that. The host's upper
-// directory and home are then what a sandbox begins with: Acquire takes them
+// Carrier is also implemented by drivers of places whose files are
+// sandbox.FilesCarried. Without it no change of a place can become a commit,
+// and the engine refuses every operation that would lose by that. A sandbox
+// then begins with the host's upper directory and home: Acquire takes them
 // along the first time, and nothing is read from them afterwards.
 type Carrier interface {
-	// Files asks the place of a lease about its files. It does nothing by
-	// itself; the methods of what it returns fail with ErrUnreachable or
-	// ErrMachineLost, as Attach does.
+	// Files asks the place of a lease about its files. It does nothing by itself;
+	// the methods of its result fail with ErrUnreachable or ErrMachineLost, as
+	// Attach does.
 	Files(lease Lease) Files
 
 	// Forget removes what the machine keeps of a sandbox that does not run and
-	// is deleted. What is gone already is no error.
+	// is deleted. It is no error if that is gone already.
 	Forget(ctx context.Context, lease Lease) error
 }
 
-// Files are asked about by the engine, several questions at once, any number of
-// times. Nothing in an answer is believed: package workspace/feed says what the
-// streams hold and checks it.
+// Files answer the engine's questions, several at once, any number of times. No
+// answer is trusted: package workspace/feed defines what the streams hold and
+// checks it.
 type Files interface {
-	// List streams what differs from the layers (feed.Write).
+	// List streams the differences from the layers (feed.Write).
 	List(ctx context.Context) (io.ReadCloser, error)
 
 	// Content streams one file, by its path in a listing (feed.WriteFile).
 	Content(ctx context.Context, path string) (io.ReadCloser, error)
 
-	// Refs are the branches and the stash of the git inside: name to commit.
+	// Refs returns the branches and the stash of the git inside: name to commit.
 	Refs(ctx context.Context) (map[string]string, error)
 
-	// Size is what the changes and the home take in the machine, in bytes.
+	// Size is how much the changes and the home take in the machine, in bytes.
 	Size(ctx context.Context) (changes, home int64, err error)
+}
+
+// PruningFiles are Files that can leave out what git ignores, so that it costs
+// nothing. The rules of Pruner in package workspace/feed apply here.
+type PruningFiles interface {
+	Files
+
+	// ListBut is List without the content of directories that git ignores, by texts
+	// (of core.excludesFile, info/exclude and the base's topmost .gitignore) and by
+	// each .gitignore that is met.
+	ListBut(ctx context.Context, fold bool, texts [][]byte) (io.ReadCloser, error)
+
+	// ListBelow streams one directory that was left out (feed.WriteBelow).
+	ListBelow(ctx context.Context, path string) (io.ReadCloser, error)
+}
+
+// Brancher is a Carrier whose forks begin in their machine. Rebranch moves the
+// git inside a fork, which has not run yet, from the branch from to the branch
+// to. A git on any other branch stays as it is.
+type Brancher interface {
+	Rebranch(ctx context.Context, lease Lease, from, to string) error
 }

@@ -27,8 +27,8 @@ func Joined(sentinel *fault.Error, foreign error) error {
 	return fault.Wrap("", sentinel, "%v", foreign)
 }
 
-// Seal turns an error of the system into one of the errors above, with its
-// text: [ErrDiskFull] where that is what it is, [ErrLeaseUnavailable] elsewhere.
+// Seal turns an error of the system into one of the errors above, with its text:
+// [ErrDiskFull] if it is one, else [ErrLeaseUnavailable].
 func Seal(foreign error, text string) error {
 	sentinel := ErrLeaseUnavailable
 	if errors.Is(foreign, syscall.ENOSPC) || errors.Is(foreign, syscall.EDQUOT) {

@@ -11,7 +11,7 @@ import (
 
 type nothing struct{ driver.Driver }
 
-// A driver is made when it is used, once, and the others are not.
+// A driver is made once, when it is used, and the others are not.
 func TestSetMakesWhatIsUsed(t *testing.T) {
 	made := map[string]int{}
 	entry := func(name string) driver.Entry {

@@ -1,9 +1,9 @@
 package egress
 
-// admission is something that lives by leave of the policy: a connection, a
-// request inside one, an exchange of datagrams. The table of them all is what
-// a new revision is held against, and where bytes are read while they flow.
-// All fields are guarded by Proxy.mu once it is admitted.
+// admission is something that the policy has admitted: a connection, a request
+// inside one, an exchange of datagrams. The table of all admissions is checked
+// against each new revision, and bytes are counted there while they flow.
+// Proxy.mu guards all fields once it is admitted.
 type admission struct {
 	still   func(*Policy) bool // asked when there is a new revision
 	abort   func()
@@ -12,7 +12,7 @@ type admission struct {
 	in, out int64                  // reported so far
 }
 
-// admit enters a into the table, or what it was admitted for anew.
+// admit enters a into the table, or updates what it was admitted for.
 func (p *Proxy) admit(a *admission, still func(*Policy) bool, seen Observation) {
 	seen.Count = 0
 	p.mu.Lock()
@@ -21,8 +21,8 @@ func (p *Proxy) admit(a *admission, still func(*Policy) bool, seen Observation) 
 	p.live[a] = struct{}{}
 }
 
-// forget takes a out, and reports the bytes that were not reported before. It
-// may be called for what was never admitted, and twice.
+// forget removes a from the table, and reports the bytes not reported before.
+// It may be called for an admission that was never admitted, and twice.
 func (p *Proxy) forget(a *admission) {
 	p.mu.Lock()
 	_, known := p.live[a]
@@ -34,7 +34,7 @@ func (p *Proxy) forget(a *admission) {
 	}
 }
 
-// news is what flowed since the last report; worth is false for nothing.
+// news returns what flowed since the last report; worth is false if nothing did.
 func (a *admission) news() (seen Observation, worth bool) {
 	if a.moved == nil {
 		return seen, false
@@ -62,8 +62,8 @@ func (p *Proxy) Report() {
 	}
 }
 
-// Recheck ends what the policy, which has changed, no longer admits. Whoever
-// puts a new revision in force calls it after that.
+// Recheck ends what the changed policy no longer admits. It is called after a
+// new revision is put in force.
 func (p *Proxy) Recheck() {
 	policy := p.o.Policy()
 	p.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Question is what a human is asked about a destination that no rule allows.
+// Question asks a human about a destination that no rule allows.
 type Question struct {
 	Host     string     `json:"host,omitempty"`
 	Addr     netip.Addr `json:"addr,omitzero"`
@@ -16,9 +16,9 @@ type Question struct {
 	Rule     string     `json:"rule"` // what would allow it
 }
 
-// ask waits for the answer about t, which verdict refuses, and tells whether to
-// decide anew. What a rule denies is never asked, nor what only a rule that
-// somebody types should open: this machine and the metadata services of clouds.
+// ask waits for the answer about t, which verdict refuses, and reports whether to
+// decide anew. It never asks about what a rule denies, nor about what only a
+// typed rule should open: this machine and the metadata services of clouds.
 func (p *Proxy) ask(ctx context.Context, policy *Policy, t Target, who string, verdict Decision) bool {
 	if p.o.Ask == nil {
 		return false

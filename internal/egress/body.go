@@ -14,7 +14,7 @@ const maxLine = 4 << 10
 var errFraming = errors.New("its HTTP body is malformed")
 
 // body passes the body of a request: length bytes, or chunks when it is -1.
-// With the head its deadline ends: neither a body nor the pause before the next
+// The deadline ends with the head: neither a body nor the pause before the next
 // request is limited.
 func (f *flow) body(in *intake, length int64) error {
 	if err := f.up.rearm(); err != nil {
@@ -41,7 +41,7 @@ func (f *flow) body(in *intake, length int64) error {
 }
 
 // chunkLine reads and passes the line before a chunk. Extensions are refused:
-// nobody sends them but those who test where parsers differ.
+// only tests of where parsers differ send them.
 func (f *flow) chunkLine(in *intake) (int64, error) {
 	line, err := f.line(in)
 	if err != nil {
@@ -72,7 +72,7 @@ func (f *flow) trailers(in *intake) error {
 	return errFraming
 }
 
-// line passes one line and gives it without its end.
+// line passes one line and returns it without its end.
 func (f *flow) line(in *intake) (string, error) {
 	n, err := in.until("\n", maxLine)
 	if err != nil {

@@ -19,12 +19,12 @@ const (
 	datagramsQueued = 64 // of one exchange while its host is being found
 )
 
-// Back is the way for datagrams into the sandbox. It is called from many
-// goroutines, keeps nothing that it is given, and may lose it.
+// Back takes datagrams back into the sandbox. It is called from many
+// goroutines, keeps nothing that it is given, and may lose datagrams.
 type Back interface {
-	// Reply gives the program at source what destination answered.
+	// Reply gives the program at source the answer of destination.
 	Reply(source, destination netip.AddrPort, payload []byte)
-	// Refuse tells the program at source that nobody listens at destination.
+	// Refuse tells the program at source that destination does not listen.
 	Refuse(source, destination netip.AddrPort)
 }
 
@@ -53,17 +53,17 @@ type exchange struct {
 	last    atomic.Pointer[time.Time] // when something was sent or came
 }
 
-// moved notes that something was sent or came. A time.Time keeps the clock that
-// nobody sets, unlike a number.
+// moved notes that something was sent or came. Unlike a number, a time.Time
+// keeps the monotonic clock.
 func (x *exchange) moved() {
 	now := time.Now()
 	x.last.Store(&now)
 }
 
-// Datagram carries one datagram that the program who sent from source to
-// destination, or refuses it at once. Answers go back until the exchange was
-// silent for Options.DatagramTimeout, or ctx ends. It does not wait for the
-// network: where datagrams come faster than they go, they are lost.
+// Datagram carries one datagram that the program named by who sent from source
+// to destination, or refuses it at once. Answers go back until the exchange
+// was silent for Options.DatagramTimeout, or ctx ends. It does not wait for
+// the network: datagrams that come faster than they go are lost.
 func (p *Proxy) Datagram(ctx context.Context, source, destination netip.AddrPort, who string, payload []byte, back Back) {
 	ends := endpoints{source, destination}
 	p.datagrams.mu.Lock()
@@ -115,8 +115,8 @@ func (p *Proxy) exchange(ctx context.Context, ends endpoints, who string, back B
 	return x
 }
 
-// refuse says why and answers as a closed port would, in this order: whoever
-// gets the answer finds the reason.
+// refuse says why and answers as a closed port would, in this order, so that
+// the reason is there when the answer comes.
 func (x *exchange) refuse(verdict Decision) {
 	x.observe(Denied, verdict.Rule, verdict.Why)
 	x.back.Refuse(x.ends.source, x.ends.destination)
@@ -181,7 +181,7 @@ func (x *exchange) run(ctx context.Context, verdict Decision) {
 }
 
 // open makes a socket to the first address that this machine has a way to. It
-// is connected, so that nobody else can answer.
+// is connected, so that no other host can answer.
 func (x *exchange) open(ctx context.Context, addrs []netip.Addr, err error) (*net.UDPConn, error) {
 	for _, addr := range addrs {
 		var conn net.Conn
@@ -216,7 +216,7 @@ func (x *exchange) send(ctx context.Context, conn *net.UDPConn) {
 	}
 }
 
-// receive passes answers on until nothing moves any more. It holds a buffer
+// receive passes answers on until nothing moves anymore. It holds a buffer
 // only while there is something to read.
 func (x *exchange) receive(conn *net.UDPConn) {
 	raw, err := conn.SyscallConn()

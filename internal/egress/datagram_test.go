@@ -126,8 +126,8 @@ func TestDatagramsToPrivateAddresses(t *testing.T) {
 	wantWhy(t, w.why(egress.Denied), "allow udp://10.1.2.3:123 too")
 }
 
-// An answer of a closed port comes through, and a new revision ends what it
-// forbids.
+// An answer of a closed port comes through, and a new revision ends exchanges
+// that it forbids.
 func TestDatagramsEnd(t *testing.T) {
 	w := newWorld(t, egress.Options{}, "udp://time.example:123", "udp://closed.example:123")
 	w.host("time.example", internet)
@@ -162,7 +162,7 @@ func TestDatagramsEnd(t *testing.T) {
 	untilRefused()
 }
 
-// What a flood of senders holds is bounded.
+// A flood of senders holds a bounded amount.
 func TestDatagramsAreBounded(t *testing.T) {
 	w := newWorld(t, egress.Options{DatagramTimeout: time.Hour}, "udp://time.example:123")
 	w.host("time.example", internet)
@@ -178,7 +178,7 @@ func TestDatagramsAreBounded(t *testing.T) {
 	wantWhy(t, w.why(egress.Denied), "512")
 }
 
-// What is silent goes, and makes room.
+// Silent exchanges go, and make room.
 func TestSilentDatagramsGo(t *testing.T) {
 	w := newWorld(t, egress.Options{DatagramTimeout: time.Second}, "udp://time.example:123")
 	w.host("time.example", internet)

@@ -18,7 +18,7 @@ const fallbackDelay = 250 * time.Millisecond
 // maxAddrs bounds how many addresses of one name are tried.
 const maxAddrs = 16
 
-// errNoName is what a name without any address gives.
+// errNoName is the error for a name without an address.
 var errNoName = errors.New("the name has no address")
 
 // link is a connection to the real host.
@@ -30,8 +30,8 @@ type link struct {
 }
 
 // dial reaches t, which policy has admitted by name or address, at an address
-// that reach admits. The verdict tells whether one was left to dial at all. With tunnelled, an HTTP
-// proxy of the host is asked for a tunnel also where it could forward requests.
+// that reach admits. The verdict reports whether any address was left to dial. With tunnelled, an
+// HTTP proxy of the host is asked for a tunnel even where it could forward requests.
 func (p *Proxy) dial(ctx context.Context, t Target, tunnelled bool, reach func(Target) Decision) (link, Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.o.DialTimeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func (p *Proxy) dial(ctx context.Context, t Target, tunnelled bool, reach func(T
 	return link{conn: conn, addr: addr}, verdict, err
 }
 
-// addresses resolves t and keeps what may be reached.
+// addresses resolves t and keeps the addresses that may be reached.
 func (p *Proxy) addresses(ctx context.Context, t Target, reach func(Target) Decision) ([]netip.Addr, Decision, error) {
 	if t.Host == "" {
 		return []netip.Addr{t.Addr}, Decision{Allowed: true}, nil
@@ -119,9 +119,8 @@ type attempt struct {
 	err  error
 }
 
-// race connects to the first address that answers (Happy Eyeballs): families
-// take turns, each next address starts when the one before failed or after a
-// short while.
+// race connects to the first address that answers (Happy Eyeballs): families take
+// turns, and each address starts when the one before failed or after a short while.
 func (p *Proxy) race(ctx context.Context, addrs []netip.Addr, port uint16) (net.Conn, netip.Addr, error) {
 	addrs = takeTurns(addrs)
 	dial := func(ctx context.Context, addr netip.Addr) attempt {
@@ -151,7 +150,7 @@ func (p *Proxy) race(ctx context.Context, addrs []netip.Addr, port uint16) (net.
 				case results <- one:
 				case <-ctx.Done():
 					if one.conn != nil {
-						_ = one.conn.Close() // nobody waits for it any more
+						_ = one.conn.Close() // no one waits for it anymore
 					}
 				}
 			}(addrs[started])

@@ -2,8 +2,8 @@
 // resolver that answers allowed names with addresses of its own, and the proxy
 // that turns an accepted connection into one to the real host.
 //
-// The kernel does the rest elsewhere: whoever runs a sandbox hands over DNS
-// messages ([Resolver.Answer]), accepted connections ([Proxy.Handle]) and
+// The kernel does the rest elsewhere: the process that runs a sandbox hands over
+// DNS messages ([Resolver.Answer]), accepted connections ([Proxy.Handle]) and
 // datagrams ([Proxy.Datagram]) with the address that they were meant for. This
 // package makes no namespaces, opens no listener, and terminates no TLS (package
 // intercept does, for the few hosts that need it). It parses by hand, within

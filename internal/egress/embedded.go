@@ -2,9 +2,9 @@ package egress
 
 import "net/netip"
 
-// embedded gives the IPv4 addresses that an IPv6 address stands for: where a
-// gateway or a tunnel of the network translates it, they are what is reached.
-// There are several where one cannot tell which of them is meant.
+// embedded returns the IPv4 addresses that an IPv6 address stands for: where a
+// gateway or a tunnel of the network translates it, they are reached instead.
+// There are several where it is unclear which one is meant.
 func embedded(addr netip.Addr) []netip.Addr {
 	if !addr.Is6() || addr.Is4In6() {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Explanation is the verdict on a destination that nobody dialled, with what a
-// connection to it would go through.
+// Explanation is the verdict on a destination that was not dialled, with what
+// a connection to it would go through.
 type Explanation struct {
 	Host string     `json:"host,omitempty"`
 	Addr netip.Addr `json:"addr,omitzero"`
 	Port uint16     `json:"port"`
 	Decision
 	Resolves bool     `json:"resolves"`           // the name gets an answer inside
-	Inspect  bool     `json:"inspect"`            // TLS or HTTP is expected and has to agree
+	Inspect  bool     `json:"inspect"`            // TLS or HTTP is expected and must agree
 	Requests []string `json:"requests,omitempty"` // the rules that look at single requests
 	Notes    []string `json:"notes,omitempty"`
 	Hint     string   `json:"hint,omitempty"` // the rule that would allow it
@@ -45,7 +45,7 @@ func ParseDestination(text string) (host string, port uint16, err error) {
 }
 
 // Explain gives the verdict on TCP to host, a name or an address, without a
-// look-up: what a name resolves to is judged only when somebody connects.
+// look-up: the addresses of a name are judged only when a program connects.
 func Explain(p *Policy, host string, port uint16, around Surroundings) Explanation {
 	t := Target{Host: host, Port: port}
 	e := Explanation{Host: host, Port: port}
@@ -105,8 +105,8 @@ func (p *Policy) requestRules(t Target) []string {
 	return found
 }
 
-// remedy is the rule that would allow t; empty when a deny rule stands against
-// it or nothing can.
+// remedy returns the rule that would allow t. It is empty when a deny rule
+// forbids t or no rule can allow it.
 func (p *Policy) remedy(t Target) string {
 	canonical, cause := t.canonical()
 	if cause != "" {

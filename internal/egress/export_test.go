@@ -4,8 +4,6 @@ import "net/netip"
 
 // The parsers of foreign bytes, for fuzzing.
 
-func CleanPath(target string) (string, bool) { return cleanPath(target) }
-
 func ServerName(data []byte) (name string, complete bool, cause string) {
 	name, need, cause := readHello(data)
 	return name, need == 0 && cause == "", cause

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -17,8 +18,8 @@ type flow struct {
 	p        *Proxy
 	who      string
 	t        Target    // what it wants, as far as it is known
-	opaque   *Decision // admits it without a look; nil when it has to be looked at
-	client   *net.TCPConn
+	opaque   *Decision // admits it without a look; nil when it must be looked at
+	client   net.Conn
 	up, down *stream // once dialled
 	forward  *forward
 	life     admission
@@ -28,7 +29,7 @@ type flow struct {
 	aborted  bool
 }
 
-// serve decides how much has to be looked at, looks, and carries.
+// serve decides how much must be looked at, looks, and carries.
 func (f *flow) serve(ctx context.Context) {
 	policy := f.p.o.Policy()
 	if f.t.Host == "" {
@@ -65,7 +66,7 @@ func (f *flow) serve(ctx context.Context) {
 }
 
 // unseen carries a connection that was looked at for a hook, and that no hook
-// wants, as if nobody had looked.
+// wants, as if it had not been looked at.
 func (f *flow) unseen(ctx context.Context, policy *Policy, in *intake) {
 	f.t.Protocol = TCP
 	if f.insists() {
@@ -84,7 +85,7 @@ func (f *flow) look(ctx context.Context, policy *Policy, first Decision) {
 	defer in.release()
 	f.headDeadline(f.client)
 	if err := in.fill(maxHello); err != nil {
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 			f.observe(Allowed, TCP, first.Rule, "closed before its first byte")
 			return // some programs connect ahead of time
 		}
@@ -141,7 +142,7 @@ func (f *flow) lookTLS(ctx context.Context, policy *Policy, first Decision, in *
 	f.follow(policy, name)
 	why := f.wrongName(policy, name)
 	if f.opaque != nil && (why != "" || !f.wants(HTTPS)) {
-		f.t = reached // nothing is put in there, and what is asked for does not matter
+		f.t = reached // nothing is put in there, and the name asked for does not matter
 		f.unseen(ctx, policy, in)
 		return
 	}
@@ -167,17 +168,16 @@ func (f *flow) lookTLS(ctx context.Context, policy *Policy, first Decision, in *
 	}
 }
 
-// follow makes a connection that went straight to an address one to the host
-// that it asks for, before anything is dialled: it then goes where that name
-// leads, and not where a denied host may stand.
+// follow turns a connection that went straight to an address into one to the
+// host that it asks for, before anything is dialled. It then goes where that
+// name leads, and not where a denied host may be.
 func (f *flow) follow(policy *Policy, name string) {
 	if host, cause := canonicalHost(name); cause == "" && policy.byName(f.t) {
 		f.t.name(host)
 	}
 }
 
-// wrongName tells why a TLS server name does not agree with where the
-// connection goes.
+// wrongName says why a TLS server name does not agree with where the connection goes.
 func (f *flow) wrongName(policy *Policy, name string) string {
 	switch {
 	case f.t.Host == "" && name == "":
@@ -195,8 +195,8 @@ func (f *flow) wrongName(policy *Policy, name string) string {
 }
 
 // wrongHost judges a name inside a connection that went straight to an address.
-// A rule that allows the address on condition of agreement wants the address;
-// where everything is allowed, the name has to be as well.
+// A rule that allows the address on condition of agreement wants the address.
+// Where everything is allowed, the name must be allowed as well.
 func (f *flow) wrongHost(policy *Policy, name string) string {
 	if policy.Default == Allow && policy.ruleFor(f.t) == nil {
 		named := f.t
@@ -209,7 +209,7 @@ func (f *flow) wrongHost(policy *Policy, name string) string {
 	return fmt.Sprintf("it asks for %q, and only the address is allowed; allow tcp://%s if that is meant", shorten(name), f.t.authority())
 }
 
-// connect dials, and tells whether there is a connection to carry.
+// connect dials, and reports whether there is a connection to carry.
 func (f *flow) connect(ctx context.Context, policy *Policy, verdict Decision, tunnelled bool) bool {
 	made, reachable, err := f.p.dial(ctx, f.t, tunnelled, policy.Decide)
 	if !reachable.Allowed {
@@ -249,7 +249,7 @@ func (f *flow) stream(dst, src net.Conn) *stream {
 	return &stream{dst: dst, src: src, buffers: &f.p.buffers, halfOpen: f.p.o.HalfOpenTimeout}
 }
 
-// carry moves both directions to their ends, after what in holds.
+// carry moves both directions to their ends, after the bytes that in holds.
 func (f *flow) carry(in *intake) {
 	if in != nil && !f.flush(in) {
 		return
@@ -263,7 +263,7 @@ func (f *flow) carry(in *intake) {
 	<-done
 }
 
-// flush passes on what was read for judging.
+// flush passes on the bytes that were read for judging.
 func (f *flow) flush(in *intake) bool {
 	n, err := f.up.dst.Write(in.buf)
 	f.up.moved.Add(int64(n))
@@ -284,8 +284,8 @@ func (f *flow) carryDown() <-chan struct{} {
 	return done
 }
 
-// finish runs one direction to its end and passes the end on. An end in order
-// closes that half only; anything else ends both.
+// finish runs one direction to its end and passes the end on. An orderly end
+// closes only that half; anything else ends both.
 func (f *flow) finish(one, other *stream, limit int64) {
 	if _, err := one.run(limit); err != nil {
 		f.abort()
@@ -298,8 +298,8 @@ func (f *flow) finish(one, other *stream, limit int64) {
 	other.otherEnded()
 }
 
-// refuse says why and resets the connection, in this order: whoever sees the
-// reset finds the reason.
+// refuse says why and resets the connection, in this order, so that the reason
+// is there when the reset is seen.
 func (f *flow) refuse(protocol string, verdict Decision) {
 	f.observe(Denied, protocol, verdict.Rule, verdict.Why)
 	f.abort()
@@ -345,10 +345,10 @@ func (f *flow) end() {
 	f.p.forget(&f.life)
 }
 
-// admit makes what f was admitted for known.
+// admit enters what f was admitted for.
 func (f *flow) admit(verdict Decision) {
 	decide := decides(f.t)
-	// What goes on unseen ends when somebody begins to insist on a look.
+	// An unseen connection ends when a hook begins to insist on a look.
 	f.p.admit(&f.life, func(policy *Policy) bool { return decide(policy) && !f.insists() },
 		f.observation(Allowed, f.t.Protocol, verdict.Rule, verdict.Why))
 }

@@ -21,8 +21,8 @@ const (
 
 // readHello finds the server name in the TLS records of a ClientHello, which
 // may be split over several. It returns need > 0 while fewer than need bytes
-// are there to judge, and a cause when the bytes are no plain ClientHello. An
-// encrypted ClientHello (ECH) is judged by its outer name: browsers send a
+// are there to judge, and a cause when the bytes are not a plain ClientHello.
+// An encrypted ClientHello (ECH) is judged by its outer name: browsers send a
 // random one to every server (GREASE), and a real one needs keys from HTTPS
 // records, which the resolver never gives out.
 func readHello(data []byte) (name string, need int, cause string) {
@@ -80,9 +80,8 @@ func tooLong(need int) string {
 	return ""
 }
 
-// serverName walks the body of a ClientHello. Whatever another parser could
-// read differently (a second name, an extension twice, bytes left over) is
-// malformed here.
+// serverName walks the body of a ClientHello. Anything that another parser could read
+// differently (a second name, an extension twice, bytes left over) is malformed here.
 func serverName(body []byte) (name string, ok bool) {
 	b := bytesReader(body)
 	if _, ok = b.take(helloVersionRandom); !ok {
@@ -167,7 +166,7 @@ func (b *bytesReader) uint16() (uint16, bool) {
 	return binary.BigEndian.Uint16(taken), true
 }
 
-// block takes a block whose length stands before it in width bytes, 1 or 2.
+// block takes a block preceded by its length in width bytes, 1 or 2.
 func (b *bytesReader) block(width int) ([]byte, bool) {
 	prefix, ok := b.take(width)
 	if !ok {

@@ -13,11 +13,10 @@ const (
 	hiddenTime = 5 * time.Second
 )
 
-// hidden finds a denied host behind the address of t, to which a program goes
-// without a name and where nothing is looked into: everything is allowed by
-// default there, and what a rule denies would be reached by its address. A name
-// that cannot be resolved leads nowhere, and what lies below a wildcard is not
-// known.
+// hidden finds a denied host behind the address of t, where a program goes
+// without a name and nothing is looked into. Everything is allowed there by
+// default, and a denied host would be reached by its address. A name that cannot
+// be resolved leads nowhere, and the names below a wildcard are not known.
 func (p *Proxy) hidden(ctx context.Context, policy *Policy, t Target) (Decision, bool) {
 	if !policy.byName(t) {
 		return Decision{}, false

@@ -15,7 +15,7 @@ import (
 )
 
 // Where everything is allowed by default, a denied host is not reached by its
-// address either: a connection goes where the name leads that it asks for.
+// address either: a connection goes where the name that it asks for leads.
 func TestDeniedHostByItsAddress(t *testing.T) {
 	const denied, other = "93.184.215.66", internet
 	for name, c := range map[string]struct {

@@ -96,7 +96,8 @@ func TestHooksInARow(t *testing.T) {
 	}
 }
 
-// A hook sees what no rule would have looked at, and nothing else changes hands.
+// A hook sees requests that no rule would have looked at, and nothing else
+// changes hands.
 func TestHooksSeeWhatTheyWant(t *testing.T) {
 	for name, policy := range map[string]*egress.Policy{
 		"a host":     {Default: egress.Deny, Allow: rules(t, "example.com", "www.example.com")},
@@ -131,7 +132,7 @@ func TestHooksSeeWhatTheyWant(t *testing.T) {
 			if name != "everything" {
 				return
 			}
-			// Straight to the address, and by its name all the same.
+			// Straight to the address, but still by its name.
 			c := tls.Client(w.open(netip.MustParseAddrPort(internet+":443")), &tls.Config{RootCAs: w.roots, ServerName: "example.com"})
 			if err := c.Handshake(); err != nil {
 				t.Errorf("straight to the address: %v", err)

@@ -15,12 +15,11 @@ import (
 // wire, which is 253 without the root).
 const maxHost = 253
 
-// CanonicalHost gives the one spelling of a host name that rules are compared
-// with, that is looked up and that is dialled: lower case, ASCII (IDNA), no
-// trailing dot. It refuses what only looks like a name, above all the many
-// spellings of an address (0x7f.1, 017700000001, 2130706433), which some
-// resolvers would accept. It is a fixed point: CanonicalHost of its own result
-// is that result.
+// CanonicalHost returns the one spelling of a host name that is compared with
+// rules, looked up and dialled: lower case, ASCII (IDNA), no trailing dot. It
+// refuses text that only looks like a name, above all the many spellings of an
+// address (0x7f.1, 017700000001, 2130706433) that some resolvers accept. It is
+// a fixed point: CanonicalHost of its own result is that result.
 func CanonicalHost(name string) (string, error) {
 	canonical, cause := canonicalHost(name)
 	if cause != "" {
@@ -56,7 +55,7 @@ func canonicalHost(name string) (canonical, cause string) {
 	return canonical, ""
 }
 
-// forbidden names what makes a name into something else for another parser: a
+// forbidden names what turns a name into something else for another parser: a
 // URL's user or port, an escape, the end of a C string.
 func forbidden(r rune) string {
 	switch {
@@ -80,14 +79,14 @@ func forbidden(r rune) string {
 	return ""
 }
 
-// hostByte tells what may stand in a label. The underscore is not of RFC 1123,
-// but real hosts have it.
+// hostByte reports whether c may stand in a label. The underscore is not in
+// RFC 1123, but real hosts have it.
 func hostByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
 // toASCII applies UTS 46 as browsers do for look-ups. A second pass must change
-// nothing, or two spellings of one name could be told apart.
+// nothing, or one name could have two spellings.
 func toASCII(name string) (string, string) {
 	profile := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
 	once, err := profile.ToASCII(name)

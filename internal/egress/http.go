@@ -18,8 +18,7 @@ func (f *flow) headDeadline(conn net.Conn) {
 }
 
 // http judges every request of an HTTP/1 connection before it passes. The
-// server's direction is not looked into: nothing in it decides where a request
-// ends.
+// server's direction is not read: nothing in it decides where a request ends.
 func (f *flow) http(ctx context.Context, in *intake) {
 	defer in.release()
 	var done <-chan struct{}
@@ -92,7 +91,7 @@ func (f *flow) lookPlain(ctx context.Context, policy *Policy, first Decision, in
 		f.unseen(ctx, policy, in)
 		return
 	}
-	n, err := f.findHead(in) // drops nothing of what begins like this
+	n, err := f.findHead(in) // drops nothing that begins like this
 	if errors.Is(err, errBudget) {
 		f.refuseHead(TCP, err)
 		return
@@ -114,8 +113,8 @@ func (f *flow) lookPlain(ctx context.Context, policy *Policy, first Decision, in
 	f.unseen(ctx, policy, in)
 }
 
-// readHead waits for a complete head and gives its length; false means that
-// there is none and that everything has been said about it.
+// readHead waits for a complete head and returns its length; false means that
+// there is none and that it has been reported.
 func (f *flow) readHead(in *intake, first bool) (int, bool) {
 	if len(in.buf) == 0 {
 		if err := in.fill(maxHead); err != nil {
@@ -144,8 +143,8 @@ func (f *flow) quit(err error, first bool) {
 	f.down.otherEnded()
 }
 
-// findHead reads the request line first, because what is no HTTP may never send
-// an empty line; 0 means that it is none.
+// findHead reads the request line first, because other protocols may never send
+// an empty line; 0 means that it is not HTTP.
 func (f *flow) findHead(in *intake) (int, error) {
 	for {
 		end, err := in.until("\n", maxHead)
@@ -206,7 +205,7 @@ func sameAuthority(a, b string) bool {
 }
 
 // http2 is HTTP/2 without TLS. Its requests are packed too tightly to be judged
-// here; an inspector can.
+// here; an inspector can do it.
 func (f *flow) http2(ctx context.Context, in *intake) {
 	for len(in.buf) < len(preface) {
 		if err := in.fill(maxHead); err != nil {
@@ -225,7 +224,7 @@ func (f *flow) http2(ctx context.Context, in *intake) {
 	f.inspect(ctx, in, f.p.o.Policy().Decide(f.t.asked()), true, true)
 }
 
-// send passes a judged head on, byte for byte unless something has to change.
+// send passes a judged head on, byte for byte unless something must change.
 func (f *flow) send(in *intake, n int, r *request, upgrade bool) bool {
 	head := in.buf[:n]
 	strip := r.upgrade != "" && !upgrade
@@ -241,8 +240,8 @@ func (f *flow) send(in *intake, n int, r *request, upgrade bool) bool {
 	return err == nil
 }
 
-// awaitUpgrade reads the server's answer to an upgrade: only when the server has
-// switched do the client's next bytes stop being requests. ok is false when the
+// awaitUpgrade reads the server's answer to an upgrade: the client's next bytes
+// stop being requests only when the server has switched. ok is false when the
 // connection is over.
 func (f *flow) awaitUpgrade() (switched, ok bool) {
 	in := &intake{src: f.down.src, budget: &f.p.heads}

@@ -17,7 +17,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 )
 
-// hello answers with what it was asked.
+// hello answers with the request it was sent.
 func hello(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -245,13 +245,13 @@ func TestUpgrade(t *testing.T) {
 	if got := readUntil(t, c, "firstearly"); !strings.Contains(got, " 103 ") || !strings.Contains(got, " 101 ") {
 		t.Errorf("the answer was %q", got)
 	}
-	// From here on these are no requests, and nobody reads them as such.
+	// From here on these are not requests, and are not read as such.
 	write(t, c, "GET / HTTP/1.1\r\nHost: other.com\r\n\r\n")
 	readUntil(t, c, "other.com\r\n\r\n")
 }
 
 // An upgrade that the server declines does not open the connection for
-// requests that nobody judges.
+// unjudged requests.
 func TestUpgradeDeclined(t *testing.T) {
 	w := newWorld(t, egress.Options{}, "example.com")
 	w.host("example.com", internet)
@@ -271,7 +271,7 @@ func TestUpgradeDeclined(t *testing.T) {
 }
 
 // The limit on heads ends with the head: what was admitted may be silent for
-// longer. Time has to pass for that.
+// longer. Time must pass for that.
 func TestSilenceAfterTheHead(t *testing.T) {
 	const limit = 3 * time.Second // ample for everything up to then, on a loaded machine
 	w := newWorld(t, egress.Options{HeadTimeout: limit}, "example.com")

@@ -103,7 +103,7 @@ func newRequest(t testing.TB, method, url, body string, header ...string) *http.
 	return r
 }
 
-// forms are the ways in which text shows in what comes back.
+// forms returns the ways in which text appears in answers.
 func forms(text string) []string {
 	encoded := base64.StdEncoding.EncodeToString([]byte(text))
 	return []string{text, url.QueryEscape(text), url.PathEscape(text), hex.EncodeToString([]byte(text)), encoded[:len(encoded)/4*4-4]}
@@ -120,7 +120,7 @@ func wantNone(t testing.TB, what, text string, values ...string) {
 	}
 }
 
-// tellBack answers with all that it was told, in several forms and in pieces.
+// tellBack answers with all that it was sent, in several forms and in pieces.
 func tellBack(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	user, password, _ := r.BasicAuth()
@@ -213,7 +213,7 @@ func TestSecretsStayWithTheirHosts(t *testing.T) {
 	var err error
 	var told atomic.Int64
 	count := func(rw http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/body" { // what begins is sent on; nobody knows what comes
+		if r.URL.Path != "/body" { // the beginning is sent on; what follows is unknown
 			told.Add(1)
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -306,11 +306,11 @@ func TestSecretsInAnswers(t *testing.T) {
 			t.Errorf("%s: %q, want %q in it", path, text, want)
 		}
 	}
-	// What was refused says so.
+	// A refusal says why.
 	wantWhy(t, w.why(egress.Denied), "a secret may be in it")
 }
 
-// A host that answers with something that is no HTTP is quoted in an error.
+// A host whose answer is not HTTP is quoted in an error.
 func TestSecretsInErrors(t *testing.T) {
 	w := newWithSecrets(t, "http://plain.example.com:8080")
 	w.serve(internet+":8080", func(conn *net.TCPConn) {
@@ -330,7 +330,7 @@ func TestSecretsInErrors(t *testing.T) {
 	}
 }
 
-// A source that has no value refuses, because nothing could be looked through.
+// A source without a value refuses, because nothing could be searched.
 func TestSecretWithoutItsSource(t *testing.T) {
 	set := secret.NewSet()
 	host, err := secret.ParseHost("example.com")

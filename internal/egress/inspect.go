@@ -13,27 +13,25 @@ import (
 
 // Inspector looks at single requests where the parser of this package cannot:
 // inside TLS, in the name of a host and with a certificate that the sandbox
-// trusts, and in HTTP/2. Package intercept has the one that keepers use; it
-// stands apart because of what it brings along (crypto/tls, net/http).
+// trusts, and in HTTP/2. Package intercept has the one that keepers use; it is
+// separate because of what it imports (crypto/tls, net/http).
 type Inspector interface {
-	// Inspect speaks HTTP with the client on conn, asks s about every request
-	// and carries those that s admits. It returns when conn has ended and no
-	// request is under way. An error means that no request ever came, and is
-	// worded for people.
+	// Inspect speaks HTTP with the client on conn, asks s about every request and
+	// carries those that s admits. It returns when conn has ended and no request
+	// is under way. An error means that no request came, and is worded for people.
 	Inspect(ctx context.Context, conn net.Conn, s *Session) error
 	// Client speaks TLS on conn and verifies that it leads to host.
 	Client(ctx context.Context, conn net.Conn, host string) (net.Conn, error)
-	// Wants reports whether single requests have to be looked at although no
-	// rule speaks of them. protocol is HTTP or HTTPS, or empty before the first
-	// byte of a connection that could go without a look; host is empty where
-	// only those bytes can say it.
+	// Wants reports whether single requests must be looked at although no rule
+	// mentions them. protocol is HTTP or HTTPS, or empty before the first byte
+	// of a connection that could go without a look; host is empty where only
+	// those bytes can say it.
 	Wants(host string, port uint16, protocol string) bool
-	// Insists reports whether nothing may go to a host without a look, whatever
-	// the rules say.
+	// Insists reports whether nothing may go to a host unseen, whatever the rules say.
 	Insists(host string, port uint16) bool
 }
 
-// Session is what an inspector has to know about one connection of the sandbox.
+// Session is what an inspector must know about one connection of the sandbox.
 type Session struct {
 	Name  string // the one host that its requests are for: canonical, or an address
 	Port  uint16
@@ -52,7 +50,7 @@ func (f *flow) inspect(ctx context.Context, in *intake, first Decision, plain, t
 	conn := &counted{Conn: &replay{f.client, in}, received: &received, sent: &sent}
 	f.life.moved = func() (int64, int64) { return sent.Load(), received.Load() }
 	whole := f.t
-	whole.Protocol = "" // single requests are judged by themselves
+	whole.Protocol = "" // single requests are judged on their own
 	f.p.admit(&f.life, decides(whole), f.observation(Allowed, f.t.Protocol, first.Rule, first.Why))
 	_ = f.client.SetReadDeadline(time.Time{}) // from here on the inspector's
 	if err := f.p.o.Inspector.Inspect(ctx, conn, s); err != nil {
@@ -65,7 +63,7 @@ func (f *flow) wants(protocol string) bool {
 	return f.p.o.Inspector != nil && f.p.o.Inspector.Wants(f.t.hostName(), f.t.Port, protocol)
 }
 
-// insists reports whether a hook wants nothing to go there unseen.
+// insists reports whether a hook lets nothing go there unseen.
 func (f *flow) insists() bool {
 	return f.p.o.Inspector != nil && f.p.o.Inspector.Insists(f.t.hostName(), f.t.Port)
 }
@@ -98,8 +96,8 @@ type Refused struct{ Why string }
 
 func (r *Refused) Error() string { return r.Why }
 
-// Judge decides on one request by the policy in force, and records it. An
-// admitted request has to be given back with done when it has ended.
+// Judge decides on one request by the policy in force, and records it. The
+// caller must call done when an admitted request has ended.
 func (s *Session) Judge(r Request) (verdict Decision, done func()) {
 	f := s.flow
 	policy := f.p.o.Policy()
@@ -116,7 +114,7 @@ func (s *Session) Judge(r Request) (verdict Decision, done func()) {
 	return verdict, func() { f.p.forget(one) }
 }
 
-// Refuse records a request that the inspector refuses by itself.
+// Refuse records a request that the inspector itself refuses.
 func (s *Session) Refuse(r Request, why string) {
 	t := s.target()
 	t.Method, t.Path = r.Method, r.Path
@@ -148,8 +146,8 @@ func (s *Session) target() Target {
 	return t
 }
 
-// Dial connects to the host of the session. Which address may be used does not
-// depend on the request: connections are shared by many.
+// Dial connects to the host of the session. The address does not depend on the
+// request: many requests share a connection.
 func (s *Session) Dial(ctx context.Context) (net.Conn, error) {
 	f := s.flow
 	t := s.target()
@@ -167,7 +165,7 @@ func (s *Session) Dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// unreached is an error of dialling, which has been recorded.
+// unreached is an error of dialling that has been recorded.
 type unreached struct{ error }
 
 func (u unreached) Unwrap() error { return u.error }
@@ -194,8 +192,8 @@ func (s *Session) dial(ctx context.Context, t Target) (net.Conn, error) {
 	return conn, nil
 }
 
-// Forwards gives the proxy of this machine that takes the requests of a plain
-// session as they are, with their whole URL; then [Session.Dial] leads there.
+// Forwards returns the proxy of this machine that takes the requests of a plain
+// session as they are, with their whole URL. [Session.Dial] then leads there.
 func (s *Session) Forwards() *url.URL {
 	proxy, err := s.flow.p.o.Upstream.proxyFor(s.target())
 	if err != nil || proxy == nil || !s.Plain || s.Two || proxy.Scheme != "http" && proxy.Scheme != "https" {
@@ -204,12 +202,12 @@ func (s *Session) Forwards() *url.URL {
 	return proxy
 }
 
-// Failed records that the host could not be spoken with.
+// Failed records that talking to the host failed.
 func (s *Session) Failed(err error) {
 	var refused *Refused
 	var before unreached
 	if errors.As(err, &refused) || errors.As(err, &before) || errors.Is(err, context.Canceled) {
-		return // said already, or nobody's fault
+		return // reported already, or no fault of the host
 	}
 	s.observe(Failed, s.target(), Decision{Why: "cannot speak with the host: " + err.Error()})
 }

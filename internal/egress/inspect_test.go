@@ -217,7 +217,7 @@ func TestRequestsToAPrivateAddress(t *testing.T) {
 	}
 }
 
-// What does not trust the sandbox's authority is told why.
+// A program that does not trust the sandbox's authority is told why.
 func TestProgramWithRootsOfItsOwn(t *testing.T) {
 	w := newInspected(t, nil, "GET https://example.com/me")
 	c := tls.Client(w.openName("example.com", 443), &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "example.com"})
@@ -331,7 +331,7 @@ func TestWebsocketInsideTLS(t *testing.T) {
 	readUntil(t, c, "other.com\r\n\r\n")
 	_ = c.Close()
 
-	// After an upgrade to HTTP/2 requests would go on that nobody reads.
+	// After an upgrade to HTTP/2 requests would pass unread.
 	c = w.secure("http/1.1")
 	write(t, c, "GET /chat HTTP/1.1\r\nHost: example.com\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n")
 	if got := readUntil(t, c, "/chat "); !strings.Contains(got, " 200 ") {

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// firstRead is enough for most heads; a connection that idles between requests
-// holds no more.
+// firstRead is enough for most heads; an idle connection holds no more between
+// requests.
 const firstRead = 4 << 10
 
 // errTooLong ends a head or a line that never ends, errBudget one that came
@@ -41,8 +41,8 @@ type intake struct {
 	budget *budget
 	taken  int // from the budget
 
-	// reading guards the above once a replay reads: a server of ours may still
-	// do so in the background when the connection's flow ends.
+	// reading guards the above once a replay reads: our server may still read
+	// in the background when the connection's flow ends.
 	reading sync.Mutex
 }
 
@@ -71,7 +71,7 @@ func (in *intake) fill(limit int) error {
 	return err
 }
 
-// advance drops the first n bytes, and all memory with the last of them.
+// advance drops the first n bytes, and frees all memory with the last of them.
 func (in *intake) advance(n int) {
 	if in.buf = in.buf[n:]; len(in.buf) == 0 {
 		in.drop()
@@ -91,8 +91,8 @@ func (in *intake) drop() {
 	in.taken = 0
 }
 
-// until reads up to and including the first end mark and gives the length; the
-// bytes stay in the buffer.
+// until reads up to and including the first end mark and returns the length;
+// the bytes stay in the buffer.
 func (in *intake) until(mark string, limit int) (int, error) {
 	from := 0
 	for {

@@ -13,8 +13,8 @@ const (
 )
 
 // lookups asks the host's resolver once for many connections to one name, and
-// keeps answers shortly. That weakens nothing: every address is judged each
-// time it is used.
+// keeps answers for a short time. That weakens nothing: every address is
+// judged each time it is used.
 type lookups struct {
 	ask func(ctx context.Context, host string) ([]netip.Addr, error)
 
@@ -67,7 +67,7 @@ func (l *lookups) run(ctx context.Context, host string, one *question) {
 	close(one.done)
 }
 
-// shrink drops what is old, and all answers when that is not enough.
+// shrink drops old answers, and all answers when that is not enough.
 func (l *lookups) shrink() {
 	now := time.Now()
 	for _, old := range []bool{true, false} {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// named is the rule as messages show it.
+// named returns the rule as messages show it.
 func (r Rule) named() string {
 	if r.From != "" {
 		return r.String() + " (" + r.From + ")"
@@ -14,7 +14,7 @@ func (r Rule) named() string {
 	return r.String()
 }
 
-// everyPort tells whether the rule, as a deny rule, covers every port.
+// everyPort reports whether the rule, as a deny rule, covers every port.
 func (r Rule) everyPort() bool { return r.anyPort || r.port == 0 }
 
 func (r Rule) matchesHost(host string) bool {
@@ -43,7 +43,7 @@ func (r Rule) matchesPort(port uint16) bool {
 	return webPort(port)
 }
 
-// admits tells whether an allow rule whose host and port match covers what the
+// admits reports whether an allow rule whose host and port match covers what the
 // connection carries.
 func (r Rule) admits(t Target) bool {
 	switch t.Protocol {
@@ -63,8 +63,7 @@ func (r Rule) admits(t Target) bool {
 	return r.protocol != UDP
 }
 
-// coversRequest applies an allow rule's methods and path; what is not known is
-// not covered.
+// coversRequest applies an allow rule's methods and path; the unknown is not covered.
 func (r Rule) coversRequest(t Target) bool {
 	if len(r.methods) > 0 && !slices.Contains(r.methods, t.Method) {
 		return false
@@ -76,13 +75,13 @@ func (r Rule) coversRequest(t Target) bool {
 	return ok && underPath(r.path, path)
 }
 
-// constrained tells whether the rule looks at single requests.
+// constrained reports whether the rule looks at single requests.
 func (r Rule) constrained() bool { return len(r.methods) > 0 || r.path != "" }
 
-// denies tells whether a deny rule covers t. In doubt it does.
+// denies reports whether a deny rule covers t. When in doubt, it does.
 func (r Rule) denies(t Target) bool {
 	if r.preset != "" {
-		return true // not expanded: nobody knows what it covers
+		return true // not expanded: what it covers is unknown
 	}
 	byHost := t.Host != "" && r.matchesHost(t.Host)
 	byAddr := t.Addr.IsValid() && r.network.IsValid() && (r.network.Contains(t.Addr) || slices.ContainsFunc(embedded(t.Addr), r.network.Contains))
@@ -106,9 +105,8 @@ func (r Rule) denies(t Target) bool {
 	return false
 }
 
-// forbidsRequest applies a deny rule's methods and path; what is not known may
-// be what is forbidden. Servers differ about the case of methods, so it does
-// not count.
+// forbidsRequest applies a deny rule's methods and path; the unknown may be
+// forbidden. Servers differ about the case of methods, so case does not count.
 func (r Rule) forbidsRequest(t Target) bool {
 	if len(r.methods) > 0 && t.Method != "" && !slices.Contains(r.methods, upperASCII(t.Method)) {
 		return false

@@ -12,18 +12,16 @@ import (
 )
 
 // maxNames bounds how many names a sandbox may have answered. Below an allowed
-// wildcard it can make up names without end.
+// wildcard it can invent names without end.
 const maxNames = 8192
 
-// firstName keeps the first addresses of the range free for whoever sets the
-// sandbox's interface up.
+// firstName keeps the first addresses of the range free for the sandbox's interface.
 const firstName = 256
 
-// Names keeps an address of our own per family for every name that was
-// answered, so that a later connection names its host exactly, whatever it
-// speaks. An address is never given to a second name while the sandbox lives,
-// also across restarts of the process that holds Names. It is safe for
-// concurrent use.
+// Names keeps an address of our own per family for every name that was answered,
+// so that a later connection names its host exactly, whatever its protocol. An
+// address is never given to a second name while the sandbox lives, even across
+// restarts of the process that holds Names. It is safe for concurrent use.
 type Names struct {
 	mu     sync.RWMutex
 	file   *os.File // nil: in memory only
@@ -39,8 +37,8 @@ func ranges() (v4, v6 netip.Prefix) {
 }
 
 // NewNames reads file, which holds one name per line in the order of their
-// addresses, and appends to it from then on. A last line that a crash tore is
-// taken off: it was never answered. An empty file name keeps names in memory.
+// addresses, and appends to it from then on. A last line torn by a crash is
+// removed: it was never answered. An empty file name keeps names in memory.
 func NewNames(file string) (*Names, error) {
 	n := &Names{number: map[string]int{}}
 	if file == "" {
@@ -53,7 +51,7 @@ func NewNames(file string) (*Names, error) {
 	whole := data[:bytes.LastIndexByte(data, '\n')+1]
 	for line := range bytes.Lines(whole) {
 		name := string(bytes.TrimSuffix(line, []byte{'\n'}))
-		// A line that is no name keeps its place, or all after it would move.
+		// A line that is not a name keeps its place, or all lines after it would move.
 		if canonical, cause := canonicalHost(name); cause != "" || canonical != name {
 			name = ""
 		}
@@ -74,8 +72,8 @@ func NewNames(file string) (*Names, error) {
 }
 
 // Of gives the addresses that stand for host, and picks them on first use. It
-// fails with fault.Invalid for what is no name and with fault.Unavailable when
-// there are too many names or the file cannot be written.
+// fails with fault.Invalid if host is not a name, and with fault.Unavailable
+// when there are too many names or the file cannot be written.
 func (n *Names) Of(host string) (v4, v6 netip.Addr, err error) {
 	name, err := CanonicalHost(host)
 	if err != nil {
@@ -104,8 +102,8 @@ func (n *Names) add(name string) (int, error) {
 			WithHint("name hosts in the allow-list instead of a wildcard, or use a new sandbox")
 	}
 	if n.file != nil {
-		// Written before it is answered, so that a name that somebody knows is
-		// in the file. One write(2): a torn line has no newline.
+		// Written before it is answered, so that every name that a program
+		// knows is in the file. One write(2): a torn line has no newline.
 		if wrote, err := n.file.WriteString(name + "\n"); err != nil {
 			if wrote > 0 {
 				err = errors.Join(err, n.takeBack(int64(wrote)))
@@ -128,7 +126,7 @@ func (n *Names) takeBack(wrote int64) error {
 	return n.file.Truncate(info.Size() - wrote)
 }
 
-// Contains tells whether addr is one that only names can stand behind.
+// Contains reports whether addr is one of those reserved for names.
 func (n *Names) Contains(addr netip.Addr) bool { return reserved(addr) }
 
 func reserved(addr netip.Addr) bool {

@@ -27,7 +27,7 @@ const DNS = "dns"
 const (
 	Allowed = "allowed"
 	Denied  = "denied"
-	Failed  = "failed" // allowed, and not reachable
+	Failed  = "failed" // allowed, but not reachable
 )
 
 // defaultRows bounds a table of observations; textLimit bounds foreign text in
@@ -37,10 +37,9 @@ const (
 	textLimit   = 256
 )
 
-// Observation is something a sandbox tried, how often, and what came of it. It
-// is both what is reported once and a row of the table in which equal reports
-// are added up. In a report Count is 1 for a new attempt and 0 for the bytes of
-// an old one; zero times mean now.
+// Observation is something a sandbox tried, how often, and what came of it. It is both
+// a single report and a row of the table that adds up equal reports. In a report Count
+// is 1 for a new attempt and 0 for the bytes of an old one; zero times mean now.
 type Observation struct {
 	Host     string     `json:"host,omitempty"`
 	Addr     netip.Addr `json:"addr,omitzero"`
@@ -62,8 +61,8 @@ type Observation struct {
 	Count    int64     `json:"count"`
 }
 
-// Destination is where it was going: host and port, the host alone for a
-// look-up of its name.
+// Destination returns where it was going: host and port, or the host alone for
+// a look-up of its name.
 func (o *Observation) Destination() string {
 	host := o.Host
 	if host == "" && o.Addr.IsValid() {
@@ -89,14 +88,14 @@ func (o *Observation) row() row {
 		r.method, r.path = o.Method, o.Path
 	}
 	if o.Host != "" {
-		r.addr = netip.Addr{} // large sites answer with other addresses every time
+		r.addr = netip.Addr{} // large sites answer with different addresses every time
 	}
 	return r
 }
 
-// Observations is a bounded table of what a sandbox tried. When it is full the
-// row that was not seen for longest goes, denied look-ups first, because a
-// sandbox can make up names without end. It is safe for concurrent use.
+// Observations is a bounded table of what a sandbox tried. When it is full,
+// the row not seen for the longest time goes, denied look-ups first, because a
+// sandbox can invent names without end. It is safe for concurrent use.
 type Observations struct {
 	mu    sync.Mutex
 	limit int
@@ -114,8 +113,8 @@ func NewObservations(limit int) *Observations {
 	return &Observations{limit: limit, rows: map[row]*Observation{}, subs: map[int]chan Observation{}}
 }
 
-// Add merges one report into its row and tells the subscribers the row. What
-// came from the sandbox is made printable first.
+// Add merges one report into its row and sends the row to the subscribers.
+// Text from the sandbox is made printable first.
 func (o *Observations) Add(report Observation) {
 	report.clean()
 	now := time.Now()
@@ -188,7 +187,7 @@ func lookup(o *Observation) int {
 	return 0
 }
 
-// Snapshot gives all rows, the one that was seen first at the head.
+// Snapshot returns all rows, the first seen first.
 func (o *Observations) Snapshot() []Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -205,7 +204,7 @@ func (o *Observations) Snapshot() []Observation {
 	return all
 }
 
-// Lost tells how many rows were given up because the table was full.
+// Lost returns how many rows were dropped because the table was full.
 func (o *Observations) Lost() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -256,7 +255,7 @@ func (o *Observations) Save(file string) error {
 	return nil
 }
 
-// Load merges what Save wrote; a file that does not exist is empty.
+// Load merges what Save wrote; a missing file counts as empty.
 func (o *Observations) Load(file string) error {
 	all, err := ReadObservations(file)
 	if err != nil {
@@ -268,8 +267,8 @@ func (o *Observations) Load(file string) error {
 	return nil
 }
 
-// ReadObservations reads what Save wrote. Lines that are not ours are left out;
-// a file that does not exist is empty.
+// ReadObservations reads what Save wrote. It skips foreign lines; a missing
+// file counts as empty.
 func ReadObservations(file string) ([]Observation, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -297,7 +296,7 @@ func (o *Observation) clean() {
 }
 
 // printable makes foreign text safe to show: no terminal escapes, no line
-// breaks, no characters that reorder or hide others, and not without end.
+// breaks, no characters that reorder or hide others, and bounded in length.
 func printable(text string) string {
 	plain := len(text) <= textLimit
 	for i := 0; plain && i < len(text); i++ {

@@ -15,8 +15,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 )
 
-// FuzzObservations lets anything stand in the record of what the network saw:
-// what is read can be shown on a terminal, and is the same when it was written
+// FuzzObservations puts anything into the record of what the network saw: the
+// rows read from it can be shown on a terminal, and are the same when written
 // and read again.
 func FuzzObservations(f *testing.F) {
 	f.Add([]byte(`{"host":"api.example.com","addr":"2001:db8::1","port":443,"protocol":"https","process":"curl (7)","verdict":"denied","why":"no rule allows it","bytes_in":1,"bytes_out":2,` +

@@ -54,7 +54,7 @@ func TestObservations(t *testing.T) {
 	if _, open := <-sub; open {
 		t.Error("the subscription went on")
 	}
-	table.Add(other) // and nobody listens
+	table.Add(other) // and no one listens
 
 	file := filepath.Join(t.TempDir(), "observed.jsonl")
 	if err := table.Save(file); err != nil {
@@ -84,7 +84,7 @@ func TestObservationsAreBounded(t *testing.T) {
 	table := egress.NewObservations(64)
 	allowed := egress.Observation{Host: "a.example", Port: 443, Protocol: "https", Verdict: egress.Allowed, Count: 1, Last: time.Unix(1, 0)}
 	table.Add(allowed)
-	_, stop := table.Subscribe(1) // a reader that never reads holds nobody up
+	_, stop := table.Subscribe(1) // a reader that never reads delays no one
 	defer stop()
 	for i := range 10_000 {
 		table.Add(denied("n"+strconv.Itoa(i)+".example", 0, egress.DNS))
@@ -129,7 +129,7 @@ func TestSuggest(t *testing.T) {
 		{Rule: "c.github.io", Why: "was denied", Covers: []string{"c.github.io"}},
 		{Rule: "git.example:22", Why: "was denied", Covers: []string{"git.example:22"}},
 		{Rule: "one.example", Why: "was denied", Covers: []string{"one.example", "one.example:443"}},
-		{Rule: "tcp://known.example:80", Why: "was denied", Covers: []string{"known.example:80"}, Warning: "nobody looks into what it carries"},
+		{Rule: "tcp://known.example:80", Why: "was denied", Covers: []string{"known.example:80"}, Warning: "what it carries is not looked into"},
 	}
 	if diff := cmp.Diff(want, egress.Suggest(p, seen, func(domain string) bool { return domain == "github.io" })); diff != "" {
 		t.Errorf("suggested (-want +got):\n%s", diff)

@@ -83,8 +83,8 @@ func TestServerName(t *testing.T) {
 		if _, _, cause := egress.ServerName(append(append([]byte(nil), hello[:]...), 0)); cause != "" {
 			t.Errorf("%q with the next record's first byte: %s", want, cause)
 		}
-		// Early data comes right behind, and an encrypted ClientHello inside: the
-		// name that can be seen counts.
+		// Early data follows at once, and an encrypted ClientHello is inside: the
+		// visible name counts.
 		early := append(append([]byte(nil), hello...), 23, 3, 3, 0, 3, 'G', 'E', 'T')
 		if name, complete, cause := egress.ServerName(early); name != want || !complete || cause != "" {
 			t.Errorf("%q with early data was read as %q, %v, %s", want, name, complete, cause)
@@ -92,8 +92,8 @@ func TestServerName(t *testing.T) {
 	}
 }
 
-// An encrypted ClientHello stands beside the name that can be seen, which counts:
-// a random one is in every browser's.
+// An encrypted ClientHello comes beside the visible name, which counts: every
+// browser sends a random one.
 func TestServerNameBesideAnEncryptedOne(t *testing.T) {
 	hello := clientHello(&tls.Config{ServerName: "outer.example"})
 	hello = extended(hello, 0xfe, 0x0d, 0, 14, 0, 0, 1, 0, 1, 7, 0, 0, 0, 4, 'i', 'n', 'n', 'r')

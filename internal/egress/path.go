@@ -5,11 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// cleanPath gives the one spelling of a request path that path rules are
-// compared with, without the query: escapes of unreserved characters are
-// decoded (RFC 3986, section 6.2.2.2). Where servers disagree about what a path
-// means, it has none: empty and dot segments, path parameters (;), backslashes,
-// escaped slashes, percents and control characters, and escapes that are not
+// cleanPath returns the one spelling of a request path that path rules are compared with,
+// without the query: escapes of unreserved characters are decoded (RFC 3986, section 6.2.2.2).
+// A path on whose meaning servers disagree has none: empty and dot segments, path parameters
+// (;), backslashes, escaped slashes, percents and control characters, and escapes that are not
 // UTF-8, some of which a lenient decoder takes for a slash or a dot. A path without a clean form
 // matches no allow rule with a path and every deny rule with one.
 func cleanPath(target string) (string, bool) {
@@ -57,7 +56,17 @@ func cleanPath(target string) (string, bool) {
 	return clean, true
 }
 
-// unreserved is RFC 3986's list of what an escape never changes.
+// CleanPath returns the one spelling of a request's path, without its query, that
+// path rules are compared with. It is false where servers may read it in two ways.
+func CleanPath(target string) (string, bool) { return cleanPath(target) }
+
+// Below reports whether a request's path lies under a prefix, in whole segments.
+func Below(prefix, target string) bool {
+	path, ok := cleanPath(target)
+	return ok && underPath(prefix, path)
+}
+
+// unreserved is RFC 3986's list of characters that an escape never changes.
 func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
 }
@@ -69,7 +78,7 @@ func unhex(c byte) byte {
 	return c | 0x20 - 'a' + 10
 }
 
-// underPath tells whether a clean path lies under the prefix of a rule, in
+// underPath reports whether a clean path lies under the prefix of a rule, in
 // whole segments.
 func underPath(prefix, path string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)

@@ -34,9 +34,9 @@ type Target struct {
 	Link      netip.Prefix
 	Broadcast bool // Addr means every host of such a network
 	Port      uint16
-	// Protocol is what the connection was seen to carry: TCP (nobody looked, or
-	// nobody understood), HTTP, HTTPS (TLS), UDP. Empty is the question before
-	// the first byte: may anything at all flow?
+	// Protocol is what the connection was seen to carry: TCP (not looked at, or
+	// not understood), HTTP, HTTPS (TLS), UDP. Empty is the question before the
+	// first byte: may anything flow at all?
 	Protocol string
 	Method   string // of an HTTP request; empty while unknown
 	Path     string // as the request has it; empty while unknown
@@ -49,9 +49,9 @@ type Decision struct {
 	Why     string `json:"why"`
 }
 
-// Expand gives a policy in which every preset rule is replaced by what expand
-// says about it. Decide does not follow presets: one that is left in Allow
-// allows nothing, one that is left in Deny denies everything.
+// Expand returns a policy in which every preset rule is replaced by the rules
+// that expand returns for it. Decide does not follow presets: one left in
+// Allow allows nothing, one left in Deny denies everything.
 func (p *Policy) Expand(expand func(name string) ([]string, error)) (*Policy, error) {
 	expanded := *p
 	for _, list := range []*[]Rule{&expanded.Allow, &expanded.Deny} {
@@ -84,9 +84,9 @@ func (p *Policy) Expand(expand func(name string) ([]string, error)) (*Policy, er
 
 // Decide gives the verdict on t. It is pure, and it judges the canonical form
 // of t, so that a different spelling never changes the verdict. Deny rules win;
-// what no rule allows is denied unless Default is Allow; and an address that is
-// not of the public internet needs a rule for itself even where the name that
-// led to it is allowed, and whatever Default says.
+// what no rule allows is denied unless Default is Allow; and an address outside
+// the public internet needs its own rule even where the name that led to it is
+// allowed, whatever Default says.
 func (p *Policy) Decide(t Target) Decision {
 	if p == nil {
 		return Decision{Why: "there is no policy"}
@@ -118,7 +118,7 @@ func (p *Policy) Decide(t Target) Decision {
 	return verdict
 }
 
-// DecideName tells whether a name may be resolved at all: whether some port of
+// DecideName reports whether a name may be resolved at all: whether some port of
 // it could be reached over some protocol.
 func (p *Policy) DecideName(host string) Decision {
 	if p == nil {
@@ -185,8 +185,8 @@ func (p *Policy) decideAddr(t Target) Decision {
 	return Decision{Why: "no rule allows the address"}
 }
 
-// openly is the verdict where everything is allowed by default. Deny rules
-// about names can only be kept on the web's ports when somebody looks.
+// openly is the verdict where everything is allowed by default. On the web's
+// ports, deny rules about names can be kept only when connections are looked at.
 func (p *Policy) openly(t Target) Decision {
 	if t.Protocol == UDP && len(p.Deny) > 0 && webPort(t.Port) {
 		return Decision{Why: "behind this port a denied host could hide; allow udp://" + t.authority() + " if that is meant"}
@@ -211,8 +211,7 @@ func (p *Policy) byName(t Target) bool {
 	return t.Host == "" && p.Default == Allow && p.ruleFor(t) == nil
 }
 
-// closed tells why an allowed name may not be reached at t.Addr; empty when it
-// may.
+// closed says why an allowed name may not be reached at t.Addr; empty when it may.
 func (p *Policy) closed(t Target) string {
 	found, ok := t.ground()
 	if !ok || p.ruleFor(t) != nil {
@@ -228,10 +227,10 @@ func (p *Policy) closed(t Target) string {
 	return "the name resolves to " + t.Addr.String() + " (" + found.what + "); allow " + also + " too if that is meant"
 }
 
-// ruleFor finds the allow rule about addresses that admits t.Addr. A special
-// address is opened only by a rule that is meant for it: a network inside the
-// same special range or the same network of this machine, and for this machine's
-// own addresses and the metadata services the single address.
+// ruleFor finds the allow rule about addresses that admits t.Addr. Only a rule
+// that is meant for it opens a special address: a network inside the same
+// special range or the same network of this machine, and the single address for
+// this machine's own addresses and the metadata services.
 func (p *Policy) ruleFor(t Target) *Rule {
 	found, _ := t.ground()
 	for i, rule := range p.Allow {
@@ -250,7 +249,7 @@ func (p *Policy) ruleFor(t Target) *Rule {
 	return nil
 }
 
-// canonical gives the one form of t that is judged.
+// canonical returns the one form of t that is judged.
 func (t Target) canonical() (Target, string) {
 	if t.Addr.Zone() != "" {
 		return t, "an address with a zone is of one machine only"
@@ -283,12 +282,12 @@ func (t Target) canonical() (Target, string) {
 	return t, ""
 }
 
-// name makes t one for host instead of an address.
+// name makes t a target by host name instead of by address.
 func (t *Target) name(host string) {
 	t.Host, t.Addr, t.Own, t.Link, t.Broadcast = host, netip.Addr{}, false, netip.Prefix{}, false
 }
 
-// asked is t as it was before the first byte.
+// asked returns t as it was before the first byte.
 func (t Target) asked() Target {
 	t.Protocol, t.Method, t.Path = "", "", ""
 	return t
@@ -301,12 +300,12 @@ func (t Target) authority() string {
 	return netip.AddrPortFrom(t.Addr, t.Port).String()
 }
 
-// webPort tells the ports on which only TLS and HTTP are expected.
+// webPort reports whether only TLS and HTTP are expected on port.
 func webPort(port uint16) bool { return port == 443 || port == 80 }
 
-// reaches tells whether an address that a name led to may be dialled, or one
-// that was admitted already, whatever is asked there. A deny rule that looks at
-// requests counts in full: which of them go over a connection is open.
+// reaches reports whether an address that a name led to, or one already
+// admitted, may be dialled, whatever is asked there. A deny rule that looks at
+// requests counts in full: which requests will use a connection is not known.
 func (p *Policy) reaches(t Target) Decision {
 	t.Method, t.Path = "", ""
 	t, cause := t.canonical()
@@ -326,7 +325,7 @@ func (p *Policy) reaches(t Target) Decision {
 	return Decision{Allowed: true}
 }
 
-// perRequest tells whether a rule that looks at single requests speaks about t.
+// perRequest reports whether a rule about single requests applies to t.
 func (p *Policy) perRequest(t Target) bool {
 	about := func(rule Rule) bool {
 		byAddr := t.Host == "" && rule.network.IsValid() && rule.network.Contains(t.Addr)
@@ -345,8 +344,8 @@ func (p *Policy) perRequest(t Target) bool {
 	return false
 }
 
-// Inspects tells whether some rule looks at single requests inside TLS, so that
-// the sandbox has to trust an authority of its own.
+// Inspects reports whether some rule looks at single requests inside TLS, so that
+// the sandbox must trust an authority of its own.
 func (p *Policy) Inspects() bool {
 	looks := func(rule Rule) bool { return rule.constrained() && rule.protocol == HTTPS }
 	return slices.ContainsFunc(p.Allow, looks) || slices.ContainsFunc(p.Deny, looks)

@@ -250,7 +250,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// What is denied stays denied however it is spelled, and what is allowed is
+// A denied target stays denied however it is spelled, and an allowed one is
 // allowed under its canonical spelling too.
 func FuzzDecide(f *testing.F) {
 	for _, seed := range []string{"telemetry.example", "TELEMETRY.example.", "telemetry。example", "ｔelemetry.example", "93.184.215.14", "::ffff:93.184.215.14", "0x5d.0xb8.215.14", "telemetry.example\x00.ok.example", "bücher.example", "xn--bcher-kva.example", "user@telemetry.example", "%74elemetry.example", "telemetry.example:443"} {

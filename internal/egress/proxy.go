@@ -16,12 +16,12 @@ type Options struct {
 	Policy func() *Policy
 	Names  *Names // shared with the resolver
 	// Dial connects to an address literal; a net.Dialer by default. It is the
-	// only way by which anything leaves.
+	// only way out.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// LookupHost resolves a canonical name; the host's own resolver by default.
 	LookupHost func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Surroundings tells what lies around this machine, for every verdict on an
-	// address; by default what the kernel knows of interfaces and routes.
+	// Surroundings returns the networks around this machine, for every verdict
+	// on an address; by default what the kernel knows of interfaces and routes.
 	Surroundings func() Surroundings
 	Upstream     *Upstream         // the proxy of this machine; nil is none
 	Observe      func(Observation) // may be nil; called from many goroutines
@@ -69,7 +69,7 @@ func New(o Options) *Proxy {
 	if o.LookupHost == nil {
 		o.LookupHost = func(ctx context.Context, host string) ([]netip.Addr, error) {
 			// The dot keeps the host's search domains out: they would turn the
-			// name that was decided on into another one.
+			// name decided on into another.
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host+".")
 		}
 	}
@@ -104,11 +104,13 @@ func orDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// Handle carries one connection that the sandbox opened to dst, and returns when
-// it has ended; conn is closed then. A refusal resets it at once, so that
-// nothing in the sandbox waits, and is observed with its reason. who names the
-// process for observations. When ctx ends the connection is reset.
-func (p *Proxy) Handle(ctx context.Context, conn *net.TCPConn, dst netip.AddrPort, who string) {
+// Handle carries one connection that the sandbox opened to dst. It returns when
+// the connection has ended and conn is closed. A refusal resets it at once, so
+// that nothing in the sandbox waits, and is observed with its reason. who names
+// the process for observations. When ctx ends the connection is reset.
+//
+// conn is a TCP socket, or has CloseWrite and Reset like wire.Conduit.
+func (p *Proxy) Handle(ctx context.Context, conn net.Conn, dst netip.AddrPort, who string) {
 	f := &flow{p: p, client: conn, who: who}
 	f.life.abort = f.abort
 	f.t = Target{Port: dst.Port(), Addr: dst.Addr().Unmap()}
@@ -124,5 +126,5 @@ func (p *Proxy) Handle(ctx context.Context, conn *net.TCPConn, dst netip.AddrPor
 	f.serve(ctx)
 }
 
-// Connections tells how many connections are open.
+// Connections returns how many connections are open.
 func (p *Proxy) Connections() int { return int(p.count.Load()) }

@@ -79,7 +79,7 @@ func TestHalfOpenEnds(t *testing.T) {
 	if _, err := io.Copy(io.Discard, c); err != nil {
 		t.Fatal(err)
 	}
-	// The client never ends its own half; its socket dies all the same.
+	// The client never ends its own half, but its socket dies.
 	w.handlers.Wait()
 }
 
@@ -218,6 +218,33 @@ func TestSlowHeads(t *testing.T) {
 			w := newWorld(t, egress.Options{HeadTimeout: 300 * time.Millisecond}, "a.example")
 			w.host("a.example", internet)
 			wantWhy(t, w.refuses(w.openName("a.example", 443), send), "within 300ms")
+		})
+	}
+}
+
+// A program that connects ahead of time, and then does not use the connection,
+// was denied nothing.
+func TestUnusedConnections(t *testing.T) {
+	for name, end := range map[string]func(*net.TCPConn) error{
+		"closed": (*net.TCPConn).Close,
+		"reset":  func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, egress.Options{}, "a.example")
+			w.host("a.example", internet)
+			if err := end(w.openName("a.example", 443)); err != nil {
+				t.Fatal(err)
+			}
+			w.handlers.Wait()
+			seen := w.seen.Snapshot()
+			if len(seen) == 0 {
+				t.Error("the connection was not seen; the test shows nothing")
+			}
+			for _, one := range seen {
+				if one.Verdict != egress.Allowed {
+					t.Errorf("%+v", one)
+				}
+			}
 		})
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 )
 
-// Whoever sees that a connection was reset finds the reason: it was recorded
-// before.
+// The reason is recorded before the reset, so it is there when the reset is seen.
 func TestReasonComesBeforeReset(t *testing.T) {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -26,7 +25,7 @@ func TestReasonComesBeforeReset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// sees is what the client reads at this moment.
+	// sees returns what the client reads at this moment.
 	sees := func() (seen error) {
 		raw, err := client.SyscallConn()
 		if err == nil {

@@ -13,14 +13,14 @@ const maxHead = 32 << 10
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // request is the head of an HTTP/1 request, read so strictly that no server
-// behind us can read another one into it.
+// behind us can read it differently.
 type request struct {
 	method   string
-	target   string // as it stood there
+	target   string // as it came
 	path     string // origin form, query included
 	scheme   string // of the absolute form; empty otherwise
 	version  string // HTTP/1.0 or HTTP/1.1
-	host     string // as it stood in Host
+	host     string // as it came in Host
 	absolute string // authority of the absolute form; empty otherwise
 	length   int64  // of the body; -1 when it is chunked
 	upgrade  string // lower case; empty when the client does not ask for one
@@ -95,9 +95,9 @@ func (r *request) readLine(line string) string {
 	return ""
 }
 
-// readFields reads the header lines. What RFC 9112 lets a proxy mend is refused
-// instead, because what is mended here may be read differently there: two
-// lengths, a length beside an encoding, folded lines, space before the colon.
+// readFields reads the header lines. What RFC 9112 lets a proxy repair is
+// refused instead, because servers may read it differently: two lengths, a
+// length beside an encoding, folded lines, space before the colon.
 func (r *request) readFields(lines [][]byte) string {
 	const unset = -2
 	r.length = unset
@@ -155,9 +155,9 @@ func (r *request) readFields(lines [][]byte) string {
 	return ""
 }
 
-// head writes the request again. With proxy it is what a proxy of the host
-// expects: the URL in full and its password. An upgrade is left out on demand,
-// as RFC 9110, section 7.8, lets any hop do.
+// head writes the request again. With proxy it has what a proxy of the host
+// expects: the full URL and the proxy's password. It leaves out an upgrade on
+// demand, as RFC 9110, section 7.8, lets any hop do.
 func (r *request) head(withoutUpgrade bool, proxy *forward) []byte {
 	var b bytes.Buffer
 	target := r.target
@@ -187,8 +187,8 @@ func (r *request) head(withoutUpgrade bool, proxy *forward) []byte {
 	return b.Bytes()
 }
 
-// withoutTokens takes tokens out of a Connection line; nothing is left of a
-// line that had no other.
+// withoutTokens removes tokens from a Connection line; a line that had no
+// others is left empty.
 func withoutTokens(line string, drop ...string) string {
 	name, value, _ := strings.Cut(line, ":")
 	var keep []string
@@ -219,7 +219,7 @@ func hasToken(list, token string) bool {
 	return false
 }
 
-// token is RFC 9110's: what a method and a field name consist of.
+// token reports whether s is RFC 9110's token, as methods and field names are.
 func token(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -231,8 +231,8 @@ func token(s string) bool {
 	return s != ""
 }
 
-// agrees tells whether an authority of the request names where the connection
-// goes: the same host, and the same port where it gives one.
+// agrees reports whether an authority of the request names the connection's
+// destination: the same host, and the same port where it gives one.
 func (t Target) agrees(authority string) bool {
 	host, port, ok := splitAuthority(authority)
 	if !ok || port != 0 && port != t.Port {

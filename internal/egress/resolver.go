@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// answerTTL is short because a name's address is known at once anyway, and a
-// program that keeps one for ever keeps a valid one.
+// answerTTL is short because a name's address is known at once anyway. A
+// program that keeps an address for ever keeps a valid one.
 const answerTTL = 10
 
 // Sizes of DNS messages. Ours is never longer than a question of 255 bytes and
@@ -20,22 +20,22 @@ const (
 	udpSize  = 1232 // what DNS Flag Day 2020 agreed on
 )
 
-// Resolver is the only DNS server of a sandbox, whatever server a program asks.
-// It asks nobody: an allowed name gets an address of our own, and the real one
-// is looked up when somebody connects. So nothing leaves through a question.
+// Resolver is the only DNS server of a sandbox, whatever server a program asks. It
+// asks no other server: an allowed name gets an address of our own, and the real
+// one is looked up when a program connects. So nothing leaves through a question.
 type Resolver struct {
 	Policy  func() *Policy    // called for every question
 	Names   *Names            // shared with the proxy
 	Observe func(Observation) // may be nil; called for every refusal
 	Process string            // who asks, for observations; may be empty
-	// Await tells that a human is going to be asked about a name that no rule
-	// speaks about, as soon as somebody connects: then it gets an address too,
-	// which leads nowhere before that. May be nil.
+	// Await reports whether a human will be asked about a name that no rule
+	// mentions, as soon as a program connects. Such a name gets an address
+	// too, which leads nowhere before that. May be nil.
 	Await func(host string) bool
 }
 
-// Answer gives the reply to one DNS message from the sandbox, without the
-// length prefix that TCP adds; nil means that the message deserves none. It is
+// Answer returns the reply to one DNS message from the sandbox, without the
+// length prefix that TCP adds; nil means that the message gets none. It is
 // safe for concurrent use and for any input.
 func (r *Resolver) Answer(msg []byte, tcp bool) []byte {
 	if len(msg) < 12 || len(msg) > maxQuery && !tcp {
@@ -50,7 +50,7 @@ func (r *Resolver) Answer(msg []byte, tcp bool) []byte {
 	if header.OpCode != 0 {
 		return bare(reply, dnsmessage.RCodeNotImplemented)
 	}
-	// Several questions in one message are in no program's use (RFC 9619).
+	// No program puts several questions in one message (RFC 9619).
 	if binary.BigEndian.Uint16(msg[4:]) != 1 {
 		return bare(reply, dnsmessage.RCodeFormatError)
 	}
@@ -165,7 +165,7 @@ func bare(header dnsmessage.Header, code dnsmessage.RCode) []byte {
 
 // build writes the reply. The question goes back exactly as it came, in its own
 // mixture of cases, which careful clients compare (the 0x20 hack). A negative
-// answer carries no SOA, so that nobody keeps it: the next revision of the
+// answer carries no SOA, so that no client caches it: the next revision of the
 // policy may allow the name.
 func build(header dnsmessage.Header, question dnsmessage.Question, answer dnsmessage.ResourceBody, edns bool) []byte {
 	builder := dnsmessage.NewBuilder(make([]byte, 0, 512), header)

@@ -41,7 +41,7 @@ func query(t testing.TB, name string, kind dnsmessage.Type, change func(*dnsmess
 	return data
 }
 
-// answer is a reply in short: the code and what was answered.
+// answer returns a reply in short: the code and the answer.
 func answer(t testing.TB, reply []byte) string {
 	t.Helper()
 	if reply == nil {
@@ -207,7 +207,7 @@ func TestNamesSurvive(t *testing.T) {
 	if err := names.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A crash tore the third, and somebody spoilt a line.
+	// A crash tore the third, and an edit spoilt a line.
 	data, err := os.ReadFile(file)
 	if err != nil || string(data) != "a.example\nb.example\n" {
 		t.Fatalf("the file holds %q, %v", data, err)

@@ -11,7 +11,7 @@ import (
 )
 
 // The protocols of a rule and of a [Target]. A target's protocol is what its
-// connection was seen to carry; TCP there means bytes that nobody looked at.
+// connection was seen to carry; TCP there means bytes that were not looked at.
 const (
 	TCP   = "tcp"
 	UDP   = "udp"
@@ -50,8 +50,8 @@ type Rule struct {
 	path     string   // canonical prefix; empty means all
 }
 
-// ParseRule reads one rule. Its errors have kind fault.Invalid and a hint that
-// says what to write instead.
+// ParseRule reads one rule. Its errors have kind fault.Invalid and a hint
+// about what to write instead.
 func ParseRule(text string) (Rule, error) {
 	r, cause, hint := parseRule(strings.Trim(text, " \t"))
 	if cause == "" {
@@ -145,7 +145,7 @@ func (r *Rule) cutPath(text string) (rest, cause, hint string) {
 	}
 	r.path = clean
 	if r.path == "/" {
-		r.path = "" // every path begins so
+		r.path = "" // every path begins with it
 	}
 	return rest, "", ""
 }
@@ -300,7 +300,7 @@ func presetName(name string) bool {
 // Preset gives the name of the preset that the rule stands for, or "".
 func (r Rule) Preset() string { return r.preset }
 
-// Equal tells whether both rules mean the same and come from the same preset.
+// Equal reports whether both rules mean the same and come from the same preset.
 func (r Rule) Equal(other Rule) bool { return r.From == other.From && r.String() == other.String() }
 
 // String is the rule's canonical text: ParseRule of it gives the same rule.

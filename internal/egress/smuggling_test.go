@@ -138,8 +138,8 @@ func (f *frames) ended(stream uint32) string {
 	}
 }
 
-// In HTTP/2 a field may hold what would be two lines in HTTP/1, which the
-// server behind us speaks.
+// In HTTP/2 a field may hold what would be two lines in HTTP/1, which the real
+// server speaks.
 func TestSmugglingInHTTP2(t *testing.T) {
 	const lines = "x\r\nHost: example.com\r\n\r\nDELETE /you HTTP/1.1\r\nHost: example.com\r\n\r\n"
 	usual := []string{":method", "POST", ":scheme", "https", ":authority", "example.com", ":path", "/me"}
@@ -201,8 +201,8 @@ func TestSmugglingInHTTP2(t *testing.T) {
 	}
 }
 
-// Whatever bytes a program sends inside TLS, the server is asked only what the
-// policy admits.
+// Whatever bytes a program sends inside TLS, the server gets only requests
+// that the policy admits.
 func FuzzInsideTLS(f *testing.F) {
 	for _, attack := range attacks() {
 		f.Add([]byte(attack))

@@ -71,8 +71,8 @@ func v6(bits int, groups ...uint16) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16(addr), bits)
 }
 
-// zoneOf finds what special range addr lies in. An address that stands for an
-// IPv4 address is as special as that one.
+// zoneOf finds the special range that addr lies in. An address that stands for
+// an IPv4 address is as special as that one.
 func zoneOf(addr netip.Addr) (special, bool) {
 	addr = addr.Unmap()
 	for _, inner := range embedded(addr) {

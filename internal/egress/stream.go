@@ -27,10 +27,9 @@ const (
 // stream moves the bytes of one direction. A stream that waits holds no buffer
 // and no pipe, so that thousands of idle connections cost little more than
 // their sockets: splice(2) needs a pipe per direction, and Go keeps one for as
-// long as a copy lasts. Those count against the user's
-// fs.pipe-user-pages-soft, after which all of the user's new pipes shrink
-// (pipe(7)). So a stream starts with borrowed buffers and splices only
-// while it is fast.
+// long as a copy lasts. Pipes count against the user's fs.pipe-user-pages-soft,
+// beyond which all of the user's new pipes shrink (pipe(7)). So a stream starts
+// with borrowed buffers and splices only while it is fast.
 type stream struct {
 	dst, src net.Conn
 	buffers  *sync.Pool    // of *[chunk]byte
@@ -46,10 +45,13 @@ func (s *stream) otherEnded() {
 }
 
 // run moves up to limit bytes and returns nil at their end or at the end of the
-// source, whichever comes first; done tells how many.
+// source, whichever comes first; done is how many it moved.
 func (s *stream) run(limit int64) (done int64, err error) {
 	src, srcTCP := s.src.(*net.TCPConn)
 	dst, dstTCP := s.dst.(*net.TCPConn)
+	if held, ok := s.src.(passer); ok {
+		return s.relay(held, limit)
+	}
 	if !srcTCP {
 		return s.copySlowly(limit)
 	}
@@ -117,9 +119,8 @@ func (s *stream) splice(dst, src *net.TCPConn, limit int64) (n int64, end bool, 
 	return n, false, s.rearm()
 }
 
-// rearm puts the deadline back to what it should be between stretches. The flag
-// is looked at after the deadline is taken off: then otherEnded, which sets
-// them in the other order, cannot be missed.
+// rearm restores the deadline between stretches. It reads the flag after clearing
+// the deadline, so it cannot miss otherEnded, which sets them in the other order.
 func (s *stream) rearm() error {
 	if err := s.src.SetReadDeadline(time.Time{}); err != nil || !s.closing.Load() {
 		return err
@@ -127,19 +128,19 @@ func (s *stream) rearm() error {
 	return s.src.SetReadDeadline(time.Now().Add(s.halfOpen))
 }
 
-// copySlowly serves connections that are not plain sockets.
-func (s *stream) copySlowly(limit int64) (done int64, err error) {
-	buf := make([]byte, chunk/4)
+// passer is a connection that holds the bytes that have come and writes them to
+// their destination itself: no buffer is needed to move them. Pass waits until
+// there is something, and writes at most limit bytes.
+type passer interface {
+	Pass(w io.Writer, limit int64) (int64, error)
+}
+
+func (s *stream) relay(src passer, limit int64) (done int64, err error) {
 	mark := int64(0)
 	for done < limit {
-		n, err := s.src.Read(buf[:min(int64(len(buf)), limit-done)])
-		if n > 0 {
-			if _, err := s.dst.Write(buf[:n]); err != nil {
-				return done, err
-			}
-			done += int64(n)
-			s.moved.Add(int64(n))
-		}
+		n, err := src.Pass(s.dst, limit-done)
+		done += n
+		s.moved.Add(n)
 		switch {
 		case errors.Is(err, io.EOF):
 			return done, nil
@@ -158,6 +159,27 @@ func (s *stream) copySlowly(limit int64) (done int64, err error) {
 	return done, nil
 }
 
+// copySlowly serves connections that are not plain sockets.
+func (s *stream) copySlowly(limit int64) (done int64, err error) {
+	return s.relay(through{s.src, make([]byte, chunk/4)}, limit)
+}
+
+// through passes with a buffer.
+type through struct {
+	src    io.Reader
+	buffer []byte
+}
+
+func (t through) Pass(w io.Writer, limit int64) (int64, error) {
+	n, err := t.src.Read(t.buffer[:min(int64(len(t.buffer)), limit)])
+	if n > 0 {
+		if _, err := w.Write(t.buffer[:n]); err != nil {
+			return 0, err
+		}
+	}
+	return int64(n), err
+}
+
 // lazyReader reads from a socket with a buffer that it borrows only while there
 // is something to read.
 type lazyReader struct {
@@ -165,7 +187,7 @@ type lazyReader struct {
 	buffers *sync.Pool
 }
 
-// pass moves what one read gives, at most limit bytes.
+// pass moves the bytes of one read, at most limit.
 func (r *lazyReader) pass(dst io.Writer, limit int64) (int64, error) {
 	var buf *[chunk]byte
 	var n int
@@ -210,8 +232,12 @@ func closeWrite(conn net.Conn) error {
 // reset ends a connection at once, so that the other side sees a refusal and
 // not an orderly end.
 func reset(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // fails only on a dead socket
+	switch conn := conn.(type) {
+	case *net.TCPConn:
+		_ = conn.SetLinger(0) // fails only on a dead socket
+	case interface{ Reset() error }:
+		_ = conn.Reset()
+		return
 	}
 	_ = conn.Close() // nothing is left to lose
 }

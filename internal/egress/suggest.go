@@ -11,7 +11,7 @@ import (
 // siblings is how many names below one domain make a wildcard worth offering.
 const siblings = 3
 
-// Suggestion is a rule that would have allowed what was denied.
+// Suggestion is a rule that would have allowed something that was denied.
 type Suggestion struct {
 	Rule    string   `json:"rule"`
 	Why     string   `json:"why"`
@@ -19,12 +19,12 @@ type Suggestion struct {
 	Warning string   `json:"warning,omitempty"`
 }
 
-// Suggest gives the smallest list of rules, as far as single rules go, that
+// Suggest returns the smallest list of rules, as far as single rules go, that
 // would have allowed what seen says was denied. It leaves out what a deny rule
-// stands against, what the policy allows by now, and what no rule helps
-// (a server name that did not agree, the metadata services of clouds). Three or
-// more names directly below one domain become one wildcard, unless shared says
-// that strangers have names there too, as below github.io.
+// forbids, what the policy allows by now, and what no rule can allow (a server
+// name that did not agree, the metadata services of clouds). Three or more
+// names directly below one domain become one wildcard, unless shared says that
+// strangers have names there too, as below github.io.
 func Suggest(p *Policy, seen []Observation, shared func(domain string) bool) []Suggestion {
 	found := map[string]*Suggestion{}
 	for _, o := range seen {
@@ -69,7 +69,7 @@ func (p *Policy) suggestOne(o Observation) (rule, what, warning string) {
 		if t.Protocol = TCP; p.Decide(t).Allowed {
 			return "", "", ""
 		}
-		return p.remedy(t), what, "nobody looks into what it carries"
+		return p.remedy(t), what, "what it carries is not looked into"
 	}
 	found, special := zoneOf(t.Addr)
 	if !t.Addr.IsValid() || !special {
@@ -85,7 +85,7 @@ func (p *Policy) suggestOne(o Observation) (rule, what, warning string) {
 	return p.remedy(t), what, "the address is " + found.what
 }
 
-// group replaces rules for siblings by a wildcard, and drops what it covers.
+// group replaces rules for siblings with a wildcard, and drops the rules it covers.
 func group(found map[string]*Suggestion, shared func(domain string) bool) {
 	below := map[string][]string{} // wildcard rule to the rules it replaces
 	for text := range found {
@@ -100,7 +100,7 @@ func group(found map[string]*Suggestion, shared func(domain string) bool) {
 		rule.host, rule.wildcard = parent, true
 		below[rule.String()] = append(below[rule.String()], text)
 	}
-	// Parents first: what a shorter wildcard covers needs no longer one.
+	// Parents first: what a shorter wildcard covers needs no second one.
 	shortest := slices.SortedFunc(maps.Keys(below), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})

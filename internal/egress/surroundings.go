@@ -2,16 +2,16 @@ package egress
 
 import "net/netip"
 
-// Surroundings are the addresses for which a public range does not mean the
-// public internet, because they are this machine's or lie right beside it.
+// Surroundings are the addresses in public ranges that are not the public
+// internet, because they are this machine's or lie right beside it.
 type Surroundings struct {
 	Own       []netip.Prefix // this machine's, most of them single addresses
 	Networks  []netip.Prefix // whose hosts an interface reaches without a router, and the routers
-	Broadcast []netip.Addr   // of those networks: every host there would get what is sent
+	Broadcast []netip.Addr   // of those networks: every host there gets what is sent
 }
 
-// locate says in t where its address lies, seen from this machine. An address
-// that holds another one lies where the inner one does.
+// locate records in t where its address lies, seen from this machine. An
+// address that embeds another lies where the inner one does.
 func (p *Proxy) locate(t *Target) {
 	t.Own, t.Link, t.Broadcast = false, netip.Prefix{}, false
 	if !t.Addr.IsValid() {
@@ -50,10 +50,10 @@ func (s Surroundings) Beside(addr netip.Addr) bool {
 	return t.Link.IsValid()
 }
 
-// ground is why an address is not taken for one of the public internet.
+// ground is the reason that an address does not count as the public internet.
 type ground struct {
 	what   string
-	bits   int  // a rule opens it that is no wider than this
+	bits   int  // only a rule no wider than this opens it
 	single bool // only a rule for the single address does
 	never  bool // no rule does
 }
@@ -78,12 +78,12 @@ func (t Target) ground() (ground, bool) {
 	return ground{}, false
 }
 
-// opens reports whether a rule for network is meant for such an address.
+// opens reports whether a rule for network is meant for an address on this ground.
 func (g ground) opens(network netip.Prefix) bool {
 	return !g.never && network.Bits() >= g.bits && (!g.single || network.IsSingleIP())
 }
 
-// add notes one address of an interface with the network that it is in.
+// add notes one address of an interface with its network.
 func (s *Surroundings) add(own netip.Addr, network netip.Prefix) {
 	own = own.Unmap().WithZone("")
 	s.Own = append(s.Own, netip.PrefixFrom(own, own.BitLen()))

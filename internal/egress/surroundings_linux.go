@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher reads interfaces and routes of this machine again whenever the kernel
-// says that one has changed (rtnetlink(7)), so that no verdict rests on a
-// network that has been left, or misses one that was joined.
+// watcher reads the interfaces and routes of this machine again whenever the
+// kernel says that one has changed (rtnetlink(7)), so that no verdict rests on
+// a network that was left, or misses one that was joined.
 type watcher struct {
 	mu    sync.Mutex
 	news  *os.File // nil where the kernel tells nothing
@@ -23,18 +23,17 @@ type watcher struct {
 	next  time.Time // not read again before
 }
 
-// unheard is how long what was read counts where the kernel tells nothing.
+// unheard is how long a reading counts where the kernel tells nothing.
 const unheard = time.Second
 
-// WatchSurroundings gives a function that tells what lies around this machine
-// now. It is cheap enough to be called for every verdict, and safe for
-// concurrent use.
+// WatchSurroundings returns a function that returns the networks around this machine
+// now. It is cheap enough to call for every verdict, and safe for concurrent use.
 func WatchSurroundings() func() Surroundings {
 	w := &watcher{dirty: true}
 	const groups = unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR | unix.RTMGRP_IPV4_ROUTE | unix.RTMGRP_IPV6_ROUTE
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err == nil {
-		// That news were lost is news too, so there need not be room for many.
+		// Losing news is news too, so the buffer may be small.
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1)
 		if unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}) == nil {
 			w.news = os.NewFile(uintptr(fd), "netlink")
@@ -53,7 +52,7 @@ func (w *watcher) current() Surroundings {
 	if !w.dirty || began.Before(w.next) {
 		return w.known
 	}
-	// On failure what is known counts on: special ranges are refused anyway.
+	// On failure the last reading still counts: special ranges are refused anyway.
 	if read, err := readSurroundings(); err == nil {
 		w.known = read
 	}
@@ -117,7 +116,7 @@ func readSurroundings() (Surroundings, error) {
 }
 
 // broadcasting lists the interfaces behind which there are neighbours. Routes
-// into a tunnel say what it is used for, not what is near.
+// into a tunnel show its use, not what is near.
 func broadcasting() (map[uint32]bool, error) {
 	joined := map[uint32]bool{}
 	err := dump(syscall.RTM_GETLINK, syscall.SizeofIfInfomsg, func(head []byte, _ map[uint16][]byte) {
@@ -127,7 +126,7 @@ func broadcasting() (map[uint32]bool, error) {
 	return joined, err
 }
 
-// route notes what a route says about what is near (rtnetlink(7), struct rtmsg:
+// route notes the neighbours that a route shows (rtnetlink(7), struct rtmsg:
 // family, length of the destination, …, and at 7 the type).
 func (s *Surroundings) route(head []byte, attributes map[uint16][]byte, joined map[uint32]bool) {
 	bits, kind := int(head[1]), head[7]

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// WatchSurroundings gives a function that tells what lies around this machine,
-// at most a second old. It is safe for concurrent use.
+// WatchSurroundings returns a function that returns the networks around this
+// machine, at most a second old. It is safe for concurrent use.
 func WatchSurroundings() func() Surroundings {
 	var mu sync.Mutex
 	var known Surroundings

@@ -18,17 +18,16 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Upstream is the proxy that the host itself has to use to reach the internet.
+// Upstream is the proxy that the host itself must use to reach the internet.
 // The zero value is none.
 type Upstream struct {
 	web func(*url.URL) (*url.URL, error) // for http and https
 	all func(*url.URL) (*url.URL, error) // for everything else
 }
 
-// UpstreamFromEnv reads HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in
-// upper or lower case. ALL_PROXY alone also serves protocols other than HTTP,
-// as curl does it. The result is nil when no proxy is set. Its errors have kind
-// fault.Invalid.
+// UpstreamFromEnv reads HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in upper
+// or lower case. ALL_PROXY alone also serves protocols other than HTTP, as in curl.
+// The result is nil when no proxy is set. Its errors have kind fault.Invalid.
 func UpstreamFromEnv(getenv func(string) string) (*Upstream, error) {
 	get := func(name string) string {
 		if value := getenv(name); value != "" {
@@ -80,7 +79,7 @@ func proxyURL(text string) (*url.URL, error) {
 // forward is a request's way through an HTTP proxy without a tunnel.
 type forward struct{ authority, authorization string }
 
-// proxyFor gives the proxy for a target, or nil.
+// proxyFor returns the proxy for a target, or nil.
 func (u *Upstream) proxyFor(t Target) (*url.URL, error) {
 	if u == nil {
 		return nil, nil

@@ -19,8 +19,8 @@ func (*answers) SetDeadline(time.Time) error      { return nil }
 func (*answers) SetReadDeadline(time.Time) error  { return nil }
 func (*answers) SetWriteDeadline(time.Time) error { return nil }
 
-// FuzzTunnel lets the proxy of the human's network answer anything. What it
-// says after its answer belongs to the connection, to the byte.
+// FuzzTunnel lets the proxy of the human's network answer anything. Bytes
+// after its answer belong to the connection, every one.
 func FuzzTunnel(f *testing.F) {
 	f.Add("socks5h", []byte("\x05\x00\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x50rest"))
 	f.Add("socks5", []byte("\x05\x02\x01\x00\x05\x00\x00\x03\x04name\x00\x50rest"))

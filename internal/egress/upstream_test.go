@@ -38,7 +38,7 @@ func TestUpstreamFromEnv(t *testing.T) {
 }
 
 // httpProxy answers CONNECT with 200 and everything else as a forward proxy
-// would, and says what it was asked.
+// would, and reports each request.
 func httpProxy(t *testing.T, asked chan<- string) func(*net.TCPConn) {
 	return func(c *net.TCPConn) {
 		r := bufio.NewReader(c)
@@ -63,7 +63,7 @@ func TestThroughHTTPProxy(t *testing.T) {
 	w := newWorld(t, egress.Options{Upstream: upstream(t, map[string]string{
 		"HTTP_PROXY": "http://me:pw@127.0.0.9:3128", "https_proxy": "127.0.0.9:3128", "NO_PROXY": ".direct.example",
 	})}, "a.example", "tcp://b.example:443", "*.direct.example:7", "c.example:7", "inner.example")
-	w.host("a.example", internet) // b.example is known to the proxy alone
+	w.host("a.example", internet) // only the proxy knows b.example
 	w.host("x.direct.example", internet)
 	w.host("c.example", internet)
 	w.host("inner.example", "10.0.0.1")

@@ -19,8 +19,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 )
 
-// world is a proxy between clients and servers on loopback that takes itself
-// for the internet: LookupHost and Dial are ours.
+// world is a proxy between clients and servers on a loopback that poses as the
+// internet: LookupHost and Dial are ours.
 type world struct {
 	t        testing.TB
 	names    *egress.Names
@@ -34,11 +34,11 @@ type world struct {
 
 	mu      sync.Mutex
 	hosts   map[string][]netip.Addr
-	servers map[string]string // what was dialled to where it really is
+	servers map[string]string // dialled address to real one
 	dialled []string
 }
 
-// internet is where the servers of these tests pretend to be.
+// internet is the address where the servers of these tests pretend to be.
 const internet = "93.184.215.14"
 
 func newWorld(t testing.TB, options egress.Options, allow ...string) *world {
@@ -212,8 +212,8 @@ func (w *world) client(server *httptest.Server) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// refused demands that c was reset and that nobody was dialled since before,
-// and gives the reason.
+// refused requires that c was reset and that nothing was dialled since before,
+// and returns the reason.
 func (w *world) refused(c *net.TCPConn) string {
 	w.t.Helper()
 	data, err := io.ReadAll(c)
@@ -223,8 +223,8 @@ func (w *world) refused(c *net.TCPConn) string {
 	return w.why(egress.Denied)
 }
 
-// refuses sends text and gives the reason of the refusal. Whichever call comes
-// first learns of the reset, and only that one.
+// refuses sends text and returns the reason of the refusal. Only the first
+// call learns of the reset.
 func (w *world) refuses(c *net.TCPConn, text string) string {
 	w.t.Helper()
 	if text == "" {
@@ -240,8 +240,8 @@ func (w *world) refuses(c *net.TCPConn, text string) string {
 	return w.why(egress.Denied)
 }
 
-// why gives the reason of the newest observation with a verdict. The report may
-// come just after the reset.
+// why returns the reason of the newest observation with a verdict. The report
+// may come just after the reset.
 func (w *world) why(verdict string) string {
 	w.t.Helper()
 	sub, stop := w.seen.Subscribe(64)

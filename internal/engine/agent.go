@@ -12,11 +12,11 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// A hold is renewed every HoldBeat by whoever has it and expires after three
-// misses: a server that was stopped or hangs must not keep a sandbox for ever.
+// A hold is renewed every HoldBeat by its holder and expires after three misses: a
+// server that stopped or hangs must not keep a sandbox for ever.
 const (
 	HoldBeat   = 30 * time.Second
-	holdExpiry = sandbox.Silence
+	holdExpiry = sandbox.HoldSilence
 )
 
 // Hold is one agent's claim to a sandbox. One agent works in a sandbox at a
@@ -24,18 +24,22 @@ const (
 type Hold struct {
 	ID      string // of the sandbox
 	Name    string
-	Path    string // where its project stands inside
+	Path    string // where its project is inside
 	Session string
 }
 
 // Hold claims the sandbox for an agent's session. It fails with fault.Conflict
-// while another session holds it whose process lives and whose heartbeat is
-// fresh; a hold whose holder is gone is taken over, and a note says so.
+// while another live session with a fresh heartbeat holds it; a hold whose holder
+// is gone is taken over, and a note says so.
 func (e *Engine) Hold(ctx context.Context, dir, name string, who Actor) (Hold, []string, error) {
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
 		return Hold{}, nil, err
 	}
+	return e.hold(ctx, p, who)
+}
+
+func (e *Engine) hold(ctx context.Context, p *place, who Actor) (Hold, []string, error) {
 	unlock, err := p.store.Lock(ctx, p.record.ID, "agent")
 	if err != nil {
 		return Hold{}, nil, err
@@ -60,16 +64,16 @@ func (e *Engine) Hold(ctx context.Context, dir, name string, who Actor) (Hold, [
 	if err := p.agentSeen(); err != nil {
 		return Hold{}, nil, err
 	}
-	now := time.Now()
+	now := e.now()
 	err = p.store.SaveAgent(p.record.ID, &sandbox.Agent{
 		Session: who.Session, Client: who.Client, ClientVersion: who.Version, Holder: self,
-		AcquiredAt: now, Heartbeat: now, ExpiresAt: now.Add(holdExpiry), Beat: process.Now(),
+		AcquiredAt: now, Heartbeat: now, ExpiresAt: now.Add(holdExpiry), Beat: e.moment(),
 	})
 	return Hold{ID: p.record.ID, Name: p.record.Name, Path: p.record.Repository, Session: who.Session}, notes, err
 }
 
-// agentSeen notes that an agent works in the sandbox: one that nobody uses any
-// more is stopped some day.
+// agentSeen notes that an agent works in the sandbox: a sandbox that is no longer
+// used is stopped eventually.
 func (p *place) agentSeen() error {
 	path := p.path(keeper.AgentSeen)
 	if fileExists(path) {
@@ -85,7 +89,7 @@ func (p *place) agentSeen() error {
 func (e *Engine) agentOf(record *sandbox.Sandbox) *sandbox.Agent {
 	held, err := e.Store.Agent(record.ID)
 	if err != nil || e.holderGone(held) != "" {
-		return nil // a record that cannot be read holds nobody off either
+		return nil // an unreadable record blocks no one either
 	}
 	return held
 }
@@ -94,10 +98,10 @@ func (e *Engine) agentOf(record *sandbox.Sandbox) *sandbox.Agent {
 func (e *Engine) holderGone(held *sandbox.Agent) string {
 	switch {
 	case held == nil:
-		return "nobody held it"
+		return "it was not held"
 	case !process.Alive(held.Holder):
 		return "its process has ended"
-	case held.Expired(process.Now(), time.Now()):
+	case held.Expired(e.moment(), e.now()):
 		return "it has given no sign of life since " + held.Heartbeat.Format(time.TimeOnly)
 	}
 	return ""
@@ -119,17 +123,17 @@ func describeAgent(a *sandbox.Agent) string {
 // sandbox is gone. It is called before every tool call and every HoldBeat.
 func (e *Engine) Renew(ctx context.Context, hold Hold) error {
 	return e.held(ctx, hold, func(held *sandbox.Agent) error {
-		beat := process.Now()
+		beat := e.moment()
 		if age, known := held.Beat.Age(beat); known && age < HoldBeat/3 {
 			return nil
 		}
-		now := time.Now()
+		now := e.now()
 		held.Heartbeat, held.ExpiresAt, held.Beat = now, now.Add(holdExpiry), beat
 		return e.Store.SaveAgent(hold.ID, held)
 	})
 }
 
-// Release gives the sandbox up. It is no error when somebody else has it by now
+// Release gives the sandbox up. It is no error when another session has it by now
 // or it is gone.
 func (e *Engine) Release(ctx context.Context, hold Hold) error {
 	err := e.held(ctx, hold, func(*sandbox.Agent) error { return e.Store.RemoveAgent(hold.ID) })

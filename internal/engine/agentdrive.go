@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/ledger"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/profile"
 	"github.com/litterbox-sandbox/litterbox/internal/redact"
@@ -67,10 +70,8 @@ func promptBody(prompt string) string {
 	return prompt
 }
 
-func redactText(text string, secrets []string) string { return redact.Text(text, secrets...) }
-
-// DriveAgent drives one run until its client ends. It is what the process does
-// that [Options.Runner] starts; input is the order.
+// DriveAgent drives one run until its client ends. The process that
+// [Options.Runner] starts does this; input is the order.
 func (e *Engine) DriveAgent(ctx context.Context, input io.Reader) error {
 	var order agentOrder
 	if err := json.NewDecoder(input).Decode(&order); err != nil {
@@ -83,8 +84,9 @@ func (e *Engine) DriveAgent(ctx context.Context, input io.Reader) error {
 
 // drive is one run under way.
 type drive struct {
-	e     *Engine
-	order agentOrder
+	e      *Engine
+	order  agentOrder
+	before ledger.Row // what the sandbox had spent when the run began
 
 	mu      sync.Mutex // guards the rest
 	run     sandbox.Run
@@ -97,6 +99,7 @@ type drive struct {
 
 func (d *drive) do(ctx context.Context) (err error) {
 	e, order := d.e, d.order
+	d.before = e.spent(d.run.SandboxID)
 	if d.run.Holder, err = process.Identify(os.Getpid()); err != nil {
 		return err
 	}
@@ -121,12 +124,12 @@ func (d *drive) do(ctx context.Context) (err error) {
 		return fault.New(fault.NotFound, "sandbox %q was deleted", d.run.Sandbox)
 	}
 	who := Actor{Via: "agent", Client: d.run.Title, Session: d.run.Session}
-	release, err := e.holdOn(ctx, order.Dir, d.run.Sandbox, who)
+	release, err := e.holdOn(ctx, p, who)
 	if err != nil {
 		return err
 	}
 	defer release()
-	ctx, call, err := e.Begin(ctx, who, Action{Name: "agent", Dir: order.Dir, Sandbox: d.run.Sandbox, Arguments: map[string]any{
+	ctx, call, err := e.Begin(ctx, who, Action{Name: "agent", found: p, Arguments: map[string]any{
 		"agent": d.run.Agent, "prompt": d.run.Prompt, "model": d.run.Model, "run": d.run.Number,
 	}})
 	if err != nil {
@@ -150,7 +153,7 @@ func (d *drive) do(ctx context.Context) (err error) {
 		Command: d.run.Agent + ": " + firstLine(d.run.Prompt, "interactive"), Message: firstLine(d.run.Prompt, d.run.Title+" session"),
 		Agent: &Working{Title: d.run.Title, Session: d.run.Session, Prompt: d.run.Prompt, Version: d.version},
 	}
-	request.Checkpoints = Checkpoints{Quiet: checkpointQuiet, Least: checkpointLeast, Doing: d.doing}
+	request.Checkpoints = Checkpoints{Quiet: cmp.Or(order.Quiet, CheckpointQuiet), Least: checkpointLeast, Doing: d.doing}
 	if order.NoCheckpoints {
 		request.Checkpoints.Quiet = -1
 	}
@@ -173,12 +176,13 @@ func (d *drive) do(ctx context.Context) (err error) {
 		request.Streams = Streams{Stdin: strings.NewReader(order.Stdin), Stdout: lines, Stderr: problems}
 	}
 	result, err = e.execute(ctx, p, request)
+	left := e.leftInside(context.WithoutCancel(ctx), order.Dir, d.run.Sandbox)
 	d.mu.Lock()
 	d.stopped = ctx.Err() != nil
 	if err == nil {
 		d.exit = &result.Exit
 	}
-	d.run.Notes = result.Notes
+	d.run.Notes = slices.Concat(result.Notes, left)
 	d.mu.Unlock()
 	return err
 }
@@ -197,8 +201,8 @@ func profileOf(order agentOrder) (profile.Profile, error) {
 
 // holdOn claims the sandbox for a run, until the function that it returns is
 // called.
-func (e *Engine) holdOn(ctx context.Context, dir, name string, who Actor) (func(), error) {
-	hold, _, err := e.Hold(ctx, dir, name, who)
+func (e *Engine) holdOn(ctx context.Context, p *place, who Actor) (func(), error) {
+	hold, _, err := e.hold(ctx, p, who)
 	if err != nil {
 		return nil, err
 	}
@@ -236,10 +240,15 @@ func (d *drive) doing() string {
 	return d.summary.Doing
 }
 
+// secrets are kept out of every transcript.
+func (d *drive) secrets() redact.Secrets {
+	return d.e.Store.Redacts().And(redact.Values(d.order.Env)...)
+}
+
 // line takes what the client prints.
 func (d *drive) line(reader profile.Reader) func([]byte) {
 	return func(line []byte) {
-		clean := redactText(string(line), redact.Values(d.order.Env))
+		clean := d.secrets().Text(string(line))
 		d.mu.Lock()
 		_, _ = io.WriteString(d.output, clean) // the transcript has what counts
 		d.mu.Unlock()
@@ -259,9 +268,9 @@ type runLine struct {
 func (d *drive) record(event RunEvent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	secrets := redact.Values(d.order.Env)
+	secrets := d.secrets()
 	for _, text := range []*string{&event.Text, &event.About, &event.Path} {
-		*text = redactText(*text, secrets)
+		*text = secrets.Text(*text)
 	}
 	d.summary.Add(event)
 	if data, err := json.Marshal(runLine{time.Now().UTC(), event}); err == nil {
@@ -269,7 +278,7 @@ func (d *drive) record(event RunEvent) {
 	}
 }
 
-// finish writes what came of the run.
+// finish records the result of the run.
 func (d *drive) finish(ctx context.Context, problem error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -278,6 +287,7 @@ func (d *drive) finish(ctx context.Context, problem error) error {
 	run.Client, run.Dialogue, run.Last, run.Commands = s.Version, s.Session, s.Last, s.Commands
 	run.TokensIn, run.TokensRead, run.TokensOut, run.CostUSD = s.Usage.In, s.Usage.Cached, s.Usage.Out, s.CostUSD
 	run.Used = s.Model
+	run.Metered = d.e.metered(ctx, run.SandboxID, d.before)
 	run.State = outcome(d.exit, s, run.Screen, d.stopped)
 	if d.exit != nil {
 		run.ExitCode = d.exit.Code
@@ -291,7 +301,7 @@ func (d *drive) finish(ctx context.Context, problem error) error {
 	case run.State == sandbox.RunFailed && s.Failed:
 		run.Problem = firstLine(s.Last, "")
 		if run.ExitCode == 0 {
-			run.ExitCode = 1 // some clients exit with 0 whatever happened
+			run.ExitCode = 1 // some clients always exit with 0
 		}
 	case run.State == sandbox.RunFailed:
 		run.Problem = fmt.Sprintf("%s exited with %d", run.Title, run.ExitCode)
@@ -325,7 +335,7 @@ func outcome(exit *wire.Exit, s *profile.Summary, screen, stopped bool) sandbox.
 func (d *drive) count(ctx context.Context) {
 	record, err := d.e.Store.Sandbox(d.run.SandboxID)
 	if err != nil {
-		return // deleted meanwhile
+		return // deleted in the meantime
 	}
 	d.run.Head = record.Last
 	if record.Last == "" || record.Last == d.run.From {
@@ -349,7 +359,7 @@ type lineWriter struct {
 	rest []byte
 }
 
-// longestLine bounds a line of a client: results of tools stand in one.
+// longestLine bounds a line of a client: a tool's result is one line.
 const longestLine = 8 << 20
 
 func (w *lineWriter) Write(data []byte) (int, error) {

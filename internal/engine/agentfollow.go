@@ -18,12 +18,11 @@ import (
 // RunLine is a line of a run's transcript.
 type RunLine = runLine
 
-// runPoll is how often a transcript is looked at for more.
+// runPoll is how often a transcript is checked for more.
 const runPoll = 50 * time.Millisecond
 
-// FollowAgent hands the transcript of a run to each, from its beginning, and
-// with follow until the run ends or ctx does. It gives the run as it stands
-// then.
+// FollowAgent hands the transcript of a run to each, from its beginning, and with
+// follow until the run ends or ctx does. It returns the run's state at that time.
 func (e *Engine) FollowAgent(ctx context.Context, run Run, follow bool, each func(RunLine) error) (Run, error) {
 	dir := e.Store.RunDir(run.SandboxID, run.Number)
 	var file *os.File
@@ -63,7 +62,7 @@ func (e *Engine) FollowAgent(ctx context.Context, run Run, follow bool, each fun
 		}
 	}
 	for {
-		// The record first: what was written before it stands in the transcript.
+		// The record first: whatever was written before it is in the transcript.
 		now, err := e.Store.Run(run.SandboxID, run.Number)
 		if err != nil {
 			return run, err
@@ -88,7 +87,7 @@ func (e *Engine) AwaitAgent(ctx context.Context, run Run) (Run, error) {
 	return e.FollowAgent(ctx, run, true, func(RunLine) error { return nil })
 }
 
-// RunOutput copies what the client of a run printed, as it stands.
+// RunOutput copies the output of a run's client, unchanged.
 func (e *Engine) RunOutput(run Run, to io.Writer) error {
 	file, err := os.Open(filepath.Join(e.Store.RunDir(run.SandboxID, run.Number), store.RunOutput))
 	if errors.Is(err, os.ErrNotExist) {

@@ -18,8 +18,8 @@ import (
 // of them.
 const clientsInside = "/var/lib/litterbox/clients"
 
-// clientsDir is where they lie on this machine.
-func (e *Engine) clientsDir() string { return filepath.Join(e.Store.Root, "clients") }
+// clientsDir is where they are on this machine.
+func (e *Engine) clientsDir() string { return filepath.Join(e.Store.Shared(), "clients") }
 
 // clientMounts lend the installed clients to a sandbox, as far as there are any
 // when it starts.
@@ -32,7 +32,7 @@ func (e *Engine) clientMounts(p *place) []driver.Mount {
 
 // sharedClient is the client that was installed once on this machine for all
 // sandboxes; it is installed where it is missing, by npm without the scripts of
-// any package: what a package ships is for inside only.
+// any package: a package's programs are for inside only.
 func (e *Engine) sharedClient(ctx context.Context, p *place, client profile.Profile) (string, error) {
 	dir := filepath.Join(e.clientsDir(), client.Name)
 	program := clientBinary(dir, client)
@@ -49,7 +49,7 @@ func (e *Engine) sharedClient(ctx context.Context, p *place, client profile.Prof
 	if _, code, err := p.inside(ctx, here, inside); err != nil || code == 0 {
 		return inside, err
 	}
-	// It was started before there were any: then nothing of ours is in it yet.
+	// It was started before there were any: the mount is not in it yet.
 	if work, err := e.atWork(ctx, p); err != nil || len(work) > 0 {
 		return "", errors.Join(err, fault.New(fault.Conflict, "%s was installed, and sandbox %q has to be started anew to see it", client.Title, p.record.Name).
 			WithHint("litterbox stop %s", p.record.Name))

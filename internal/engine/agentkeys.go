@@ -10,20 +10,21 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/profile"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/secret"
 )
 
-// bindKeys has placeholders stand inside for the keys that the caller's
-// environment holds for a client. The keeper puts the values in on the way to
-// the hosts that the profile names, and to those of addresses that the caller
-// has given the client; they are bound for as long as the sandbox lives. given
-// is what the client's environment has already. It returns what to add.
+// bindKeys puts placeholders inside for the keys that the caller's environment
+// holds for a client. The keeper puts the values in on the way to the hosts that
+// the profile names, and to those of addresses that the caller has given the
+// client; they are bound for as long as the sandbox lives. given is what the
+// client's environment has already. It returns the variables to add.
 func (p *place) bindKeys(ctx context.Context, client profile.Profile, given []string) (env []string, err error) {
 	if p.driver.Traits().Mounts != sandbox.MountsAny || len(client.Keys) == 0 {
-		return nil, nil // nothing is looked into there
+		return nil, nil // nothing is read there
 	}
 	unlock, err := p.store.Lock(ctx, p.record.ID, "lease") // as a start, which writes the same
 	if err != nil {
@@ -50,7 +51,7 @@ func (p *place) bindKeys(ctx context.Context, client profile.Profile, given []st
 		}
 		binding := secret.Binding{Spec: spec, Placeholder: all.Placeholder(spec)}
 		if callerOf(ctx).Get(key.Variable) != "" {
-			if binding.Placeholder, err = placeholder(ctx, reader, spec, binding.Placeholder); err != nil {
+			if binding.Placeholder, err = p.placeholder(ctx, reader, spec, binding.Placeholder); err != nil {
 				p.note(key.Variable + " stays outside, and nothing stands for it: " + err.Error())
 				continue
 			}
@@ -66,6 +67,37 @@ func (p *place) bindKeys(ctx context.Context, client profile.Profile, given []st
 		return nil, nil
 	}
 	return env, p.writeSecrets(all)
+}
+
+// neededSecrets are the rules for the hosts of the secrets that a client requires.
+// It fails where one of them has no value.
+func (p *place) neededSecrets(ctx context.Context, client profile.Profile) (rules []string, err error) {
+	if len(client.Secrets) == 0 {
+		return nil, nil
+	}
+	reader, err := sources(callerOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range client.Secrets {
+		i := slices.IndexFunc(p.config.Secrets, func(one secret.Spec) bool { return one.Name == name })
+		if i < 0 {
+			return nil, fault.New(fault.Invalid, "cannot run %s: it needs the secret %s, and there is no [secrets.%s]", client.Title, name, name).WithHint("litterbox secrets list")
+		}
+		spec := p.config.Secrets[i]
+		value, err := reader.Read(ctx, spec.From)
+		if err == nil {
+			err = secret.CheckValue(secret.TrimValue(value))
+		}
+		clear(value)
+		if err != nil {
+			return nil, fault.Wrap("", err, "cannot run %s: the secret %s has no value", client.Title, name)
+		}
+		for _, host := range spec.Hosts {
+			rules = append(rules, host.Rule())
+		}
+	}
+	return rules, nil
 }
 
 // keySpec is a client's key as a secret.
@@ -87,7 +119,12 @@ func keySpec(key profile.Key, client profile.Profile, who *caller.Caller) (secre
 	return spec, nil
 }
 
-// noteKeys says which key of the human's does not go in by itself, where the
+// hasKey reports whether the client has a key inside.
+func (p *place) hasKey(ctx context.Context, client profile.Profile, env []string) bool {
+	return slices.ContainsFunc(client.Keys, func(key profile.Key) bool { return p.keyInside(ctx, key.Variable, env) != "" })
+}
+
+// noteKeys says which of the human's keys does not go in by itself, where the
 // client has none inside.
 func (p *place) noteKeys(ctx context.Context, client profile.Profile, env []string) {
 	for _, key := range client.Keys {
@@ -103,7 +140,7 @@ func (p *place) noteKeys(ctx context.Context, client profile.Profile, env []stri
 	}
 }
 
-// keyInside is what a variable holds for a command inside.
+// keyInside is the value of a variable for a command inside.
 func (p *place) keyInside(ctx context.Context, variable string, env []string) string {
 	for _, pair := range slices.Backward(env) {
 		if given, ok := strings.CutPrefix(pair, variable+"="); ok {
@@ -117,7 +154,7 @@ func (p *place) keyInside(ctx context.Context, variable string, env []string) st
 	return value
 }
 
-// keyTail is the end of what stands for the client's key inside: Claude Code
+// keyTail is the end of the placeholder for the client's key inside: Claude Code
 // asks about a key that it has not seen, and remembers its end.
 func (p *place) keyTail(ctx context.Context, client profile.Profile, env []string) string {
 	const seen = 20
@@ -128,11 +165,11 @@ func (p *place) keyTail(ctx context.Context, client profile.Profile, env []strin
 	return value[max(0, len(value)-seen):]
 }
 
-// AgentLogin says whether a client of the host is ready to run inside.
+// AgentLogin reports whether a client of the host is ready to run inside.
 type AgentLogin struct {
 	Version string `json:"version,omitempty"`
 	Login   string `json:"login,omitempty"`   // what logs it in inside; empty: nothing that is found
-	Missing string `json:"missing,omitempty"` // what is missing, and what mends that
+	Missing string `json:"missing,omitempty"` // what is missing, and how to mend it
 }
 
 // AgentLogins looks at the clients that agent run knows, by name. It runs none.
@@ -140,31 +177,59 @@ func (e *Engine) AgentLogins(ctx context.Context) map[string]AgentLogin {
 	who := callerOf(ctx)
 	found := map[string]AgentLogin{}
 	for _, client := range profile.All() {
-		login := AgentLogin{Version: clientVersion(who, client)}
+		ready := AgentLogin{Version: clientVersion(who, client)}
 		for _, key := range client.Keys {
-			if who.Get(key.Variable) != "" && login.Login == "" {
-				login.Login = key.Variable
+			if who.Get(key.Variable) != "" && ready.Login == "" {
+				ready.Login = key.Variable
 			}
 		}
-		if login.Login == "" {
-			login.Missing = "no API key: export " + client.Keys[0].Variable + "=…"
-			if file := loginFile(who, client); file != "" {
-				login.Missing = "the login in " + file + " stays outside: export " + client.Keys[0].Variable + "=…"
-				if client.FromLogin != "" {
-					login.Missing = "the login in " + file + " stays outside: " + client.FromLogin
-				}
-			}
+		if files := loginsOnHost(who, client.Name); ready.Login == "" && len(files) > 0 {
+			ready.Login = files[0].where(who)
 		}
-		found[client.Name] = login
+		if ready.Login == "" {
+			ready.Missing = "no login: log in with " + client.Programs[0] + ", or export " + client.Keys[0].Variable + "=…"
+		}
+		found[client.Name] = ready
 	}
 	return found
 }
 
-// loginFile is the file in which the host's client keeps a login.
-func loginFile(who *caller.Caller, client profile.Profile) string {
-	for _, file := range client.Logins {
-		if info, err := os.Stat(filepath.Join(who.Home, file)); who.Home != "" && err == nil && info.Mode().IsRegular() {
-			return "~/" + file
+// clientChecks says for each client where it is installed, what logs it in
+// inside, and how to mend what is missing.
+func (e *Engine) clientChecks(ctx context.Context) []Check {
+	who := callerOf(ctx)
+	logins := e.AgentLogins(ctx)
+	var checks []Check
+	for _, client := range profile.All() {
+		login := logins[client.Name]
+		check := Check{Name: client.Name, OK: login.Login != "", Found: "not installed; agent run has npm install it"}
+		if path := clientPath(who, client); path != "" {
+			check.Found = path
+			if login.Version != "" {
+				check.Found = login.Version + " at " + path
+			}
+			if !check.OK {
+				check.Mend = client.Programs[0] + "    # and log in there, or export " + client.Keys[0].Variable + "=…"
+			}
+		}
+		if check.OK {
+			check.Found += ", logged in by " + login.Login
+		} else {
+			check.Found += ", not logged in"
+		}
+		checks = append(checks, check)
+	}
+	return checks
+}
+
+// clientPath is where the host's client is; empty where it is not.
+func clientPath(who *caller.Caller, client profile.Profile) string {
+	for _, dir := range filepath.SplitList(who.Get("PATH")) {
+		for _, program := range client.Programs {
+			path := filepath.Join(dir, program)
+			if info, err := os.Stat(path); filepath.IsAbs(path) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return path
+			}
 		}
 	}
 	return ""

@@ -3,10 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -49,6 +45,11 @@ func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profi
 			rules = append(rules, host)
 		}
 	}
+	needed, err := p.neededSecrets(ctx, client)
+	if err != nil {
+		return ready, err
+	}
+	rules = append(rules, needed...)
 	if task.Packages {
 		rules = append(rules, packagePresets(p.record.Repository)...)
 	}
@@ -70,14 +71,24 @@ func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profi
 	if ready.program, err = e.clientProgram(ctx, p, client); err != nil {
 		return ready, err
 	}
-	p.noteKeys(ctx, client, slices.Concat(ready.env, task.Env))
+	given := slices.Concat(ready.env, task.Env)
+	login, err := e.bindLogins(ctx, p, client, p.hasKey(ctx, client, given))
+	if err != nil {
+		return ready, err
+	}
+	if !login {
+		p.noteKeys(ctx, client, given)
+	}
 	found := agents.Exclusively(p.record.Repository, client.Name)
 	ready.exclusive, ready.settings = found.Exclusive, found.Rest
 	if found.Denies && client.Bound {
 		return ready, fault.New(fault.Conflict, "cannot run %s in sandbox %q: its settings in this repository deny it its own tools, here and inside", client.Title, p.record.Name).
 			WithHint("litterbox agent uninstall %s --scope project", client.Name)
 	}
-	return ready, e.putClientFiles(ctx, p, client, slices.Concat(ready.env, task.Env))
+	if err := e.bringOwn(ctx, p, client, task.Settings); err != nil {
+		return ready, err
+	}
+	return ready, e.putClientFiles(ctx, p, client, login, given)
 }
 
 // hostOf is the host of an address as a rule has it; empty where a value is
@@ -114,7 +125,7 @@ func (e *Engine) admit(ctx context.Context, p *place, rules []string) error {
 	if !missing || policy.Default == egress.Allow {
 		return nil
 	}
-	// Under the entry of the run: nobody typed this.
+	// Under the entry of the run: no human typed this.
 	_, err = e.ChangePolicy(ctx, PolicyRequest{Dir: p.record.Repository, Name: p.record.Name, Rules: rules})
 	if err == nil {
 		p.note("it may reach " + strings.Join(rules, ", ") + ": litterbox network " + p.record.Name)
@@ -183,8 +194,8 @@ func (l *limited) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// clientProgram finds the client inside: what the host lends, else what was
-// installed for all sandboxes.
+// clientProgram finds the client inside: the one that the host lends, else the
+// one installed for all sandboxes.
 func (e *Engine) clientProgram(ctx context.Context, p *place, client profile.Profile) (string, error) {
 	const search = `for name; do found=$(command -v -- "$name") && [ -x "$found" ] && { printf %s "$found"; exit 0; }; done; exit 1`
 	found, code, err := p.inside(ctx, search, client.Programs...)
@@ -218,22 +229,18 @@ func lastLines(text string, most int) string {
 
 // putClientFiles writes the files that a client looks for into the sandbox's
 // own home.
-func (e *Engine) putClientFiles(ctx context.Context, p *place, client profile.Profile, env []string) error {
+func (e *Engine) putClientFiles(ctx context.Context, p *place, client profile.Profile, login bool, env []string) error {
 	if client.Files == nil {
 		return nil
 	}
-	for _, file := range client.Files(profile.Place{Project: p.record.Repository, KeyTail: p.keyTail(ctx, client, env)}) {
+	for _, file := range client.Files(profile.Place{Project: p.record.Repository, KeyTail: p.keyTail(ctx, client, env), Login: login}) {
 		old, err := p.readHome(ctx, file.Path)
 		if err != nil {
 			return err
 		}
-		content := []byte(file.Text)
-		if file.Merge != nil {
-			if content, err = mergeJSON(old, file.Merge, file.Force); err != nil {
-				p.note("~/" + file.Path + " inside is not JSON and stays as it is")
-				continue
-			}
-		} else if old != nil {
+		content, err := mergeSettings(file.Path, old, file.Merge, file.Force)
+		if err != nil {
+			p.note("~/" + file.Path + " inside cannot be read and stays as it is")
 			continue
 		}
 		if bytes.Equal(content, old) {
@@ -266,44 +273,16 @@ func (p *place) readHome(ctx context.Context, path string) ([]byte, error) {
 
 // writeHome writes a file below HOME inside, for its owner alone.
 func (p *place) writeHome(ctx context.Context, path string, content []byte) error {
+	const private = 0o600
+	return p.writeHomeAs(ctx, path, content, private)
+}
+
+func (p *place) writeHomeAs(ctx context.Context, path string, content []byte, mode uint32) error {
 	stream, err := p.dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	const private = 0o600
-	_, err = wire.Write(ctx, stream, []byte("~/"+path), private, bytes.NewReader(content))
+	_, err = wire.Write(ctx, stream, []byte("~/"+path), mode, bytes.NewReader(content))
 	return err
-}
-
-// mergeJSON puts values into a document where they are missing, or always.
-func mergeJSON(old []byte, values map[string]any, force bool) ([]byte, error) {
-	document := map[string]any{}
-	if len(bytes.TrimSpace(old)) > 0 {
-		decoder := json.NewDecoder(bytes.NewReader(old))
-		decoder.UseNumber()
-		if err := decoder.Decode(&document); err != nil {
-			return nil, err
-		}
-		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-			return nil, fault.New(fault.Invalid, "something follows the document")
-		}
-	}
-	mergeInto(document, values, force)
-	content, err := json.MarshalIndent(document, "", "  ")
-	return append(content, '\n'), err
-}
-
-func mergeInto(document, values map[string]any, force bool) {
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		value := values[key]
-		below, nested := value.(map[string]any)
-		there, has := document[key].(map[string]any)
-		switch {
-		case nested && has:
-			mergeInto(there, below, force)
-		case document[key] == nil || force:
-			document[key] = value
-		}
-	}
 }

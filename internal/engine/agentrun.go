@@ -43,7 +43,8 @@ func NameOf(client, prompt string) string {
 }
 
 // Unexpected are the refusals that mean something: clients ask for hosts of
-// statistics and updates too, and are refused as they should be.
+// statistics and updates too, and for hosts that they can do without, and are
+// refused as they should be.
 func Unexpected(run Run, refused []Refusal) []Refusal {
 	client, _ := profile.ByName(run.Agent)
 	var rest []Refusal
@@ -52,7 +53,7 @@ func Unexpected(run Run, refused []Refusal) []Refusal {
 		if !found {
 			host = one.Destination
 		}
-		if !client.IsQuiet(host) {
+		if !client.IsQuiet(host) && !client.IsQuietAt(host, one.Path) {
 			rest = append(rest, one)
 		}
 	}
@@ -73,12 +74,15 @@ type AgentTask struct {
 	Extra  []string // arguments for the client, as typed
 	Env    []string // K=V
 
+	Settings string // which of the human's own go in; empty is SettingsHarmless
+
 	Packages      bool // allow the package managers that the repository's lock files name
 	NoCheckpoints bool
+	Quiet         time.Duration // how long files are quiet before a checkpoint; 0: CheckpointQuiet
 	AllowDegraded bool
 }
 
-// order is what the process that drives a run is told, on its standard input.
+// order is the order for the process that drives a run, on its standard input.
 type agentOrder struct {
 	Run     sandbox.Run
 	Dir     string
@@ -91,10 +95,12 @@ type agentOrder struct {
 	Agents  map[string][]string // commands of clients of the user's own
 
 	NoCheckpoints bool
+	Quiet         time.Duration
 }
 
-// StartAgent begins a run: what its client needs is put into the sandbox, and a
-// process of its own drives it from then on, whatever becomes of the caller.
+// StartAgent begins a run: it puts everything that its client needs into the
+// sandbox, and a separate process drives it from then on, even when the caller is
+// gone.
 func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes []string, err error) {
 	p, err := e.find(ctx, task.Dir, task.Name)
 	if err != nil {
@@ -123,7 +129,7 @@ func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes
 			task.Model = last.Model
 		}
 	}
-	client, err := p.client(task.Client)
+	client, err := clientOf(p.config.Agents, task.Client)
 	if err != nil {
 		return Run{}, nil, err
 	}
@@ -131,7 +137,7 @@ func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes
 		return Run{}, nil, fault.New(fault.Invalid, "%s has nothing to do: no task was given", client.Title).
 			WithHint("litterbox agent run %s 'Fix the flaky login test'", client.Name)
 	}
-	ctx, call, err := e.Begin(ctx, Actor{Via: "cli"}, Action{Name: "agent-run", Dir: task.Dir, Sandbox: task.Name, Arguments: map[string]any{
+	ctx, call, err := e.Begin(ctx, Actor{Via: "cli"}, Action{Name: "agent-run", found: p, Arguments: map[string]any{
 		"agent": client.Name, "prompt": task.Prompt, "model": task.Model, "resume": task.Resume, "interactive": task.Screen != nil, "env": names(task.Env),
 	}})
 	if err != nil {
@@ -139,7 +145,7 @@ func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes
 	}
 	defer func() { err = call.end("", nil, err) }()
 	if task.Budget != "" {
-		if _, err := e.Limits(ctx, LimitsRequest{Dir: task.Dir, Name: task.Name, Set: []string{sandbox.LimitBudget + "=" + task.Budget}}); err != nil {
+		if err := e.setLimits(ctx, p, []string{sandbox.LimitBudget + "=" + task.Budget}); err != nil {
 			return Run{}, nil, err
 		}
 	}
@@ -147,11 +153,14 @@ func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes
 	if err != nil {
 		return Run{}, p.notes, err
 	}
+	if err := e.preRun(ctx, p, task); err != nil {
+		return Run{}, p.notes, err
+	}
 	now := time.Now()
 	run = Run{
 		SandboxID: p.record.ID, Sandbox: p.record.Name, Repository: p.record.Repository, GitDir: p.record.GitDir,
-		Agent: client.Name, Title: client.Title, Session: newSession(), Prompt: audited(ctx, task.Prompt), Model: task.Model, Screen: task.Screen != nil,
-		State: sandbox.RunStarting, StartedAt: now, From: p.record.Base,
+		Agent: client.Name, Title: client.Title, Session: newSession(), Prompt: e.secretsOf(ctx).Text(task.Prompt), Model: task.Model, Screen: task.Screen != nil,
+		State: sandbox.RunStarting, StartedAt: now, From: p.record.From(),
 	}
 	if p.record.Last != "" {
 		run.From = p.record.Last
@@ -174,7 +183,7 @@ func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes
 	order := agentOrder{
 		Run: run, Dir: p.record.Repository, Argv: append([]string{ready.program}, argv...), Stdin: stdin,
 		Env: slices.Concat(clientEnv(callerOf(ctx).Env, p.record.Image != nil), client.Env, ready.env, task.Env), Profile: client.Name, Timeout: task.Time, Screen: task.Screen,
-		Agents: p.config.Agents.Commands(), NoCheckpoints: task.NoCheckpoints,
+		Agents: p.config.Agents.Commands(), NoCheckpoints: task.NoCheckpoints, Quiet: task.Quiet,
 	}
 	run.Holder, err = e.startRunner(ctx, order)
 	if err != nil {
@@ -182,11 +191,6 @@ func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes
 		return run, p.notes, errors.Join(err, e.Store.SaveRun(&run))
 	}
 	return run, p.notes, nil
-}
-
-// audited is a text as the audit log has it: without secrets.
-func audited(ctx context.Context, text string) string {
-	return redactText(text, callerOf(ctx).Secrets())
 }
 
 // newSession is a name for a run that no other has.
@@ -212,26 +216,8 @@ func (e *Engine) startRunner(ctx context.Context, order agentOrder) (sandbox.Pro
 	return process.Identify(pid)
 }
 
-// client finds a profile: one that is built in, or one of the user's own.
-func (p *place) client(name string) (profile.Profile, error) {
-	for _, own := range p.config.Agents {
-		if own.Name == name {
-			return profile.Own(own.Name, own.Command, own.Install, own.Allow, nil), nil
-		}
-	}
-	if found, ok := profile.ByName(name); ok {
-		return found, nil
-	}
-	known := profile.Names()
-	for _, own := range p.config.Agents {
-		known = append(known, own.Name)
-	}
-	return profile.Profile{}, fault.New(fault.Invalid, "there is no agent %q: known are %s", name, strings.Join(known, ", ")).
-		WithHint("litterbox agent run %s PROMPT", known[0])
-}
-
-// lastRun is the last run in a sandbox, as it stands: one whose process has
-// died is lost. Nil when there was none.
+// lastRun is the last run in a sandbox, in its true state: one whose process has
+// died is lost. It is nil when there was none.
 func (e *Engine) lastRun(id string) (*Run, error) {
 	runs, err := e.Store.Runs(id)
 	if err != nil || len(runs) == 0 {
@@ -240,13 +226,13 @@ func (e *Engine) lastRun(id string) (*Run, error) {
 	return e.asItStands(runs[len(runs)-1]), nil
 }
 
-// asItStands corrects the state of a run whose process could not.
+// asItStands corrects the state of a run whose process died before it could.
 func (e *Engine) asItStands(run *Run) *Run {
 	if run.State.Over() || process.Alive(run.Holder) || run.State == sandbox.RunStarting && time.Since(run.StartedAt) < runnerPatience {
 		return run
 	}
 	if again, err := e.Store.Run(run.SandboxID, run.Number); err == nil && again.State.Over() {
-		return again // it ended while we looked
+		return again // it ended during the check
 	}
 	lost := *run
 	lost.State, lost.Problem = sandbox.RunLost, "the process that drove it has died; what was done is committed by the next command"
@@ -325,8 +311,8 @@ func (e *Engine) forgetRuns(ctx context.Context) error {
 	return e.Store.ForgetRuns(time.Now().Add(-keep))
 }
 
-// StopAgent ends a run: its client is asked to end, what it did is committed.
-// It is no error when it has ended.
+// StopAgent ends a run: its client is asked to end, and its work is committed. It
+// is no error when it has ended.
 func (e *Engine) StopAgent(run Run) error {
 	if run.State.Over() || !process.Alive(run.Holder) {
 		return nil

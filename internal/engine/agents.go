@@ -9,7 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/ownership"
 )
 
-// What is said about agents' clients; see package agents.
+// The words about agents' clients; see package agents.
 type (
 	AgentRequest   = agents.Request
 	AgentResult    = agents.Result

@@ -18,9 +18,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// screen is the terminal of a run: its client writes to it whether anybody
-// looks or not, and whoever attaches sees the end of what was written and types
-// into it. The process that drives the run has it.
+// screen is the terminal of a run: its client writes to it whether or not anyone
+// watches. An attached terminal shows the end of what was written and types into
+// it. The process that drives the run owns it.
 type screen struct {
 	listener net.Listener
 	log      io.Writer
@@ -35,12 +35,12 @@ type screen struct {
 	watching map[*wire.Writer]net.Conn
 }
 
-// What is kept of a screen for those who attach later; full-screen programs
-// draw anew when the size changes, so it need not be all.
+// How much of a screen is kept for later viewers; full-screen programs redraw
+// when the size changes, so it need not be everything.
 const screenKept = 256 << 10
 
-// screenPatience is how long one who looks may take to read. A connection that
-// was lost must not hold up the client.
+// screenPatience is how long a viewer may take to read. A lost connection must not
+// hold up the client.
 const screenPatience = 10 * time.Second
 
 func openScreen(dir string, size wire.Terminal, log io.Writer) (*screen, error) {
@@ -69,7 +69,7 @@ func (s *screen) streams() Streams {
 func (s *screen) Write(data []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = s.log.Write(data) // of a full disk the human at the screen hears from others
+	_, _ = s.log.Write(data) // other parts report a full disk to the human
 	if s.seen = append(s.seen, data...); len(s.seen) > 2*screenKept {
 		s.seen = append([]byte(nil), s.seen[len(s.seen)-screenKept:]...)
 	}
@@ -79,7 +79,7 @@ func (s *screen) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// show sends to one who looks. The caller holds mu.
+// show sends to one viewer. The caller holds mu.
 func (s *screen) show(writer *wire.Writer, data []byte) {
 	conn := s.watching[writer]
 	_ = conn.SetWriteDeadline(time.Now().Add(screenPatience))
@@ -101,7 +101,7 @@ func (s *screen) accept() {
 			return
 		}
 		if err != nil {
-			time.Sleep(10 * time.Millisecond) // out of descriptors: some come free
+			time.Sleep(10 * time.Millisecond) // out of descriptors: some will be freed
 			continue
 		}
 		go s.serve(conn)
@@ -156,11 +156,11 @@ const redrawPause = 60 * time.Millisecond
 func (s *screen) resizeTo(size wire.Terminal) {
 	select {
 	case s.resize <- size:
-	case <-time.After(time.Second): // nothing runs that could take it
+	case <-time.After(time.Second): // nothing runs that could receive it
 	}
 }
 
-// close tells those who look how it ended.
+// close tells the viewers how it ended.
 func (s *screen) close(run *sandbox.Run) {
 	_ = s.listener.Close()
 	_ = s.typed.Close()
@@ -219,7 +219,7 @@ func (e *Engine) AttachAgent(ctx context.Context, run Run, streams Streams) (end
 		case ctx.Err() != nil:
 			return false, nil
 		case err != nil:
-			return true, nil // its process has died, or is just ending
+			return true, nil // its process has died or is ending
 		case kind == wire.KindResult:
 			return true, nil
 		case kind == wire.KindStdout:

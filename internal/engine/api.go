@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"io"
 	"os"
 	"time"
@@ -18,6 +19,8 @@ type Info struct {
 	Name       string            `json:"name"`
 	Branch     string            `json:"branch"`
 	Base       string            `json:"base"`
+	BaseRef    string            `json:"base_ref"` // the branch it began on; "" for none
+	Behind     int               `json:"behind"`   // commits of that branch that it lacks
 	Head       string            `json:"head"`
 	State      sandbox.State     `json:"state"`
 	Driver     string            `json:"driver"`
@@ -30,8 +33,9 @@ type Info struct {
 	Iterations int               `json:"iterations"`
 	Agent      *sandbox.Agent    `json:"agent"` // that holds it; null when none does
 	Cost       *Cost             `json:"cost"`  // of calls of models; null when none was counted
+	Worker     *sandbox.Worker   `json:"worker,omitempty"`
 	Problem    string            `json:"problem,omitempty"`
-	// UnreachableSince is when it answered last; only of one that is unreachable.
+	// UnreachableSince is when it answered last; only for an unreachable sandbox.
 	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
 }
 
@@ -60,10 +64,11 @@ type (
 	Reached = keeper.Reached
 )
 
-// Mount is a host directory that a sandbox sees read-only.
+// Mount is a host directory that a sandbox sees.
 type Mount struct {
-	Path string `json:"path"`
-	Why  string `json:"why"` // "toolchain: rustup", "mounts.read-only", …
+	Path     string `json:"path"`
+	Why      string `json:"why"`      // "toolchain: rustup", "mounts.read-only", …
+	Writable bool   `json:"writable"` // the sandbox can write it: mounts.read-write
 }
 
 // CreateRequest asks for a new sandbox.
@@ -75,26 +80,30 @@ type CreateRequest struct {
 	Pull          bool   // ask the registry what container.base-image stands for now
 	AllowDegraded bool
 	Driver        string // empty: the configuration's, or the program's default
-	// Review is told, before anything is made, what the repository's
-	// configuration asks for that does not count, and says whether to trust it.
-	// Nil goes on without, and the notes say so.
+	// Review gets, before anything is made, the requests of the repository's
+	// configuration that do not count, and reports whether to trust it. Nil goes
+	// on without, and the notes say so.
 	Review func(context.Context, Untrusted) (trust bool, err error)
 	// Output takes what container.setup-command prints while it runs; nil leaves
 	// its end for the error.
 	Output io.Writer
+	// Golden names the one that it begins with; empty means DefaultGolden, where
+	// there is one. NoGolden begins without.
+	Golden   string
+	NoGolden bool
 }
 
-// Untrusted is what a configuration asks for and does not get without trust.
+// Untrusted lists the requests of a configuration that need trust.
 type Untrusted struct {
 	Path  string   // of the file
 	Asks  []string // a sentence for each
 	Image string   // that it asks for; without it no sandbox is made
 }
 
-// Streams are a command's standard streams on the host side. Terminal is the
-// size of the user's terminal when the command shall get one of its own;
-// Resize then delivers changes. Signals delivers what the client caught, as
-// names without SIG; the command's whole process group gets them.
+// Streams are a command's standard streams on the host side. Terminal is the size
+// of the user's terminal when the command gets a terminal of its own; Resize then
+// delivers changes. Signals delivers what the client caught, as names without SIG;
+// the command's whole process group gets them.
 type Streams struct {
 	Stdin    io.Reader
 	Stdout   io.Writer
@@ -116,22 +125,24 @@ type ExecRequest struct {
 	Env           []string // K=V
 	WorkDir       string   // inside, relative to the workspace or absolute
 	Kind          string   // "exec" or "shell"
+	Interactive   bool     // Argv is a shell; on a terminal it gets what a usual one has
+	Lenient       bool     // no step is made where nothing changed
 	Streams       Streams
 	AllowDegraded bool
 	Driver        string // that the sandbox must have; empty: any
 	Keep          int64  // output longer than that many bytes is kept in a file inside; 0: never
-	// Ask is called, one question at a time, when something inside tries to
-	// reach what no rule allows, which then waits; its context ends with the
+	// Ask is called, one question at a time, when something inside tries to reach a
+	// destination that no rule allows, and waits; its context ends with the
 	// command. Nil refuses at once.
 	Ask func(context.Context, Question) Decision
-	// Agent is whose command it is, where it is an agent's.
+	// Agent is the agent that the command belongs to, if any.
 	Agent *Working
 	// Checkpoints commit its work while it runs; the zero value is an ordinary
 	// command's pace, and a negative Quiet never.
 	Checkpoints Checkpoints
 }
 
-// ExecResult is what came of it. A command that failed is no error.
+// ExecResult is the outcome of a command. A command that failed is no error.
 type ExecResult struct {
 	Exit      wire.Exit
 	Iteration *sandbox.Iteration // nil with NoCommit
@@ -159,10 +170,19 @@ type CopyRequest struct {
 	Dir     string
 	Name    string
 	Inside  string // path inside
-	Outside string // path on the host
+	Outside string // path on the host, or in the sandbox From
 	ToHost  bool
 	Message string
+	From    string    // a sandbox that is copied from; empty: the host
+	Stdin   io.Reader // a tar stream to unpack at Inside; nil: none
+	Stdout  io.Writer // takes what is copied to the host as a tar stream; nil: Outside
 }
+
+// What a merge may land instead of the steps as they are.
+const (
+	HistoryMilestones = config.HistoryMilestones
+	HistoryOne        = config.HistoryOne
+)
 
 // MergeRequest brings a branch onto HEAD of the user's checkout.
 type MergeRequest struct {
@@ -172,7 +192,14 @@ type MergeRequest struct {
 	Yes      bool
 	RunHooks bool
 	Delete   bool // merge, not apply
-	Stop     bool // merge: end what is at work inside, and merge what it did too
+	// History is what lands: HistoryMilestones or HistoryOne, or empty for the
+	// configured one.
+	History   string
+	Introduce bool // say, once for each repository, what lands and how to change it
+	Stop      bool // merge: end what is at work inside, and merge what it did too
+	// Solve are arguments of git mergetool, with which conflicts are solved before
+	// the checkout is touched; nil leaves conflicts to the human.
+	Solve []string
 	// ConfirmStop names what is at work and asks whether to end it; nil means
 	// that Stop is needed.
 	ConfirmStop func([]Work) (bool, error)
@@ -198,7 +225,7 @@ type MergeResult struct {
 	ExitCode int // git's own
 	Landed   bool
 	Deleted  bool
-	Risks    []Risk // what was approved, or, beside an error of the kind denied, what was not
+	Risks    []Risk // the approved ones, or, beside an error of the kind denied, the others
 	Notes    []string
 	Running  []Work // what was at work when its state was taken, and may have gone on
 	Ended    []Work // what was ended for it
@@ -215,12 +242,12 @@ type DeleteRequest struct {
 	// ConfirmStop is as in MergeRequest.
 	ConfirmStop func([]Work) (bool, error)
 	Purge       bool // nothing stays in the trash
-	Lean        bool // only the last commit stays there: room is what is wanted
+	Lean        bool // only the last commit stays there: to make room
 	// Confirm asks whether unmerged commits may go; nil means Force is needed.
 	Confirm func(unmerged int) (bool, error)
 }
 
-// DeleteResult says where the tip stays reachable.
+// DeleteResult says where the tip remains reachable.
 type DeleteResult struct {
 	Name  string `json:"name"`
 	Tip   string `json:"tip"`
@@ -236,8 +263,8 @@ type DeleteResult struct {
 type StopRequest struct {
 	Dir  string
 	Name string
-	// ConfirmStop is asked when clients would lose what they work in; nil asks
-	// nobody.
+	// ConfirmStop is asked when clients would lose the sandbox they work in; nil
+	// asks no one.
 	ConfirmStop func([]Work) (bool, error)
 }
 
@@ -247,7 +274,7 @@ type StopResult struct {
 	Ended []Work `json:"ended"`
 }
 
-// Milestoned is a milestone, what was at work when it was made, and the large
+// Milestoned is a milestone, the work under way when it was made, and the large
 // files that it adds or changes.
 type Milestoned struct {
 	*sandbox.Iteration
@@ -255,7 +282,7 @@ type Milestoned struct {
 	Large   []LargeFile // the largest first
 }
 
-// LargeFile is a file that a commit makes larger than people expect of one.
+// LargeFile is a file that a commit makes larger than people expect.
 type LargeFile struct {
 	Path string `json:"path"`
 	Size int64  `json:"size"` // bytes

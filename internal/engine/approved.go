@@ -12,10 +12,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/landing"
 )
 
-// A merge with conflicts is finished by a later command, which does not ask
-// again about what was approved when it began. The record is the tip, one line for each
-// approved content, and one for each path with a conflict, which the human has
-// resolved.
+// A merge with conflicts is finished by a later command, which does not ask again about
+// what was approved at its start. The record is the tip, one line for each approved
+// content, and one for each path with a conflict, which the human has resolved.
 
 func (p *place) approvedFile() string { return p.path("approved") }
 
@@ -37,8 +36,8 @@ func (e *Engine) remember(p *place, tip string, approved []landing.Risk, conflic
 	return nil
 }
 
-// notRemembered leaves out what was approved before. Without a record, or with
-// one that cannot be read, that is nothing.
+// notRemembered leaves out what was approved before. Without a readable record it
+// leaves out nothing.
 func (e *Engine) notRemembered(p *place, tip string, risks []landing.Risk) []landing.Risk {
 	content, err := os.ReadFile(p.approvedFile())
 	if err != nil || !strings.HasPrefix(string(content), tip+"\n") {

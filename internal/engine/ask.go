@@ -12,8 +12,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// Question is put to the human while a program waits: something inside tries
-// to reach what no rule allows.
+// Question is put to the human while a program waits: something inside tries to
+// reach a destination that no rule allows, or wants a signature of the human's
+// ssh-agent.
 type Question struct {
 	keeper.Question
 	Warning string // what speaks against it; may be empty
@@ -29,10 +30,10 @@ const (
 	ThisRepository Decision = "repository" // that, and .litterbox.toml for sandboxes to come
 	Never          Decision = "never"      // a new revision that denies it
 	NotNow         Decision = "refuse"     // refused, and not asked again by this command
-	NoMore         Decision = "all"        // refused, and this command asks nothing any more
+	NoMore         Decision = "all"        // refused, and this command asks no more
 )
 
-// questions is a connection to the keeper over which it asks.
+// questions is the connection over which the keeper asks.
 type questions struct {
 	stream wire.Stream
 	cancel context.CancelFunc
@@ -87,8 +88,8 @@ func (e *Engine) takeQuestions(ctx context.Context, p *place, request ExecReques
 	return q, nil
 }
 
-// close ends the questions, one that stands included; what still waits is
-// refused. Twice is safe.
+// close ends the questions, a pending one included; waiting ones are refused.
+// Calling it twice is safe.
 func (q *questions) close() {
 	q.cancel()
 	_ = q.stream.Close() // nothing is left to be said
@@ -97,6 +98,15 @@ func (q *questions) close() {
 
 // decide asks the human and puts the answer in force.
 func (e *Engine) decide(ctx context.Context, p *place, request ExecRequest, question Question) string {
+	if question.Signature != nil {
+		switch decision := request.Ask(ctx, question); decision {
+		case Once:
+			return keeper.AllowOnce
+		case NoMore:
+			return keeper.RefuseAll
+		}
+		return keeper.RefuseAsked
+	}
 	question.Warning = preset.Warning(question.Host)
 	change := PolicyRequest{Dir: request.Dir, Name: p.record.Name, Rules: []string{question.Rule}}
 	switch request.Ask(ctx, question) {
@@ -112,8 +122,8 @@ func (e *Engine) decide(ctx context.Context, p *place, request ExecRequest, ques
 	default:
 		return keeper.RefuseAsked
 	}
-	// The answer counts even when the command is just ending, and the log says
-	// so by itself: it is a human's, and the command may be an agent's.
+	// The answer counts even when the command is just ending, and has its own log
+	// entry: it is the human's, and the command may be an agent's.
 	if _, err := e.ChangePolicy(apart(context.WithoutCancel(ctx)), change); err != nil {
 		if e.Note != nil {
 			e.Note("the answer could not be kept: " + err.Error())

@@ -13,28 +13,31 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/audit"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Actor is who asks, for the audit log.
+// Actor is the requester, for the audit log.
 type Actor struct {
-	Via     string // "cli" or "mcp"
+	Via     string // "cli", "mcp" or "ssh"
 	Client  string // as it names itself
 	Version string
 	Session string
 }
 
-// Action is what is asked, for the audit log. Arguments are redacted here;
-// content of files belongs into [audit.Digest] before.
+// Action is the request, for the audit log. Arguments are redacted here; the
+// content of files must go through [audit.Digest] first.
 type Action struct {
 	Name      string
 	Dir       string // a directory of the repository
 	Sandbox   string // as typed
 	Arguments map[string]any
 	Reads     bool // it changes nothing: one entry, written when it is over
+
+	found *place // the sandbox, where the use case has found it already; Dir and Sandbox are not read then
 }
 
-// Outcome is what came of an action.
+// Outcome is the result of an action.
 type Outcome struct {
 	Commit   string
 	ExitCode *int
@@ -42,13 +45,14 @@ type Outcome struct {
 	Err      error
 }
 
-// Call is an open entry of the audit log. A nil Call is one that somebody
-// further up has opened.
+// Call is an open entry of the audit log. A nil Call is one that a caller further
+// up has opened.
 type Call struct {
 	log     *audit.Log
 	entry   audit.Entry
 	begun   time.Time
-	secrets []string
+	secrets redact.Secrets
+	seen    *sighting // what locate looked up; nil when it found no sandbox
 
 	mu     sync.Mutex // guards the durability of log, and
 	commit string     // the last that was made on the way
@@ -57,10 +61,10 @@ type Call struct {
 // callKey is where a context holds the open call.
 type callKey struct{}
 
-// Begin opens an entry for an action: a frontend does for a tool call,
-// every use case that changes something does for itself where no frontend
-// has. What cannot be logged is not done. A change that a mere look makes
-// necessary, such as a start, has an entry of its own.
+// Begin opens an entry for an action: a frontend does for a tool call, every use
+// case that changes something does for itself where no frontend has. An action that
+// cannot be logged is not done. A change that a mere read makes necessary, such as
+// a start, has an entry of its own.
 func (e *Engine) Begin(ctx context.Context, who Actor, action Action) (context.Context, *Call, error) {
 	if open := openCall(ctx); open != nil {
 		if action.Reads || open.entry.Event != audit.EventRead {
@@ -69,7 +73,7 @@ func (e *Engine) Begin(ctx context.Context, who Actor, action Action) (context.C
 		who = open.actor()
 	}
 	caller := callerOf(ctx)
-	call := &Call{log: e.auditLog(), begun: time.Now(), secrets: caller.Secrets()}
+	call := &Call{log: e.auditLog(), begun: time.Now(), secrets: e.secretsOf(ctx)}
 	call.entry = audit.Entry{
 		Event: audit.EventCall, Action: action.Name, Time: call.begun.UTC(), Arguments: call.redact(action.Arguments),
 		Who: &audit.Who{Via: who.Via, Client: who.Client, Version: who.Version, Session: who.Session, User: caller.User, PID: os.Getpid()},
@@ -104,8 +108,14 @@ func (e *Engine) record(ctx context.Context, name, dir, box string, arguments ma
 	return e.Begin(ctx, Actor{Via: "cli"}, Action{Name: name, Dir: dir, Sandbox: box, Arguments: arguments})
 }
 
-// end writes what came of the call and passes err on, which it joins when the
-// log cannot be written.
+// recordIn is record for a use case that has found its sandbox: it does not
+// repeat the look-up.
+func (e *Engine) recordIn(ctx context.Context, p *place, name string, arguments map[string]any) (context.Context, *Call, error) {
+	return e.Begin(ctx, Actor{Via: "cli"}, Action{Name: name, Arguments: arguments, found: p})
+}
+
+// end records the result of the call and returns err, joined with the log's own
+// error when it cannot be written.
 func (c *Call) end(commit string, exit *int, err error) error {
 	return c.close(Outcome{Commit: commit, ExitCode: exit, Err: err})
 }
@@ -141,19 +151,24 @@ func (c *Call) End(outcome Outcome) error {
 	e.Tip, e.ExitCode, e.Outcome = outcome.Tip, outcome.ExitCode, "ok"
 	if outcome.Err != nil {
 		e.Outcome = string(fault.KindOf(outcome.Err))
-		e.Problem = audit.Text(outcome.Err.Error(), c.secrets...)
+		e.Problem = audit.Text(outcome.Err.Error(), c.secrets)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
 	return log.Append(ctx, &e)
 }
 
-// endPatience is how long the log may be waited for to say what came of a call,
-// which is worth saying of an interrupted one too.
+// endPatience bounds the wait for the log to record the result of a call, which is
+// worth recording for an interrupted one too.
 const endPatience = 5 * time.Second
 
 // locate notes repository and sandbox, as far as they are known.
 func (c *Call) locate(e *Engine, action Action) {
+	if p := action.found; p != nil {
+		c.entry.Repository, c.entry.Sandbox, c.entry.SandboxID = cmp.Or(p.seen.Top, p.record.Repository), p.record.Name, p.record.ID
+		c.log.Strict = p.record.Strict
+		return
+	}
 	if action.Dir == "" {
 		return
 	}
@@ -169,8 +184,9 @@ func (c *Call) locate(e *Engine, action Action) {
 		return
 	}
 	c.entry.Sandbox = slug
-	if id, err := e.Store.Claimed(location.CommonDir, slug); err == nil {
+	if id, err := e.Store.Claimed(location.CommonDir, slug); err == nil && id != "" {
 		c.entry.SandboxID = id
+		c.seen = &sighting{root: e.Store.Root, dir: action.Dir, slug: slug, location: location, id: id}
 		// A record that cannot be read is a problem of the use case.
 		if record, err := e.Store.Sandbox(id); err == nil {
 			c.log.Strict = record.Strict
@@ -178,8 +194,8 @@ func (c *Call) locate(e *Engine, action Action) {
 	}
 }
 
-// durably makes the call open in ctx as durable as a sandbox that did not stand
-// in the store when it began. To flush its result flushes what is before it.
+// durably makes the call open in ctx as durable as a sandbox that was not in the
+// store when it began. Flushing its result flushes everything before it.
 func durably(ctx context.Context, strict bool) {
 	if c := openCall(ctx); c != nil {
 		c.mu.Lock()
@@ -196,14 +212,14 @@ func (c *Call) redact(arguments map[string]any) map[string]any {
 			if value == "" {
 				continue
 			}
-			clean[key] = audit.Text(value, c.secrets...)
+			clean[key] = audit.Text(value, c.secrets)
 		case []string:
 			if len(value) == 0 {
 				continue
 			}
 			list := make([]string, len(value))
 			for i, one := range value {
-				list[i] = audit.Text(one, c.secrets...)
+				list[i] = audit.Text(one, c.secrets)
 			}
 			clean[key] = list
 		case bool:
@@ -233,7 +249,7 @@ func (e *Engine) auditHash(ctx context.Context) string {
 }
 
 func (e *Engine) auditLog() *audit.Log {
-	return &audit.Log{Dir: filepath.Join(e.Store.Root, "audit")}
+	return &audit.Log{Dir: filepath.Join(e.Store.Shared(), "audit")}
 }
 
 // Digest stands for the content of a file in the arguments of an [Action].
@@ -242,7 +258,7 @@ func Digest(content string) string { return audit.Digest(content) }
 // AuditEntry is an entry of the log, for frontends.
 type AuditEntry = audit.Entry
 
-// AuditWho is who asked, for frontends.
+// AuditWho is the requester in an entry, for frontends.
 type AuditWho = audit.Who
 
 // AuditFinding is something that verification found.

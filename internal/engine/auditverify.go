@@ -8,7 +8,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// Verification is what verifying the audit log came to.
+// Verification is the result of verifying the audit log.
 type Verification struct {
 	Intact   bool            `json:"intact"`
 	Entries  int             `json:"entries"`
@@ -83,7 +83,7 @@ func (c *commitCheck) expect(repository, commit string, call uint64) {
 
 // iterations adds the commits that the sandboxes' own logs know.
 func (c *commitCheck) iterations(e *Engine) error {
-	records, _, err := e.Store.Sandboxes() // list speaks of those that cannot be read
+	records, _, err := e.Store.Sandboxes() // list reports the unreadable ones
 	if err != nil {
 		return err
 	}

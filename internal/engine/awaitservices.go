@@ -17,7 +17,7 @@ type NotReady struct {
 	Log []string
 }
 
-// logEnd is how many lines of a log stand beside a service that failed.
+// logEnd is how many lines of the log are shown for a service that failed.
 const logEnd = 10
 
 // AwaitServices waits until each service that is wanted and says when it is
@@ -29,6 +29,10 @@ func (e *Engine) AwaitServices(ctx context.Context, dir, name string, patience t
 	if err != nil {
 		return nil, err
 	}
+	return e.awaitServices(ctx, p, patience)
+}
+
+func (e *Engine) awaitServices(ctx context.Context, p *place, patience time.Duration) ([]NotReady, error) {
 	var record service.Record
 	if _, err := e.side(p, store.ServicesFile, &record); err != nil {
 		return nil, err
@@ -75,8 +79,8 @@ func (e *Engine) AwaitServices(ctx context.Context, dir, name string, patience t
 	}
 }
 
-// inVain reports whether a service waits for one that does not come: that
-// failed, or that nobody wants.
+// inVain reports whether a service waits for one that will not come: it failed, or
+// it is not wanted.
 func inVain(record service.Record, list []ServiceStatus, name string) bool {
 	for _, need := range service.WithNeeds(record.Services, name) {
 		if need == name {
@@ -105,7 +109,7 @@ func (e *Engine) report(label string, done, total int) {
 func (e *Engine) withLogs(ctx context.Context, p *place, failed []ServiceStatus) ([]NotReady, error) {
 	var all []NotReady
 	for _, s := range failed {
-		page, err := e.ServiceLogs(ctx, LogRequest{Dir: p.record.Repository, Name: p.record.Name, Service: s.Name, From: -1, Tail: logEnd})
+		page, err := e.serviceLogs(ctx, p, []string{s.Name}, LogRequest{From: -1, Tail: logEnd})
 		if err != nil {
 			return nil, err
 		}

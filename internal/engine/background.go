@@ -11,8 +11,8 @@ import (
 // sandboxes that come.
 const TaskFlatten = "flatten"
 
-// flattenLater has the layers of a new sandbox made one when a few lie above
-// each other. That it cannot be started costs time later, and nothing now.
+// flattenLater has the layers of a new sandbox made one when a few lie above each
+// other. A failure to start it costs time later, and nothing now.
 func (e *Engine) flattenLater(ctx context.Context, p *place) {
 	if p.flatten && e.Later != nil {
 		_ = e.Later(caller.Lasting(callerOf(ctx).Env), TaskFlatten, p.record.ID)

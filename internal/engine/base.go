@@ -17,7 +17,11 @@ import (
 
 // chooseBase finds what a new sandbox's root file system is made of; nil is
 // the host's own userland. An image that is not there yet is brought.
-func (e *Engine) chooseBase(ctx context.Context, c config.Config, top string, own driver.Ownership, pull bool) (*sandbox.Image, error) {
+func (e *Engine) chooseBase(ctx context.Context, c config.Config, top string, d driver.Driver, pull bool) (*sandbox.Image, error) {
+	if imager, has := d.(driver.Imager); has {
+		return e.engineImage(ctx, imager, driver.Wanted{Reference: c.Container.BaseImage, Pull: pull, Runtime: c.Container.Runtime})
+	}
+	own := d.Ownership("")
 	if c.Container.BaseImage == "" {
 		return nil, nil
 	}
@@ -45,6 +49,33 @@ func (e *Engine) chooseBase(ctx context.Context, c config.Config, top string, ow
 	return &sandbox.Image{Reference: source.String(), Directory: real}, err
 }
 
+// engineImage finds the image of a driver that has an engine of its own.
+func (e *Engine) engineImage(ctx context.Context, imager driver.Imager, wanted driver.Wanted) (*sandbox.Image, error) {
+	if name := wanted.Reference; name != "" {
+		source, err := image.Parse(name)
+		if err != nil {
+			return nil, err
+		}
+		if source.Kind != image.Registry && source.Kind != image.Host {
+			return nil, fault.Wrap("", driver.ErrUnsupported, "cannot use the base image %q: an engine takes images by their names", name).
+				WithHint(`container.base-image = "debian:bookworm"`)
+		}
+		if source.Kind == image.Host {
+			wanted.Reference = ""
+		}
+	}
+	found, err := imager.Image(ctx, wanted, e.Progress)
+	return &found, err
+}
+
+// runtimeless says that a runtime was chosen and the driver has none.
+func runtimeless(d driver.Driver, c config.Config) []string {
+	if _, has := d.(driver.Imager); has || c.Container.Runtime == "" {
+		return nil
+	}
+	return []string{"container.runtime is for the drivers docker and podman: this sandbox has the driver " + d.Name()}
+}
+
 func (e *Engine) images(own driver.Ownership) image.Store {
 	return image.Store{
 		Dir:      filepath.Join(e.Store.Root, "images"),
@@ -55,7 +86,7 @@ func (e *Engine) images(own driver.Ownership) image.Store {
 
 // checkBase refuses a directory in which a sandbox would see what it must not.
 func (e *Engine) checkBase(ctx context.Context, dir, top string) error {
-	hidden := []string{e.Store.Root, top}
+	hidden := []string{e.Store.Shared(), top}
 	if home := callerOf(ctx).Home; home != "" {
 		hidden = append(hidden, home)
 	}
@@ -66,7 +97,9 @@ func (e *Engine) checkBase(ctx context.Context, dir, top string) error {
 // environment, user.
 func (e *Engine) addBase(ctx context.Context, p *place, own driver.Ownership, spec *driver.Spec) error {
 	made := p.record.Image
-	if made.Directory != "" {
+	if made.Engine != "" {
+		spec.Base = &driver.Base{Image: made.Digest, Engine: made.Engine, Shown: made.Reference, Runtime: made.Runtime}
+	} else if made.Directory != "" {
 		if err := e.checkBase(ctx, made.Directory, p.record.Repository); err != nil {
 			return err
 		}
@@ -76,7 +109,7 @@ func (e *Engine) addBase(ctx context.Context, p *place, own driver.Ownership, sp
 		if err != nil {
 			return err
 		}
-		spec.Base = &driver.Base{Layers: layers, Owned: true, WorkingDir: made.WorkingDir}
+		spec.Base = &driver.Base{Layers: layers, Owned: true, UID: own.UID, GID: own.GID, WorkingDir: made.WorkingDir}
 	}
 	if isUserName(made.User) {
 		spec.User.Name = made.User
@@ -85,8 +118,8 @@ func (e *Engine) addBase(ctx context.Context, p *place, own driver.Ownership, sp
 	return nil
 }
 
-// isUserName tells whether an image's user is one whose name the inner user
-// can take: not a number, and not root, which nobody inside is.
+// isUserName reports whether an image's user is one whose name the inner user can
+// take: not a number, and not root, which no user inside is.
 func isUserName(name string) bool {
 	allowed := func(r rune) bool {
 		return r == '_' || r == '-' || r == '.' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -161,7 +194,7 @@ func (e *Engine) imageLayers() ([]imageLayer, error) {
 	layers := make([]imageLayer, len(unpacked))
 	for n, layer := range unpacked {
 		layers[n].Unpacked = layer
-		layers[n].used = len(unreadable) > 0 // perhaps by one whose record cannot be read
+		layers[n].used = len(unreadable) > 0 // perhaps by one with an unreadable record
 		for _, record := range records {
 			if record.Image != nil && e.Drivers.Get(record.Driver) != nil {
 				own := e.Drivers.Get(record.Driver).Ownership(record.ID)

@@ -14,8 +14,8 @@ import (
 )
 
 // bringUncommitted makes the checkout's uncommitted tracked changes the first
-// commit of a new sandbox. Files go in as they stand in the checkout; what git
-// makes of line ends and encodings happens when they are committed.
+// commit of a new sandbox. Files go in as they are in the checkout; git converts
+// line ends and encodings when they are committed.
 func (e *Engine) bringUncommitted(ctx context.Context, p *place) error {
 	changed, gone, err := p.repo.Uncommitted(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func (e *Engine) bringUncommitted(ctx context.Context, p *place) error {
 		return nil
 	}
 	_, _, err = e.change(ctx, p, "dirty", "uncommitted changes of the checkout", "", func(stream wire.Stream) error {
-		// What is gone goes first: a file may stand where a directory was.
+		// Deletions go first: a file may stand where a directory was.
 		if err := e.removeInside(ctx, p, gone); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func sendFile(w *tar.Writer, root *os.Root, name string) error {
 			return err
 		}
 	case !info.Mode().IsRegular():
-		return nil // sockets, pipes and devices are nothing to copy
+		return nil // sockets, pipes and devices are not copied
 	}
 	header, err := tar.FileInfoHeader(info, link)
 	if err != nil {

@@ -25,9 +25,10 @@ type WorkKind string
 const (
 	WorkCommand WorkKind = "command" // a client waits for it
 	WorkShell   WorkKind = "shell"
+	WorkEditor  WorkKind = "editor"  // its server works inside
 	WorkAgent   WorkKind = "agent"   // a session that holds the sandbox
 	WorkProcess WorkKind = "process" // a command left it running
-	WorkPaused  WorkKind = "paused"  // what stands still cannot be listed
+	WorkPaused  WorkKind = "paused"  // paused processes cannot be listed
 	WorkService WorkKind = "service"
 )
 
@@ -57,6 +58,8 @@ func (w Work) String() string {
 		if w.What != "" {
 			text += " (" + what + ")"
 		}
+	case WorkEditor:
+		text = "an editor (" + what + ")"
 	case WorkAgent:
 		text = "the agent session of " + what
 	case WorkProcess:
@@ -113,14 +116,14 @@ func attended(all []Work) []Work {
 }
 
 const (
-	// workPatience is how long what is just beginning or ending may take until
-	// the sandbox and the records agree about it.
+	// workPatience bounds how long the sandbox and the records may disagree about
+	// work that is just beginning or ending.
 	workPatience = time.Second
 	workPause    = 20 * time.Millisecond
 )
 
-// atWork lists what is at work in a sandbox, as its guest says: a command that
-// is only recorded counts for nothing, nor does one whose client is gone.
+// atWork lists what is at work in a sandbox, as its guest says: a command that is
+// only recorded does not count, nor does one whose client is gone.
 func (e *Engine) atWork(ctx context.Context, p *place) ([]Work, error) {
 	return e.awaitWork(ctx, p, e.inside)
 }
@@ -135,8 +138,8 @@ func (e *Engine) awaitWork(ctx context.Context, p *place, ask func(context.Conte
 	}
 }
 
-// lookAtWork is one look of atWork. It is settled when another one would show
-// the same.
+// lookAtWork is one look of atWork. It is settled when another look would show the
+// same.
 func (e *Engine) lookAtWork(ctx context.Context, p *place, ask func(context.Context, *place) (wire.ProcessList, error)) (all []Work, settled bool, err error) {
 	cycles, err := e.liveCycles(ctx, p)
 	if err != nil {
@@ -162,8 +165,11 @@ func (e *Engine) lookAtWork(ctx context.Context, p *place, ask func(context.Cont
 			}
 		}
 		work := Work{Kind: WorkCommand, What: cycle.Command, By: callerOf(ctx).User, PID: cycle.Holder.PID, Since: cycle.StartedAt, holder: cycle.Holder}
-		if cycle.Kind == "shell" {
+		switch cycle.Kind {
+		case "shell":
 			work.Kind = WorkShell
+		case editorKind:
+			work.Kind = WorkEditor
 		}
 		if agent != nil && agent.Holder == cycle.Holder && agent.Client != "" {
 			work.By = agent.Client
@@ -178,7 +184,7 @@ func (e *Engine) lookAtWork(ctx context.Context, p *place, ask func(context.Cont
 		all = append(all, Work{Kind: WorkPaused, What: "what was paused"})
 	}
 	if inside.Complete {
-		// What is not known of services keeps nothing: they may be ended.
+		// Not knowing the services blocks nothing: they may be ended.
 		services, err := e.services(ctx, p, true)
 		if err == nil {
 			for _, one := range services {
@@ -203,14 +209,14 @@ func (e *Engine) liveCycles(ctx context.Context, p *place) ([]sandbox.Cycle, err
 	return slices.DeleteFunc(cycles, func(c sandbox.Cycle) bool { return !process.Alive(c.Holder) }), nil
 }
 
-// asks reports whether it is the agent's own session that asks under ctx.
+// asks reports whether ctx belongs to the agent's own session.
 func (e *Engine) asks(ctx context.Context, agent *sandbox.Agent) bool {
 	call := openCall(ctx)
 	return call != nil && call.entry.Who.Session != "" && call.entry.Who.Session == agent.Session
 }
 
-// inside asks the guest what runs. A keeper or a guest of another version may
-// not know; then the records are all there is.
+// inside asks the guest what runs. A keeper or a guest of another version may not
+// know; then only the records tell.
 func (e *Engine) inside(ctx context.Context, p *place) (wire.ProcessList, error) {
 	if stream, err := p.dial(ctx); err == nil {
 		return e.askGuest(ctx, p, stream)
@@ -220,7 +226,7 @@ func (e *Engine) inside(ctx context.Context, p *place) (wire.ProcessList, error)
 	case sandbox.Paused:
 		p.paused = true
 		return wire.ProcessList{}, nil
-	case sandbox.Unreachable: // whatever runs there must not be taken for nothing
+	case sandbox.Unreachable: // what runs there must not count as nothing
 		return wire.ProcessList{}, e.unreachable(ctx, p, nil)
 	default:
 		return wire.ProcessList{}, nil
@@ -232,7 +238,7 @@ func (e *Engine) inside(ctx context.Context, p *place) (wire.ProcessList, error)
 	return e.askGuest(ctx, p, stream)
 }
 
-// insideNow is inside for what shall start no keeper.
+// insideNow is inside for callers that must start no keeper.
 func (e *Engine) insideNow(ctx context.Context, p *place) (wire.ProcessList, error) {
 	ctx, cancel := context.WithTimeout(ctx, welcomePatience)
 	defer cancel()

@@ -11,16 +11,16 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/packagecache"
 )
 
-// packageCaches lists the host's package caches that this sandbox has below
-// its own: only what exists now, and nothing that would show more than a cache.
-// env is what commands inside get.
+// packageCaches lists the host's caches that this sandbox has below its own: only
+// what exists now, and nothing that would show more than a cache. env is the
+// environment of commands inside.
 func (e *Engine) packageCaches(p *place, caller *caller.Caller, homeInside string, env map[string]string, mounts []Mount) []driver.Cache {
 	home := caller.Home
-	if home == "" {
+	if home == "" || p.building != nil && p.building.request.NoCache {
 		return nil
 	}
 	var found []driver.Cache
-	for _, cache := range packagecache.Chosen(p.config.Container.PackageCaches) {
+	for _, cache := range packagecache.Chosen(p.config.Container.PackageCaches, p.config.Container.BuildCaches, p.config.Editors.Cache) {
 		source := cache.Locate(caller.Get, home)
 		if source == "" {
 			continue
@@ -32,8 +32,9 @@ func (e *Engine) packageCaches(p *place, caller *caller.Caller, homeInside strin
 		if info, err := os.Stat(source); err != nil || !info.IsDir() {
 			continue
 		}
-		// A variable can name anything; what holds more than a cache is none.
-		if within(home, source) || overlaps(e.Store.Root, source) || overlaps(p.record.Repository, source) {
+		// A variable can name anything; a directory that holds more than a cache is
+		// not one.
+		if within(home, source) || overlaps(e.Store.Shared(), source) || overlaps(p.record.Repository, source) {
 			continue
 		}
 		target := cache.Locate(func(name string) string { return env[name] }, homeInside)
@@ -41,14 +42,14 @@ func (e *Engine) packageCaches(p *place, caller *caller.Caller, homeInside strin
 			slices.ContainsFunc(mounts, func(m Mount) bool { return overlaps(m.Path, target) }) {
 			continue
 		}
-		found = append(found, driver.Cache{Name: cache.Name, Source: source, Target: target, Hidden: cache.Hidden})
+		found = append(found, driver.Cache{Name: cache.Name, Source: source, Target: target, Hidden: cache.Hidden, Built: cache.Built()})
 	}
 	return found
 }
 
 func overlaps(a, b string) bool { return within(a, b) || within(b, a) }
 
-// mountable tells whether a directory can be mounted there without covering
+// mountable reports whether a directory can be mounted there without covering
 // anything of the sandbox's own.
 func mountable(target, home, workspace string) bool {
 	if target == "" || target == "/" || overlaps(target, workspace) || within(home, target) {
@@ -67,6 +68,12 @@ func (p *place) cacheMounts(caches []driver.Cache) []Mount {
 	var shown []Mount
 	for _, cache := range caches {
 		why := "package cache: " + cache.Name
+		switch {
+		case cache.Built:
+			why = "build cache: " + cache.Name
+		case slices.Contains(packagecache.EditorNames(), cache.Name):
+			why = "servers of an editor: " + cache.Name
+		}
 		if cache.Source != cache.Target {
 			why += ", from " + cache.Source
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
-// What a sandbox is told of the human, and what of the host is lent to it, is
-// the caller's, whatever process works for it.
+// A sandbox is told of the caller, and lent the caller's directories, whichever
+// process works for it.
 func TestSandboxSeesItsCaller(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// copied tells whether the sandbox's upper directory holds its whole workspace.
+// copied reports whether the sandbox's upper directory holds its whole workspace.
 func (p *place) copied() bool { return p.record.Carriage == sandbox.CarriageCopy }
 
 // carry decides how the workspace of a new sandbox is carried, and says what
@@ -37,7 +37,7 @@ func (e *Engine) carry(ctx context.Context, d driver.Driver, record *sandbox.San
 }
 
 // fill copies the layers into the upper directory of a new sandbox. At a later
-// start they are there; what may be lost is the memory of what was copied.
+// start they are there; only the memory of what was copied may be lost.
 func (e *Engine) fill(ctx context.Context, p *place) error {
 	c := p.files().Copying(p.record.Layers, p.repo.ObjectFormat)
 	if p.record.State == sandbox.Creating {

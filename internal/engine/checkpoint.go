@@ -19,30 +19,32 @@ type Checkpoints struct {
 	Doing func() string
 }
 
+// CheckpointQuiet is how long files are quiet before a checkpoint.
+const CheckpointQuiet = 2 * time.Second
+
 // The pace of checkpoints: an agent's from the start, any other command's when
 // it has run for a while, so that builds and tests stay one commit.
 const (
-	checkpointQuiet  = 2 * time.Second
 	checkpointLeast  = 5 * time.Second
 	checkpointOthers = 30 * time.Second
 	checkpointLook   = 500 * time.Millisecond
-	// checkpointShare bounds what looking takes: so many times as long as a look
-	// took passes before the next.
+	// checkpointShare bounds the cost of looking: the pause before the next look is
+	// this many times as long as the last look.
 	checkpointShare = 30
 )
 
-// unwatched are directories whose changes alone make no checkpoint: what builds
-// and installs leave there is ignored nearly everywhere. A commit judges by the
-// repository's own rules all the same.
+// unwatched are directories whose changes alone make no checkpoint: the results
+// of builds and installs there are ignored nearly everywhere. A commit judges by
+// the repository's own rules all the same.
 var unwatched = []string{".git", "node_modules", "target", "__pycache__", ".venv", "venv", ".tox", ".gradle", ".next", ".cache"}
 
-// checkpoints commits what a command has done so far, whenever its files have
-// been quiet for a moment after a change. The function that it returns ends
-// that, and waits for a commit that is under way.
+// checkpoints commits what a command has done so far, whenever its files have been
+// quiet for a moment after a change. The returned function ends that, and waits for
+// a commit that is under way.
 func (e *Engine) checkpoints(ctx context.Context, p *place, cycle *sandbox.Cycle, request ExecRequest) func() {
 	pace := request.Checkpoints
 	if pace.Quiet == 0 {
-		pace = Checkpoints{After: checkpointOthers, Quiet: checkpointQuiet, Least: checkpointLeast}
+		pace = Checkpoints{After: checkpointOthers, Quiet: CheckpointQuiet, Least: checkpointLeast}
 	}
 	if pace.Quiet < 0 || request.NoCommit {
 		return func() {}
@@ -78,8 +80,9 @@ func (e *Engine) checkpointing(ctx context.Context, p *place, cycle *sandbox.Cyc
 		from := time.Now()
 		return files.Look(after, func(name string) bool { return slices.Contains(unwatched, name) }), time.Since(from)
 	}
-	committed, _ := look(began)
-	last, since, at := committed, began, began
+	first, _ := look(began)
+	committed := seenBefore(first, began)
+	last, since, at, least := first, began, began, pace.Least
 	timer := time.NewTimer(checkpointLook)
 	defer timer.Stop()
 	for {
@@ -95,7 +98,7 @@ func (e *Engine) checkpointing(ctx context.Context, p *place, cycle *sandbox.Cyc
 			last, since = seen, now
 			continue
 		}
-		if seen.Same(committed) || now.Sub(since) < pace.Quiet || now.Sub(at) < pace.Least || now.Sub(began) < pace.After {
+		if seen.Same(committed) || now.Sub(since) < pace.Quiet || now.Sub(at) < least || now.Sub(began) < pace.After {
 			continue
 		}
 		doing := ""
@@ -107,13 +110,35 @@ func (e *Engine) checkpointing(ctx context.Context, p *place, cycle *sandbox.Cyc
 		}
 		iteration := &sandbox.Iteration{Cycle: cycle.ID, Kind: "checkpoint", Message: doing, StartedAt: cycle.StartedAt, Duration: now.Sub(cycle.StartedAt)}
 		agent.describe(iteration)
-		// It is not cut off: half of a commit would be made again.
-		if _, _, err := e.commit(context.WithoutCancel(ctx), p, iteration, commitOptions{onlyIfChanged: true}); err != nil {
-			return // the command's own commit will say why
+		// It is not cut off: half a commit would be made again.
+		done, _, err := e.commit(context.WithoutCancel(ctx), p, iteration, commitOptions{onlyIfChanged: true})
+		if err != nil {
+			// The command's own commit will say why, unless the problem has passed.
+			at, least = time.Now(), 2*least
+			continue
 		}
-		// What has changed while it was made counts for the next.
+		least = pace.Least
+		if done {
+			e.snapshotAfter(context.WithoutCancel(ctx), p, sandbox.SnapshotIteration)
+		}
+		// Changes during the commit count for the next.
 		committed, at = seen, time.Now()
 	}
+}
+
+// ticks is by how much a change's time may precede the moment when it was made: the
+// kernel's clock for files advances once a tick, of which there are at least a
+// hundred in a second (inode_set_ctime_current, CONFIG_HZ).
+const ticks = 20 * time.Millisecond
+
+// seenBefore is the state when a command began, by the first look after that. A
+// command that was faster than the look has changed something already; then nothing
+// counts as committed, and the next checkpoint finds out.
+func seenBefore(first hostile.Changes, began time.Time) hostile.Changes {
+	if first.Latest.After(began.Add(-ticks)) {
+		return hostile.Changes{}
+	}
+	return first
 }
 
 // fromFiles is the subject of a checkpoint whose command says nothing.

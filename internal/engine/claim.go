@@ -41,7 +41,7 @@ func (e *Engine) claim(ctx context.Context, record *sandbox.Sandbox) error {
 // discard takes back everything that an unfinished create has made.
 func (e *Engine) discard(ctx context.Context, p *place) error {
 	err := e.stop(ctx, p)
-	// Branch and pin were made together, or the branch is somebody else's.
+	// Branch and pin were made together, or the branch belongs to another.
 	pinned, pinErr := p.repo.Pinned(ctx, p.record.ID)
 	err = errors.Join(err, pinErr)
 	if pinned {
@@ -74,6 +74,18 @@ func (e *Engine) clearDead(ctx context.Context, gitDir, name string) (bool, erro
 	if err != nil {
 		return false, err
 	}
+	if record.Name != name {
+		// It has another name, or is about to.
+		p, err := e.open(ctx, record)
+		if err == nil {
+			err = e.finishRename(ctx, p)
+		}
+		if err != nil {
+			return false, err
+		}
+		id, err = e.Store.Claimed(gitDir, name)
+		return id == "", err
+	}
 	dead := (record.State == sandbox.Creating || record.State == sandbox.Deleting) && !process.Alive(record.Holder)
 	if !dead {
 		return false, nil
@@ -104,7 +116,7 @@ func (e *Engine) clearClaim(gitDir, name, id string) (bool, error) {
 	return true, e.Store.Release(gitDir, name, id)
 }
 
-// claimHeld tells whether a claim without a record may still become a sandbox.
+// claimHeld reports whether a claim without a record may still become a sandbox.
 func (e *Engine) claimHeld(gitDir, name, id string) (bool, error) {
 	if !fileExists(e.Store.SandboxDir(id)) && fileExists(e.Store.Trash().SandboxDir(id)) {
 		return false, nil // deleted, or not yet restored

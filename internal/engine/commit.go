@@ -40,9 +40,9 @@ func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iterat
 	return committed, notes, nil
 }
 
-// lookAfterPacks lets the keeper join the small packs that commits leave,
-// while nobody waits. Where it does not keep up, or does not run, it is done
-// here: more packs than git likes would cost everybody.
+// lookAfterPacks lets the keeper join the small packs that commits leave, while no
+// command waits. Where it does not keep up, or does not run, it is done here: more
+// packs than git likes would slow every command.
 func (e *Engine) lookAfterPacks(ctx context.Context, p *place, packing git.Packing) error {
 	if packing == git.PackingOverdue {
 		return p.repo.Consolidate(ctx, git.Consolidation{State: p.deltaFile(), Lock: p.store.LocksOf(p.record.ID)})
@@ -103,6 +103,13 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	}
 	iteration.Commit, iteration.Changed, iteration.Paths, iteration.Notes = result.Commit, result.Changed, result.Paths, notes
 	iteration.Message = request.Subject
+	if iteration.Agent != "" {
+		if costs, err := e.costs(); err != nil {
+			notes = append(notes, err.Error()) // the commit counts all the same
+		} else if cost := costs[p.record.ID]; cost != nil {
+			iteration.Cost = int64(cost.Cost)
+		}
+	}
 	made(ctx, result.Commit)
 	if err := p.store.AppendIteration(p.record.ID, iteration); err != nil {
 		return true, none, notes, err
@@ -113,6 +120,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	if err := e.update(ctx, p, func(r *sandbox.Sandbox) {
 		r.Iterations = max(r.Iterations, number)
 		r.Last = result.Commit
+		r.Apart = result.Apart
 		if agent != nil {
 			r.InnerHead = agent.Head
 		}
@@ -129,17 +137,18 @@ func (e *Engine) importRequest(p *place) branch.ImportRequest {
 		Author:    git.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 		Workspace: e.workspace(p),
 		Strict:    p.store.Strict(),
+		Secrets:   p.store.Redacts(),
 	}
 	return request
 }
 
-// agentCommits fetches the commits that the agent made in its own repository
-// since the last time, as a pack through a quarantine. Whatever is wrong with
-// them is a note: the workspace is committed all the same.
+// agentCommits fetches the commits that the agent made in its own repository since
+// the last time, as a pack through a quarantine. A problem with them becomes a
+// note: the workspace is committed all the same.
 func (e *Engine) agentCommits(ctx context.Context, p *place) (*branch.Received, []string) {
 	stream, err := p.dial(ctx)
 	if err != nil {
-		return nil, nil // not running: they come out at the next start
+		return nil, nil // not running: they are fetched at the next start
 	}
 	defer stream.Close()
 	head, err := wire.FindHead(ctx, stream)
@@ -168,13 +177,14 @@ func (e *Engine) agentCommits(ctx context.Context, p *place) (*branch.Received, 
 		}
 		return nil, []string{note}
 	}
-	// Passed on even without commits: where the agent's history stands is
-	// remembered then, and not fetched again.
+	// Passed on even without commits: the position of the agent's history is then
+	// remembered, and not fetched again.
 	return received, received.Notes
 }
 
-// receive takes the agent's history up to want. What the base reaches is not
-// packed again: it may be gigabytes, and a partial clone does not have all of it.
+// receive takes the agent's history up to want. Commits that the base reaches are
+// not packed again: they may be gigabytes, and a partial clone lacks some of
+// them.
 func (e *Engine) receive(ctx context.Context, p *place, want, have string) (*branch.Received, error) {
 	since := have
 	if since == "" {
@@ -188,8 +198,8 @@ func (e *Engine) receive(ctx context.Context, p *place, want, have string) (*bra
 	return received, err
 }
 
-// receiveSince takes what want reaches and since does not; exported is what the
-// sandbox says about its part.
+// receiveSince takes what want reaches and since does not; exported is the
+// sandbox's report about its part.
 func (e *Engine) receiveSince(ctx context.Context, p *place, want, have, since string) (received *branch.Received, err, exported error) {
 	stream, err := p.dial(ctx)
 	if err != nil {
@@ -210,7 +220,7 @@ func (e *Engine) receiveSince(ctx context.Context, p *place, want, have, since s
 	pack.Close() // ends the export when the quarantine has seen enough
 	select {
 	case exported = <-said:
-	default: // it is not what went wrong first
+	default: // not the first error
 	}
 	return received, err, exported
 }
@@ -254,7 +264,7 @@ func (e *Engine) trailers(ctx context.Context, name string, iteration *sandbox.I
 		{Key: "Litterbox-Iteration", Value: itoa(iteration.Number)},
 	}
 	switch iteration.Kind {
-	case "exec", "shell", "setup", "agent":
+	case "exec", "shell", "setup", "agent", "hook":
 		all = append(all, branch.Trailer{Key: "Litterbox-Exit-Code", Value: itoa(iteration.ExitCode)})
 	case "recovered":
 		all = append(all, branch.Trailer{Key: "Litterbox-Recovered", Value: "true"})
@@ -292,7 +302,7 @@ func counted(n int, what string) string {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// settle commits what lies in the workspace uncommitted: the work of cycles
+// settle commits the uncommitted changes in the workspace: the work of cycles
 // that died, of background processes and of shells that are still open.
 func (e *Engine) settle(ctx context.Context, p *place) error {
 	defer e.busy("committing what " + p.record.Name + " holds")()
@@ -300,7 +310,7 @@ func (e *Engine) settle(ctx context.Context, p *place) error {
 		return err
 	}
 	if has, err := e.hasFiles(ctx, p); err != nil || !has {
-		return err // without files the branch is what there is
+		return err // without files there is only the branch
 	}
 	iteration := &sandbox.Iteration{Kind: "outside", Message: "changes made outside of a command", StartedAt: time.Now()}
 	_, notes, err := e.commit(ctx, p, iteration, commitOptions{onlyIfChanged: true})

@@ -21,7 +21,7 @@ type CompareRequest struct {
 }
 
 // Compared is one of them. Files and lines are those that differ from its base,
-// what is not committed yet included.
+// uncommitted changes included.
 type Compared struct {
 	Name       string `json:"name"`
 	Base       string `json:"base"`
@@ -33,13 +33,19 @@ type Compared struct {
 	Deleted    int    `json:"deleted"`
 	Test       string `json:"test"`      // the command whose exit code it is; empty: none has run
 	ExitCode   *int   `json:"exit_code"` // null when none has run
+	// Cost is what model calls have cost there; null where none was counted.
+	Cost *Cost `json:"cost"`
 }
 
 // Compare puts sandboxes side by side, so that the best of several ways is found.
 func (e *Engine) Compare(ctx context.Context, request CompareRequest) ([]Compared, error) {
+	costs, err := e.costs()
+	if err != nil {
+		return nil, err
+	}
 	var found []Compared
 	for _, name := range request.Names {
-		one, err := e.compareOne(ctx, name, request)
+		one, err := e.compareOne(ctx, name, request, costs)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +54,7 @@ func (e *Engine) Compare(ctx context.Context, request CompareRequest) ([]Compare
 	return found, nil
 }
 
-func (e *Engine) compareOne(ctx context.Context, name string, request CompareRequest) (Compared, error) {
+func (e *Engine) compareOne(ctx context.Context, name string, request CompareRequest, costs map[string]*Cost) (Compared, error) {
 	one := Compared{}
 	if len(request.Test) > 0 {
 		if request.Progress != nil {
@@ -69,11 +75,12 @@ func (e *Engine) compareOne(ctx context.Context, name string, request CompareReq
 	if err != nil {
 		return one, err
 	}
-	one.Name, one.Base, one.Iterations = p.record.Name, p.record.Base, p.record.Iterations
+	one.Cost = costs[p.record.ID]
+	one.Name, one.Base, one.Iterations = p.record.Name, p.record.From(), p.record.Iterations
 	if one.Head, err = p.repo.Tip(ctx, p.record.Branch); err != nil {
 		return one, err
 	}
-	if one.Commits, err = landing.Unmerged(ctx, p.repo, p.record.Branch, p.record.Base); err != nil {
+	if one.Commits, err = landing.Unmerged(ctx, p.repo, p.record.Branch, p.record.From()); err != nil {
 		return one, err
 	}
 	if one.ExitCode == nil {
@@ -89,7 +96,7 @@ func (e *Engine) compareOne(ctx context.Context, name string, request CompareReq
 		}
 	}
 	var out bytes.Buffer
-	if _, err := landing.Diff(ctx, p.repo, request.Dir, p.record.Base, present, []string{"--numstat", "-z", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"}, landing.Streams{Stdout: &out, Stderr: &out}); err != nil {
+	if _, err := landing.Diff(ctx, p.repo, request.Dir, p.record.From(), present, []string{"--numstat", "-z", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"}, landing.Streams{Stdout: &out, Stderr: &out}); err != nil {
 		return one, err
 	}
 	for record := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {

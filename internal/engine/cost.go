@@ -19,8 +19,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
-// saveCosts writes down for the keeper what the human's own configuration says
-// of costs. Where it says nothing there is no file.
+// saveCosts records for the keeper the cost settings of the human's own
+// configuration. Without any there is no file.
 func (p *place) saveCosts() error {
 	c := p.config.Cost
 	costs := keeper.Costs{Meter: c.Meter, DayBudget: c.DayBudget, Hosts: c.Hosts, Prices: c.Prices}
@@ -45,14 +45,14 @@ func (p *place) saveCosts() error {
 	return nil
 }
 
-// What a cost report is divided by.
+// The columns that a cost report is divided by.
 const (
 	CostByModel   = "model"
 	CostByDay     = "day"
 	CostBySandbox = "sandbox"
 )
 
-// CostRequest asks what calls of models have cost.
+// CostRequest asks what model calls have cost.
 type CostRequest struct {
 	Dir   string
 	Name  string // of one sandbox, also of one that is deleted; empty for all of the repository
@@ -70,23 +70,23 @@ type CostRow struct {
 	Cost
 }
 
-// Cost is what calls of models came to.
+// Cost is the sum of model calls.
 type Cost = ledger.Row
 
 // Money is an amount in billionths of a dollar.
 type Money = meter.Money
 
-// CostReport is what calls of models have cost.
+// CostReport says what model calls have cost.
 type CostReport struct {
 	Rows  []CostRow `json:"rows"`
 	Total Cost      `json:"total"`
-	// Budget is that of the sandbox, and DayBudget that of all on one day; empty
-	// for none.
+	// Budget is the sandbox's budget, and DayBudget that of all sandboxes for one
+	// day; empty for none.
 	Budget    string `json:"budget"`
 	DayBudget string `json:"day_budget"`
 }
 
-// Cost reports what calls of models have cost.
+// Cost reports what model calls have cost.
 func (e *Engine) Cost(ctx context.Context, request CostRequest) (CostReport, error) {
 	report := CostReport{Rows: []CostRow{}}
 	gitDir := ""
@@ -130,7 +130,8 @@ func (e *Engine) Cost(ctx context.Context, request CostRequest) (CostReport, err
 	}
 	if name != "" && len(report.Rows) == 0 {
 		if exists, err := e.Exists(ctx, request.Dir, name); err == nil && !exists {
-			return report, fault.New(fault.NotFound, "there is no sandbox %q, and nothing that one of that name has cost", name).WithHint("litterbox cost")
+			return report, fault.New(fault.NotFound, "there is no sandbox %q, and nothing that one of that name has cost%s", name,
+				didYouMean(name, e.sandboxNames(ctx, request.Dir))).WithHint("litterbox cost")
 		}
 	}
 	return report, e.budgets(ctx, request, &report)
@@ -160,12 +161,11 @@ func (e *Engine) ledgerDir() string { return filepath.Join(e.Store.Root, keeper.
 
 // costs adds up what each sandbox has cost so far, by its id.
 func (e *Engine) costs() (map[string]*Cost, error) {
-	groups, err := ledger.Report(e.ledgerDir(), func(ledger.Entry) bool { return true },
-		func(k ledger.Keys) ledger.Keys { return ledger.Keys{SandboxID: k.SandboxID} })
-	all := make(map[string]*Cost, len(groups))
-	for _, group := range groups {
-		if group.Calls > 0 {
-			all[group.SandboxID] = &group.Row
+	rows, err := ledger.Totals(e.ledgerDir())
+	all := make(map[string]*Cost, len(rows))
+	for id, row := range rows {
+		if row.Calls > 0 {
+			all[id] = &row
 		}
 	}
 	return all, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,13 @@ type Creation struct {
 // Create makes a sandbox: a branch at the base, an overlay on the shared
 // checkout of its tree, and a running place. Nothing that exists is replaced;
 // on an error or when ctx ends nothing is left behind.
-func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creation, err error) {
+func (e *Engine) Create(ctx context.Context, request CreateRequest) (Creation, error) {
+	return e.create(ctx, request, nil, nil)
+}
+
+// create is Create; worker, unless nil, says what a spawned sandbox began with. Of
+// a sandbox for a golden only the golden stays.
+func (e *Engine) create(ctx context.Context, request CreateRequest, worker func(*git.Repository) *sandbox.Worker, b *building) (made Creation, err error) {
 	name, err := sandbox.Slug(request.Name)
 	if err != nil {
 		return Creation{}, err
@@ -53,14 +60,14 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 		return Creation{}, err
 	}
 	merged := found.config
-	d, isolation, lacks, err := e.chooseDriver(cmp.Or(request.Driver, merged.Driver), request.AllowDegraded)
+	d, isolation, lacks, err := e.chooseDriver(cmp.Or(request.Driver, driverOf(merged)), request.AllowDegraded)
 	if err != nil {
 		return Creation{}, err
 	}
 	record := &sandbox.Sandbox{
 		Name: name, Repository: repo.Top, GitDir: repo.CommonDir, Branch: merged.Git.BranchPrefix + name,
 		Base: repo.Head, BaseTree: repo.HeadTree, BaseRef: strings.TrimPrefix(repo.HeadRef, "refs/heads/"),
-		Driver: d.Name(), Isolation: isolation, State: sandbox.Creating, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
+		Driver: d.Name(), Isolation: isolation, State: sandbox.Creating, CreatedAt: e.now().UTC().Truncate(time.Millisecond),
 	}
 	if request.Base != "" {
 		if record.Base, record.BaseTree, err = repo.Resolve(ctx, request.Base); err != nil {
@@ -73,15 +80,21 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 			WithHint("litterbox create %s --dirty", name)
 	}
 	record.Strict = merged.Durability == config.Strict
-	record.Milestone = record.Base
+	record.Milestone, record.Snapshots = record.Base, automatic(merged.Snapshots)
+	if worker != nil {
+		record.Worker = worker(repo)
+	}
 	policy, err := e.policyOf(ctx, merged)
+	if err == nil {
+		err = connects(d, policy)
+	}
 	if err != nil {
 		return Creation{}, err
 	}
-	if record.Image, err = e.chooseBase(ctx, merged, repo.Top, d.Ownership(""), request.Pull); err != nil {
+	if record.Image, err = e.chooseBase(ctx, merged, repo.Top, d, request.Pull); err != nil {
 		return Creation{}, err
 	}
-	notes := append(append(lacks, found.notes...), e.carry(ctx, d, record)...)
+	notes := slices.Concat(lacks, found.notes, runtimeless(d, merged), e.carry(ctx, d, record))
 	ctx, call, err := e.record(ctx, "create", request.Dir, request.Name, map[string]any{"base": request.Base, "dirty": request.Dirty})
 	if err != nil {
 		return Creation{}, err
@@ -92,12 +105,24 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 		return Creation{}, err
 	}
 	p := e.place(record, repo, d)
-	p.config, p.from, p.notes = merged, found.from, notes
+	p.config, p.from, p.notes, p.building = merged, found.from, notes, b
+	if p.building != nil {
+		p.golden = p.building.from
+	} else if p.golden, err = e.chooseGolden(ctx, p, request); err != nil {
+		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
+	}
+	if err := e.installConfigured(ctx, p, request.Output); err != nil {
+		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
+	}
 	if err := e.build(ctx, p, policy, request); err != nil {
 		if fault.KindOf(err) == fault.AlreadyExists { // the branch of a sandbox that lost its repository to this one
 			err = e.elsewhere(ctx, request.Dir, name, branchInTheWay(err, record.Branch, "litterbox create "+name))
 		}
 		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
+	}
+	if p.building != nil {
+		err := p.building.run(ctx, e, p)
+		return Creation{Notes: p.notes}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
 	}
 	if err := e.furnish(ctx, p, request); err != nil {
 		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
@@ -110,8 +135,8 @@ func (e *Engine) Create(ctx context.Context, request CreateRequest) (made Creati
 	return Creation{Info: e.info(record, head, sandbox.Running), Notes: p.notes}, nil
 }
 
-// furnish brings what a new sandbox shall hold beside its base: copied files,
-// uncommitted changes, what container.setup-command makes of them, and services.
+// furnish brings the content of a new sandbox besides its base: copied files,
+// uncommitted changes, the results of container.setup-command, and services.
 func (e *Engine) furnish(ctx context.Context, p *place, request CreateRequest) error {
 	if len(p.config.Copy) > 0 {
 		if err := e.bringIgnored(ctx, p); err != nil {
@@ -123,7 +148,7 @@ func (e *Engine) furnish(ctx context.Context, p *place, request CreateRequest) e
 			return err
 		}
 	}
-	if len(p.config.Container.SetupCommand) > 0 {
+	if len(p.config.Container.SetupCommand) > 0 && p.golden == nil { // it ran in the golden
 		if err := e.setUp(ctx, p, request); err != nil {
 			return err
 		}
@@ -137,6 +162,7 @@ func (e *Engine) furnish(ctx context.Context, p *place, request CreateRequest) e
 // build makes branch and place. They do not depend on each other, so they are
 // made at the same time; the place, which takes longer, is begun first.
 func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, request CreateRequest) error {
+	defer e.busy("making " + p.record.Name)()
 	l := e.launch(ctx, p)
 	spec, err := e.prepare(ctx, p, policy)
 	if err != nil {
@@ -159,13 +185,18 @@ func (e *Engine) build(ctx context.Context, p *place, policy *egress.Policy, req
 	if !request.Dirty {
 		staysOut = e.lookForChanges(ctx, p)
 	}
+	stale := e.lookForStale(ctx, p)
 	err = group.Wait()
 	note := staysOut()
+	stale()
 	if err != nil {
 		return err
 	}
 	if note != "" {
 		p.note(note)
+	}
+	if p.building != nil { // until it is gone no one works in it
+		return nil
 	}
 	record.State = sandbox.Running
 	if err := errors.Join(p.store.Save(record), p.store.SaveOrigin(record)); err != nil {
@@ -187,18 +218,24 @@ func (e *Engine) prepare(ctx context.Context, p *place, policy *egress.Policy) (
 		return driver.Spec{}, err
 	}
 	p.record.Author = identity
+	if err := e.standOnGolden(ctx, p); err != nil {
+		return driver.Spec{}, err
+	}
 	if err := p.files().Prepare(local.Beginning{
 		Branch: p.record.Branch, Commit: p.record.Base, Author: identity, Owner: e.upperOwner(p),
 	}); err != nil {
 		return driver.Spec{}, err
 	}
-	return e.spec(ctx, p, true)
+	spec, err := e.spec(ctx, p, true)
+	if err != nil {
+		return spec, err
+	}
+	return spec, e.ownPlaceholders(ctx, p)
 }
 
-// lookForChanges begins to look whether the checkout holds uncommitted changes.
-// The function that it returns ends that, and gives a note when there are any,
-// or when nobody knows yet: git status takes its time in a large repository; a
-// sandbox does not.
+// lookForChanges begins to look whether the checkout holds uncommitted changes. The
+// returned function ends that, and gives a note when there are any, or when it is
+// not known yet: git status is slow in a large repository; making a sandbox is not.
 func (e *Engine) lookForChanges(ctx context.Context, p *place) func() string {
 	dirty := make(chan bool, 1)
 	ctx, cancel := context.WithCancel(ctx)

@@ -23,7 +23,7 @@ func (e *Engine) diffFrom(ctx context.Context, p *place, request DiffRequest) (s
 		defer e.tell(other)
 		return e.present(ctx, other)
 	case request.Since == "":
-		return p.record.Base, nil
+		return p.record.From(), nil
 	case request.Since == "milestone":
 		return p.record.Milestone, nil
 	}
@@ -58,7 +58,8 @@ func (p *place) commitOf(name, what string) (string, error) {
 	}
 	at := slices.IndexFunc(steps, func(it sandbox.Iteration) bool { return it.Number == number })
 	if at < 0 || steps[at].Commit == "" {
-		return "", fault.New(fault.NotFound, "cannot compare %s step %d: sandbox %q has no commit of that number", what, number, p.record.Name)
+		return "", fault.New(fault.NotFound, "cannot compare %s step %d: sandbox %q has no commit of that number", what, number, p.record.Name).
+			WithHint("litterbox log %s", p.record.Name)
 	}
 	return steps[at].Commit, nil
 }

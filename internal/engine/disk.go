@@ -15,18 +15,23 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// DiskUsage is what litterbox takes on the disk, in bytes of blocks.
+// DiskUsage is the disk space that litterbox takes, in bytes of blocks.
 type DiskUsage struct {
 	Sandboxes []SandboxUsage `json:"sandboxes"`
 	Caches    []CacheUsage   `json:"caches"`
 	Images    int64          `json:"images_bytes"` // unpacked layers, which all repositories share; 0 for one repository
 	Frozen    int64          `json:"frozen_bytes"` // layers that sandboxes, snapshots and forks stand on, each counted once
 	Trash     int64          `json:"trash_bytes"`  // files of deleted sandboxes
-	Logs      int64          `json:"logs_bytes"`   // the event log and whatever belongs to no sandbox
-	Total     int64          `json:"total_bytes"`
+	Logs      int64          `json:"logs_bytes"`   // the event log and what belongs to no sandbox
+	// Machines are those that litterbox has made, such as containers with their
+	// volumes, for all repositories; none for one repository. They hold what far
+	// sandboxes have changed and what these share. Total is without them: their disk
+	// is the engine's.
+	Machines []MachineUsage `json:"machines"`
+	Total    int64          `json:"total_bytes"`
 }
 
-// SandboxUsage is one sandbox's own part: what is shared is in CacheUsage.
+// SandboxUsage is one sandbox's own part: shared parts are in CacheUsage.
 type SandboxUsage struct {
 	Name       string        `json:"name"`
 	Repository string        `json:"repository"`
@@ -38,7 +43,7 @@ type SandboxUsage struct {
 	Unknown    bool          `json:"unknown,omitempty"` // its machine does not say what the changes and the home take
 }
 
-// CacheUsage is what the sandboxes of one repository share.
+// CacheUsage is the cache that the sandboxes of one repository share.
 type CacheUsage struct {
 	Repository string `json:"repository"`
 	Entries    int    `json:"entries"`
@@ -49,7 +54,8 @@ type CacheUsage struct {
 // DiskUsage measures what the sandboxes of the repository at dir take, or
 // those of all repositories.
 func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage, error) {
-	usage := DiskUsage{Sandboxes: []SandboxUsage{}, Caches: []CacheUsage{}}
+	defer e.busy("measuring what is on the disk")()
+	usage := DiskUsage{Sandboxes: []SandboxUsage{}, Caches: []CacheUsage{}, Machines: []MachineUsage{}}
 	shared, err := e.sharedLayers(ctx, dir, all)
 	if err != nil {
 		return usage, err
@@ -109,6 +115,9 @@ func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage
 		for _, layer := range layers {
 			usage.Images += counted.size(layer.Dir)
 		}
+		if usage.Machines, err = e.madeMachines(ctx); err != nil {
+			return usage, err
+		}
 	}
 	if usage.Frozen, err = e.frozenSize(infos, all); err != nil {
 		return usage, err
@@ -117,8 +126,8 @@ func (e *Engine) DiskUsage(ctx context.Context, dir string, all bool) (DiskUsage
 	return usage, nil
 }
 
-// measure fills in what one sandbox takes. What lies in a machine of its own is
-// not of this disk, and counts here as far as the machine says so.
+// measure fills in what one sandbox takes. Files in a machine of its own are not
+// on this disk, and count here as far as the machine reports them.
 func (e *Engine) measure(ctx context.Context, id string, one *SandboxUsage) error {
 	whole := inodes{}.size(e.Store.SandboxDir(id))
 	record, err := e.Store.Sandbox(id)
@@ -158,7 +167,7 @@ func (e *Engine) sharedLayers(ctx context.Context, dir string, all bool) ([]shar
 	if err != nil {
 		return nil, err
 	}
-	// What is in the trash needs its layers when it is restored.
+	// A sandbox in the trash needs its layers when it is restored.
 	trashed, unreadableTrash, err := e.Store.Trash().Sandboxes()
 	if err != nil {
 		return nil, err
@@ -202,7 +211,7 @@ type inodes hostile.Counted
 // size adds up the blocks below path that were not counted yet.
 func (seen inodes) size(path string) int64 { return hostile.Counted(seen).Size(path) }
 
-// fileExists tells whether anything is at path.
+// fileExists reports whether anything is at path.
 func fileExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

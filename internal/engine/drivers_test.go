@@ -33,7 +33,7 @@ func TestDriverIsChosen(t *testing.T) {
 	if _, err := w.Stop(ctx, engine.StopRequest{Dir: w.dir, Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	// Its record says which, and that less was accepted.
+	// Its record names it, and says that less was accepted.
 	if err := w.exec(ctx, "a", "true"); err != nil {
 		t.Error(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
-// One process serves two repositories, of which one is strict. Whatever of the
-// one it reads in between, the other keeps its own durability.
+// One process serves two repositories, of which one is strict. Whatever it reads
+// from one in between, the other keeps its own durability.
 func TestDurabilityIsTheSandboxsOwn(t *testing.T) {
 	t.Parallel()
 	records, err := store.Open(filepath.Join(t.TempDir(), "state"))
@@ -67,7 +67,7 @@ func TestDurabilityIsTheSandboxsOwn(t *testing.T) {
 		}
 	}
 	for n, other := range []int{1, 0} {
-		// What a call on the other repository does at the same time.
+		// The same steps as a concurrent call on the other repository.
 		if _, err := e.settings(ctx, repositories[other].Repository, repositories[other].GitDir); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestDurabilityIsTheSandboxsOwn(t *testing.T) {
 	if e.Store.Strict() {
 		t.Error("the store of the process is strict")
 	}
-	// A sandbox that is made under a call: the call learns of it.
+	// A sandbox that is made under a call: the call learns about it.
 	ctx, call, err := e.record(context.Background(), "create", repositories[1].Repository, "new", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,6 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,47 +23,58 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
+	"github.com/litterbox-sandbox/litterbox/internal/watch"
 )
 
 // Options are what the composition root gives an engine.
 type Options struct {
 	Store   *store.Store
 	Drivers *driver.Set
-	// Degraded is the driver of new sandboxes where none was chosen, Full fails
-	// and less was allowed; empty is none.
+	// Degraded is the driver of new sandboxes where none was chosen, Full fails and
+	// a lower tier was allowed; empty is none.
 	Degraded string
 	// Full tries whether the default driver isolates fully here. Its error says
 	// why not, and its hint what mends that.
 	Full func() error
+	// Machines are those that the human has added; nil is none.
+	Machines Machines
+	// VM is the virtual machine that sandboxes share; nil is none.
+	VM VirtualMachine
 	// Keepers starts the keepers of sandboxes.
 	Keepers keeper.Starter
 	// Probe looks closely at this machine, for doctor.
 	Probe    func(stateDir string) []Check
 	Progress Progress
-	// Later starts this program again, detached, for work that nobody waits
+	// Later starts this program again, detached, for work that no command waits
 	// for; [Engine.Background] does it there, with the environment env. nil leaves
 	// such work undone.
 	Later func(env []string, task, sandboxID string) error
 	// Runner starts this program again, detached and with the environment env, to
-	// drive a run of an agent: [Engine.DriveAgent] reads the order there. What it
-	// has to say goes to the file log. It gives the process id; nil runs no agents.
+	// drive a run of an agent: [Engine.DriveAgent] reads the order there. Its
+	// messages go to the file log. It returns the process id; nil runs no agents.
 	Runner func(env []string, order []byte, log string) (pid int, err error)
-	// Note receives what the user should know from use cases whose result has
-	// no place for it; nil drops it.
+	// Note receives messages for the user from use cases whose result has no place
+	// for them; nil drops them.
 	Note func(string)
+	// Clock says what time it is; the zero value is the machine's.
+	Clock Clock
 }
 
-// Engine carries out use cases. It is safe for concurrent use; what must not
-// happen at once on one sandbox is serialized by locks that other processes
-// see too.
+// Engine carries out use cases. It is safe for concurrent use; operations that must
+// not overlap on one sandbox are serialized by locks that other processes see too.
 type Engine struct {
 	Options
+	watch *watch.Hub // what all watchers share
 }
 
 // New makes an engine.
-func New(options Options) *Engine { return &Engine{options} }
+func New(options Options) *Engine {
+	e := &Engine{Options: options}
+	e.watch = e.newHub()
+	return e
+}
 
-// place is one sandbox that a use case works on, with what it needs around it.
+// place is one sandbox that a use case works on, with everything it needs.
 type place struct {
 	record *sandbox.Sandbox
 	repo   *git.Repository
@@ -76,53 +85,21 @@ type place struct {
 	notes  []string     // what the user should know
 	left   branch.Left  // what the last commit could not take
 
-	flatten bool // its layers should be made one, once nobody waits
+	flatten bool // its layers should be made one, once no command waits
+
+	golden   *golden   // that it begins with; nil: none
+	building *building // of a golden in it; nil: it is a sandbox to work in
 
 	paused, unreachable bool              // its keeper said so when it was dialled last
 	from                map[string]string // where the limits in config come from, by name
+
+	seen git.Location // where its caller stands; zero when git was asked, or no one looked
 }
 
 // place is the work on a recorded sandbox. Its durability is that of its last
 // start: commands of a running sandbox do not read the configuration.
 func (e *Engine) place(record *sandbox.Sandbox, repo *git.Repository, d driver.Driver) *place {
 	return &place{record: record, repo: repo, driver: d, store: e.Store.Durable(record.Strict), dir: e.Store.SandboxDir(record.ID)}
-}
-
-// find opens the sandbox called name in the repository that dir belongs to,
-// and finishes what a dead command left half-done.
-func (e *Engine) find(ctx context.Context, dir, name string) (*place, error) {
-	slug, err := sandbox.Slug(name)
-	if err != nil {
-		return nil, err
-	}
-	gitDir, err := gitDirOf(ctx, dir)
-	if err != nil {
-		return nil, e.elsewhere(ctx, dir, slug, err)
-	}
-	id, err := e.Store.Claimed(gitDir, slug)
-	if err != nil {
-		return nil, err
-	}
-	if id == "" {
-		err := fault.New(fault.NotFound, "no sandbox named %q in this repository", slug).WithHint("litterbox list")
-		return nil, e.elsewhere(ctx, dir, slug, err)
-	}
-	record, err := e.sandbox(ctx, id)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, "sandbox %q is just being created or deleted", slug).WithHint("litterbox list")
-	}
-	if err != nil {
-		return nil, err
-	}
-	p, err := e.open(ctx, record)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.finishCopies(ctx, p); err != nil {
-		return nil, err
-	}
-	e.moveWorktree(ctx, p)
-	return p, nil
 }
 
 // gitDirOf finds the common git directory for dir, without starting git where
@@ -159,13 +136,19 @@ func (e *Engine) open(ctx context.Context, record *sandbox.Sandbox) (*place, err
 
 // tell passes on the notes of a use case whose result cannot hold them.
 func (e *Engine) tell(p *place) {
-	if e.Note == nil {
-		return
+	if e.Note != nil {
+		e.say(p.notes)
+		p.notes = nil
 	}
-	for _, note := range p.notes {
-		e.Note(note)
+}
+
+// say is tell for notes of no sandbox.
+func (e *Engine) say(notes []string) {
+	for _, note := range notes {
+		if e.Note != nil {
+			e.Note(note)
+		}
 	}
-	p.notes = nil
 }
 
 func (p *place) note(notes ...string) {
@@ -194,10 +177,18 @@ func (e *Engine) settings(ctx context.Context, top, gitDir string) (settings, er
 	if err != nil {
 		return settings{}, err
 	}
-	trust := config.Trust{File: e.Store.TrustFile()}
-	trusted, err := trust.Trusted(gitDir, repo.Hash)
-	if err != nil {
-		return settings{}, err
+	return e.settingsOf(gitDir, user, repo)
+}
+
+// settingsOf works out which values of both files count.
+func (e *Engine) settingsOf(gitDir string, user, repo config.Config) (settings, error) {
+	trusted := false
+	if repo.Hash != "" {
+		trust := config.Trust{File: e.Store.TrustFile()}
+		var err error
+		if trusted, err = trust.Trusted(gitDir, repo.Hash); err != nil {
+			return settings{}, err
+		}
 	}
 	merged, withheld := config.Merge(user, repo, trusted)
 	s := settings{config: merged}
@@ -256,5 +247,6 @@ func (e *Engine) layerOwner(p *place) git.Owner {
 	return git.Owner{UID: own.UID, GID: own.GID, Chown: own.ChownLayers}
 }
 
-// shutdownGrace is what the processes of a sandbox get between TERM and KILL.
+// shutdownGrace is the time that the processes of a sandbox get between TERM and
+// KILL.
 const shutdownGrace = 3 * time.Second

@@ -28,26 +28,39 @@ func (e *Engine) Events(ctx context.Context, request EventsRequest, each func(sa
 		}
 	}
 	if request.Name != "" {
-		// A sandbox that is deleted still has a past: the name need not exist.
+		// A deleted sandbox still has a past: the name need not exist.
 		if name, err = sandbox.Slug(request.Name); err != nil {
 			return err
 		}
 	}
+	if request.Follow && !request.All {
+		e.sayMissing(ctx, request.Dir, name)
+	}
 	var problem error
+	known := name == "" || request.After > 0
 	take := func(event sandbox.Event) bool {
-		if gitDir != "" && event.Repository != gitDir || name != "" && event.Sandbox != name || event.Time.Before(request.Since) {
+		if gitDir != "" && event.Repository != gitDir || name != "" && event.Sandbox != name {
+			return true
+		}
+		known = true
+		if event.Time.Before(request.Since) {
 			return true
 		}
 		problem = each(event)
 		return problem == nil
 	}
 	if request.Follow {
-		err = e.Store.FollowEvents(ctx, request.After, take)
+		err = e.watch.Events(ctx, request.After, take)
 	} else {
 		err = e.Store.Events(request.After, take)
 	}
 	if problem != nil {
 		return problem
+	}
+	if err == nil && !known && !request.Follow && !request.All {
+		if exists, err := e.Exists(ctx, request.Dir, name); err == nil && !exists {
+			return NoSandbox(name, e.sandboxNames(ctx, request.Dir))
+		}
 	}
 	return err
 }
@@ -86,8 +99,8 @@ func shortened(value string) string {
 	return value[:eventValue] + "…"
 }
 
-// emit records what happened to the sandbox. That it could not be recorded is
-// a note: what happened has happened.
+// emit records what happened to the sandbox. A failure to record it is a note: it
+// has happened all the same.
 func (e *Engine) emit(ctx context.Context, p *place, events ...*sandbox.Event) {
 	for _, one := range events {
 		one.Sandbox, one.SandboxID, one.Repository = p.record.Name, p.record.ID, p.record.GitDir
@@ -99,18 +112,17 @@ func (e *Engine) emit(ctx context.Context, p *place, events ...*sandbox.Event) {
 	}
 }
 
-// lingering is a context for what is written down about something that has
-// happened: it ends a moment after ctx, so that an interrupted command leaves
-// its trace while others write, and is not held up by one that stands still; not
-// for ever either where ctx never ends.
+// lingering is a context for recording something that has happened. It ends a
+// moment after ctx: an interrupted command leaves its trace while others write, and
+// is not held up by one that hangs. Where ctx never ends it is bounded too.
 func lingering(ctx context.Context) (longer context.Context, stop func()) {
 	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	unwatch := context.AfterFunc(ctx, func() { time.AfterFunc(linger, cancel) })
 	return longer, func() { unwatch(); cancel() }
 }
 
-// linger is how long the wait for a lock may outlast what it is about, longest how
-// long it may last at all.
+// linger is how long the wait for a lock may outlast its context, longest how long
+// it may last at all.
 const (
 	linger  = time.Second
 	longest = 5 * time.Second

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/redact"
@@ -37,8 +36,8 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResu
 	if err := p.ofDriver(request.Driver); err != nil {
 		return ExecResult{}, err
 	}
-	ctx, call, err := e.record(ctx, cmp.Or(request.Kind, "exec"), request.Dir, request.Name, map[string]any{
-		"command": request.command(callerOf(ctx)), "message": request.message(callerOf(ctx)), "env": names(request.Env), "workdir": request.WorkDir,
+	ctx, call, err := e.recordIn(ctx, p, cmp.Or(request.Kind, "exec"), map[string]any{
+		"command": request.command(ctx, e), "message": request.message(ctx, e), "env": names(request.Env), "workdir": request.WorkDir,
 	})
 	if err != nil {
 		return ExecResult{}, err
@@ -47,26 +46,21 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResu
 	if err := e.recover(ctx, p); err != nil {
 		return ExecResult{}, err
 	}
+	e.catchUp(ctx, p, request.AllowDegraded)
 	return e.execute(ctx, p, request)
 }
 
-// command is what runs, as everything shows it that is written down about it:
-// without secrets.
-func (r *ExecRequest) command(caller *caller.Caller) string {
+// command is the command line as every record shows it: without secrets.
+func (r *ExecRequest) command(ctx context.Context, e *Engine) string {
 	if r.Command != "" {
-		return redact.Text(r.Command, r.secrets(caller)...)
+		return r.secretsOf(ctx, e).Text(r.Command)
 	}
-	return quoteCommand(redact.Argv(r.Argv, r.secrets(caller)...))
+	return quoteCommand(r.secretsOf(ctx, e).Argv(r.Argv))
 }
 
-// message is what was said about it, without secrets.
-func (r *ExecRequest) message(caller *caller.Caller) string {
-	return redact.Tokens(r.Message, r.secrets(caller)...)
-}
-
-// secrets are the values that it was given or that its caller has.
-func (r *ExecRequest) secrets(caller *caller.Caller) []string {
-	return append(redact.Values(r.Env), caller.Secrets()...)
+// message is the message given for it, without secrets.
+func (r *ExecRequest) message(ctx context.Context, e *Engine) string {
+	return r.secretsOf(ctx, e).Tokens(r.Message)
 }
 
 // names are the names of variables: their values may be secrets.
@@ -92,8 +86,8 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 	if request.Kind == "" {
 		request.Kind = "exec"
 	}
-	request.Message = request.message(callerOf(ctx))
-	cycle, stream, err := e.beginCycle(ctx, p, request.Kind, request.command(callerOf(ctx)), request.Message, request.AllowDegraded)
+	request.Message = request.message(ctx, e)
+	cycle, stream, err := e.beginCycle(ctx, p, request.Kind, request.command(ctx, e), request.Message, request.AllowDegraded)
 	result := ExecResult{}
 	if err == nil {
 		result, err = e.perform(ctx, p, request, cycle, stream)
@@ -104,8 +98,12 @@ func (e *Engine) execute(ctx context.Context, p *place, request ExecRequest) (Ex
 	if err != nil || result.Exit.Code != 0 {
 		err = e.cutOff(p, cycle, result.Iteration, err)
 	}
+	err = errors.Join(err, e.endCycle(ctx, p, cycle, result.Exit, err))
+	if err == nil && result.Iteration != nil {
+		e.snapshotAfter(context.WithoutCancel(ctx), p, sandbox.SnapshotIteration)
+	}
 	result.Notes = append(p.notes, result.Notes...)
-	return result, errors.Join(err, e.endCycle(ctx, p, cycle, result.Exit, err))
+	return result, err
 }
 
 func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cycle *sandbox.Cycle, stream wire.Stream) (ExecResult, error) {
@@ -118,7 +116,19 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 		Dir: []byte(request.WorkDir), Env: slices.Concat(clientEnv(callerOf(ctx).Env, p.record.Image != nil), trust, request.Env),
 		Terminal: request.Streams.Terminal, Timeout: request.Timeout, Iteration: cycle.ID, Keep: request.Keep,
 	}
-	for _, argument := range request.Argv {
+	argv := request.Argv
+	if request.Interactive && request.Streams.Terminal != nil {
+		found, err := e.settings(ctx, p.record.Repository, p.record.GitDir)
+		if err != nil {
+			return ExecResult{}, err
+		}
+		var env []string
+		if argv, env, err = interactive(found.config.Shell, callerOf(ctx), argv); err != nil {
+			return ExecResult{}, err
+		}
+		command.Env = append(command.Env, env...)
+	}
+	for _, argument := range argv {
 		command.Argv = append(command.Argv, []byte(argument))
 	}
 	endQuestions := func() {}
@@ -142,18 +152,21 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	endQuestions()
 	if err != nil {
 		err = e.underCommand(ctx, p, err)
-		// The guest or its keeper went away under the command. What it had
-		// written so far is committed by whoever comes next.
+		// The guest or its keeper went away under the command. The next command
+		// commits what it had written so far.
 		return ExecResult{}, err
 	}
 	result := ExecResult{Exit: exit}
 	if exit.TimedOut || exit.Code >= signalled {
 		e.noteLimits(context.WithoutCancel(ctx), p, request, exit, started)
 	}
+	if note := missingNote(p, request, exit); note != "" {
+		p.note(note)
+	}
 	if request.NoCommit {
 		return result, nil
 	}
-	// Interrupted or not, what the command did is committed.
+	// Interrupted or not, the command's work is committed.
 	ctx = context.WithoutCancel(ctx)
 	cycle.ExitCode, cycle.TimedOut = exit.Code, exit.TimedOut
 	if err := e.advance(ctx, p, cycle, sandbox.PostProcessing); err != nil {
@@ -164,7 +177,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 		ExitCode: exit.Code, Signal: exit.Signal, TimedOut: exit.TimedOut, StartedAt: started, Duration: exit.Duration,
 	}
 	request.Agent.describe(iteration)
-	onlyIfChanged := request.Kind == "shell" || request.Kind == "setup" || request.Kind == "agent"
+	onlyIfChanged := request.Lenient || request.Kind == "shell" || request.Kind == "setup" || request.Kind == "agent" || request.Kind == "hook"
 	committed, notes, err := e.commit(ctx, p, iteration, commitOptions{onlyIfChanged: onlyIfChanged})
 	result.Notes = notes
 	if committed {
@@ -177,9 +190,9 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 // the child of a shell.
 const signalled = 128
 
-// beginCycle records a run and takes it to where its work can begin: executing,
-// with a stream to a sandbox that runs. On an error the cycle, if there is one
-// already, is to be ended by endCycle.
+// beginCycle records a run and brings it to where its work can begin: executing,
+// with a stream to a running sandbox. On an error the caller ends the cycle, if
+// there is one, by endCycle.
 func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, message string, degraded bool) (*sandbox.Cycle, wire.Stream, error) {
 	type dialled struct {
 		stream wire.Stream
@@ -192,14 +205,17 @@ func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, messag
 	}()
 	cycle, err := e.recordCycle(ctx, p, kind, command, message)
 	if err == nil {
-		// Whoever deletes a sandbox marks it first and looks for cycles then:
-		// one of the two sees the other.
+		// A deletion marks the sandbox first and then looks for cycles: one of the
+		// two sees the other.
 		err = e.stillThere(p)
 	}
 	got := <-answer
 	var stream wire.Stream
 	if got.err == nil {
 		stream = got.stream
+	}
+	if stream != nil && err == nil && p.unreachable { // it may be coming back
+		err, stream = stream.Close(), nil
 	}
 	if stream != nil && err == nil {
 		if err = e.unready(ctx, p); err == nil {
@@ -254,7 +270,7 @@ func (e *Engine) recordCycle(ctx context.Context, p *place, kind, command, messa
 
 func (e *Engine) endCycle(ctx context.Context, p *place, cycle *sandbox.Cycle, exit wire.Exit, problem error) error {
 	cycle.State = sandbox.Completed
-	// As long after its start as it took, whatever was made of the clock meanwhile.
+	// Its start plus its duration, however the clock was set meanwhile.
 	cycle.CompletedAt = cycle.StartedAt.Add(time.Since(cycle.StartedAt))
 	cycle.ExitCode, cycle.TimedOut = exit.Code, exit.TimedOut
 	if problem != nil {
@@ -280,8 +296,8 @@ func cycleOver(cycle *sandbox.Cycle) *sandbox.Event {
 	return event(sandbox.EventCycleCompleted, cycle.ID, "exit_code", itoa(cycle.ExitCode), "timed_out", timedOut)
 }
 
-// recover finishes the cycles whose client died: what they had changed is
-// committed, and the cycle is recorded as failed.
+// recover finishes the cycles whose client died: their changes are committed, and
+// the cycle is recorded as failed.
 func (e *Engine) recover(ctx context.Context, p *place) error {
 	cycles, err := p.store.LiveCycles(ctx, p.record.ID)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 )
 
 // extraRootsVariable names a file with authorities that Node.js and Bun trust
-// beside their own. Bun fails every TLS connection when it names a file without
+// besides their own. Bun fails every TLS connection when it names a file without
 // a certificate, and Node.js warns, so it never names one.
 const extraRootsVariable = "NODE_EXTRA_CA_CERTS"
 
-// certificates are the blocks of a PEM file that hold one, each once. Whatever
-// else the file holds, a private key perhaps, stays out.
+// certificates are the certificate blocks of a PEM file, each once. Anything else
+// in the file, such as a private key, stays out.
 func certificates(content []byte) [][]byte {
 	var found [][]byte
 	for {
@@ -34,8 +34,8 @@ func certificates(content []byte) [][]byte {
 }
 
 // extraRoots are the authorities that the caller's own Node.js programs trust
-// beside the system's: companies have one of their own. One that cannot be read
-// is a note, as it is a warning of theirs.
+// besides the system's: companies have their own. An unreadable one is a note, as
+// Node.js warns of it too.
 func (p *place) extraRoots(caller *caller.Caller) []byte {
 	path := caller.Get(extraRootsVariable)
 	if path == "" {
@@ -49,7 +49,7 @@ func (p *place) extraRoots(caller *caller.Caller) []byte {
 	return bytes.Join(certificates(content), nil)
 }
 
-// withRoots is a bundle with what extra has beyond it.
+// withRoots is a bundle with the certificates that only extra has.
 func withRoots(bundle, extra []byte) []byte {
 	for _, text := range certificates(extra) {
 		if !bytes.Contains(bundle, bytes.TrimSpace(text)) {

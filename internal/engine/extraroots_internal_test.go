@@ -16,8 +16,8 @@ func certificate(name string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte(name)}))
 }
 
-// The file that NODE_EXTRA_CA_CERTS names inside always holds a certificate,
-// and the host's own extra authority, never a key that stands beside it.
+// The file that NODE_EXTRA_CA_CERTS names inside always holds a certificate, and
+// the host's own extra authority, never a key beside it.
 func TestExtraRoots(t *testing.T) {
 	t.Parallel()
 	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("key")}))

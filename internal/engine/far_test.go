@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -21,11 +22,11 @@ import (
 )
 
 // carrying is a driver whose places have their files where the host must not
-// look: what the host has of them is what they began with, and stays that.
+// look: the host has only the files that they began with, unchanged.
 type carrying struct {
 	driver.Driver
-	dir  string // the machine's disk
-	mute *bool  // it does not say what is there
+	dir  string       // the machine's disk
+	mute *atomic.Bool // it does not list its files
 }
 
 func (c carrying) Traits() sandbox.Traits {
@@ -34,7 +35,7 @@ func (c carrying) Traits() sandbox.Traits {
 	return t
 }
 
-// Capabilities adds the limit that a host cannot keep on another disk.
+// Capabilities adds the limit that a host cannot enforce on another disk.
 func (c carrying) Capabilities() driver.Capabilities {
 	can := c.Driver.Capabilities()
 	can.Traits, can.Limits = c.Traits(), append(can.Limits, sandbox.LimitDisk)
@@ -72,7 +73,7 @@ type files struct {
 }
 
 func (f files) answers(ctx context.Context) error {
-	if *f.of.mute {
+	if f.of.mute.Load() {
 		return driver.ErrUnreachable
 	}
 	return f.of.Attach(ctx, f.lease)
@@ -106,7 +107,7 @@ func (f files) Size(ctx context.Context) (changes, home int64, err error) {
 	return f.Source.Size(ctx)
 }
 
-// plain is the same without a way to ask: all that such a driver once was.
+// plain is the same without a way to ask: a driver as it once was.
 type plain struct{ driver.Driver }
 
 // farWorld is a world with one sandbox, fix, whose files are far; branch is its.
@@ -119,21 +120,29 @@ type farWorld struct {
 
 func newFarWorld(t *testing.T, lists bool) *farWorld {
 	t.Helper()
+	return newFarWorldOf(t, func(far carrying) driver.Driver {
+		if lists {
+			return far
+		}
+		return plain{far}
+	})
+}
+
+// newFarWorldOf is newFarWorld with a driver made of the one that carries.
+func newFarWorldOf(t *testing.T, made func(carrying) driver.Driver) *farWorld {
+	t.Helper()
 	w := &farWorld{world: newWorld(t)}
-	w.far = carrying{Driver: w.Drivers.Get("fake"), dir: t.TempDir(), mute: new(bool)}
-	var d driver.Driver = w.far
-	if !lists {
-		d = plain{w.far}
-	}
+	w.far = carrying{Driver: w.Drivers.Get("fake"), dir: t.TempDir(), mute: new(atomic.Bool)}
+	d := made(w.far)
 	drivers := driver.NewSet(driver.Entry{Name: "fake", Make: func() driver.Driver { return d }, Default: true})
 	w.keepers = &inprocess.Keepers{Drivers: drivers}
 	t.Cleanup(w.keepers.Close)
 	w.Engine = engine.New(engine.Options{Store: w.store, Drivers: drivers, Keepers: w.keepers})
-	made, err := w.Create(gittest.Context(t), engine.CreateRequest{Dir: w.dir, Name: "fix"})
+	box, err := w.Create(gittest.Context(t), engine.CreateRequest{Dir: w.dir, Name: "fix"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.branch, w.id = made.Branch, made.ID
+	w.branch, w.id = box.Branch, box.ID
 	return w
 }
 
@@ -161,7 +170,7 @@ func (w *farWorld) show(t *testing.T, of string) string {
 	return gittest.Git(t, w.dir, "show", of)
 }
 
-// diff is what Diff prints.
+// diff is the output of Diff.
 func (w *farWorld) diff(t *testing.T) (string, error) {
 	t.Helper()
 	var out strings.Builder
@@ -169,8 +178,8 @@ func (w *farWorld) diff(t *testing.T) (string, error) {
 	return out.String(), err
 }
 
-// What is changed in a machine of its own is committed, and nothing that the
-// host has from the beginning is taken for it, also after a stop.
+// A change in the place's own machine is committed, and the host's files from the
+// beginning are not mistaken for it, also after a stop.
 func TestFarFilesAreCommitted(t *testing.T) {
 	w := newFarWorld(t, true)
 	if it, err := w.write(t, "a.txt", "one\n"); err != nil || it.Changed != 1 || w.show(t, w.branch+":a.txt") != "one" {
@@ -185,8 +194,18 @@ func TestFarFilesAreCommitted(t *testing.T) {
 	if it, err := w.write(t, "b.txt", "two\n"); err != nil || w.show(t, w.branch+":a.txt") != "one" || w.show(t, w.branch+":late.txt") != "late" {
 		t.Fatalf("after a stop: %+v, %v", it, err)
 	}
-	if s, err := w.TakeSnapshot(gittest.Context(t), w.dir, "fix", ""); fault.KindOf(err) != fault.Unsupported {
-		t.Errorf("a snapshot of what this machine has of it: %+v, %v", s, err)
+	taken, err := w.TakeSnapshot(gittest.Context(t), w.dir, "fix", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if it, err := w.write(t, "a.txt", "three\n"); err != nil || w.show(t, w.branch+":a.txt") != "three" {
+		t.Fatalf("after a snapshot: %+v, %v", it, err)
+	}
+	if _, err := w.RestoreSnapshot(gittest.Context(t), engine.RestoreRequest{Dir: w.dir, Name: "fix", Snapshot: taken.Name, Stop: true}); err != nil {
+		t.Fatal(err)
+	}
+	if it, err := w.write(t, "c.txt", "four\n"); err != nil || w.show(t, w.branch+":a.txt") != "one" || w.show(t, w.branch+":late.txt") != "late" {
+		t.Fatalf("after a restore: %+v, %v", it, err)
 	}
 	w.behind(t, "last.txt", "last\n")
 	w.stop(t)
@@ -199,8 +218,8 @@ func TestFarFilesAreCommitted(t *testing.T) {
 	}
 }
 
-// refuses fails unless whatever would lose what is only in the machine refuses,
-// and the sandbox and its branch stay as they are.
+// refuses checks that every use case that would lose the machine's changes
+// refuses, and that the sandbox and its branch stay as they are.
 func (w *farWorld) refuses(t *testing.T) {
 	t.Helper()
 	tip := gittest.Git(t, w.dir, "rev-parse", w.branch)
@@ -224,7 +243,7 @@ func (w *farWorld) refuses(t *testing.T) {
 	}
 }
 
-// A machine that does not say what it has is not one that has nothing.
+// A machine that does not list its files does not count as an empty one.
 func TestFarFilesThatCannotBeAsked(t *testing.T) {
 	w := newFarWorld(t, false)
 	if it, err := w.write(t, "a.txt", "one\n"); fault.KindOf(err) != fault.Unavailable {
@@ -242,17 +261,17 @@ func TestFarFilesThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// One that answered, and does not any more, is the same: what the host still
-// has of it is as old as its beginning, and reverts nothing.
+// The same goes for one that no longer answers: the host's files are as old as
+// its beginning, and revert nothing.
 func TestFarFilesThatFallSilent(t *testing.T) {
 	w := newFarWorld(t, true)
 	if _, err := w.write(t, "a.txt", "one\n"); err != nil {
 		t.Fatal(err)
 	}
 	w.behind(t, "late.txt", "late\n")
-	*w.far.mute = true
+	w.far.mute.Store(true)
 	w.refuses(t)
-	*w.far.mute = false
+	w.far.mute.Store(false)
 	if out, err := w.diff(t); err != nil || !strings.Contains(out, "+late") {
 		t.Errorf("asked again: %q, %v", out, err)
 	}

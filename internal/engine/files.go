@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
-	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
@@ -41,7 +40,7 @@ func (e *Engine) Write(ctx context.Context, request WriteRequest) (made *sandbox
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, call, err := e.record(ctx, "write", request.Dir, request.Name, map[string]any{"path": request.Path, "message": request.Message})
+	ctx, call, err := e.recordIn(ctx, p, "write", map[string]any{"path": request.Path, "message": request.Message})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,30 +61,26 @@ func (e *Engine) Write(ctx context.Context, request WriteRequest) (made *sandbox
 	})
 }
 
-// Copy copies a file or a directory between host and sandbox; what enters the
-// sandbox is committed.
+// Copy copies files between host and sandbox, or between two sandboxes; files
+// that enter a sandbox are committed.
 func (e *Engine) Copy(ctx context.Context, request CopyRequest) (made *sandbox.Iteration, notes []string, err error) {
 	p, err := e.find(ctx, request.Dir, request.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, call, err := e.record(ctx, "cp", request.Dir, request.Name, map[string]any{
-		"inside": request.Inside, "outside": request.Outside, "to_host": request.ToHost, "message": request.Message,
+	ctx, call, err := e.recordIn(ctx, p, "cp", map[string]any{
+		"inside": request.Inside, "outside": request.Outside, "to_host": request.ToHost, "message": request.Message, "from": request.From,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = call.end(commitOf(made), nil, err) }()
 	if request.ToHost {
-		stream, err := e.running(ctx, p, false)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer stream.Close()
-		archive, writer := io.Pipe()
-		go func() { writer.CloseWithError(wire.Pack(ctx, stream, []byte(request.Inside), writer)) }()
-		defer archive.Close()
-		return nil, p.notes, extract(archive, request.Outside, path.Base(path.Clean(request.Inside)))
+		err := e.copyOut(ctx, p, request)
+		return nil, p.notes, err
+	}
+	if request.From != "" || request.Stdin != nil {
+		return e.copyIn(ctx, p, request)
 	}
 	target, rename := request.Inside, ""
 	info, err := os.Stat(request.Outside)
@@ -109,13 +104,14 @@ func (e *Engine) Copy(ctx context.Context, request CopyRequest) (made *sandbox.I
 	})
 }
 
-// change is one iteration that is no command: do, then commit.
+// change is one iteration without a command: do, then commit.
 func (e *Engine) change(ctx context.Context, p *place, kind, what, message string, do func(wire.Stream) error) (*sandbox.Iteration, []string, error) {
 	if err := e.recover(ctx, p); err != nil {
 		return nil, nil, err
 	}
-	secrets := callerOf(ctx).Secrets()
-	what, message = redact.Tokens(what, secrets...), redact.Tokens(message, secrets...)
+	e.catchUp(ctx, p, false)
+	secrets := e.secretsOf(ctx)
+	what, message = secrets.Tokens(what), secrets.Tokens(message)
 	cycle, stream, err := e.beginCycle(ctx, p, kind, what, message, false)
 	if cycle == nil {
 		return nil, nil, err
@@ -140,6 +136,9 @@ func (e *Engine) change(ctx context.Context, p *place, kind, what, message strin
 	if err = errors.Join(err, e.endCycle(ctx, p, cycle, wire.Exit{}, err)); err != nil {
 		return nil, p.notes, err
 	}
+	if kind != "rewind" { // which has kept what was there
+		e.snapshotAfter(context.WithoutCancel(ctx), p, sandbox.SnapshotIteration)
+	}
 	return iteration, p.notes, nil
 }
 
@@ -160,7 +159,7 @@ func archiveOf(w io.Writer, source, rename string) error {
 			return err
 		}
 		if !info.IsDir() && !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
-			return nil // sockets, pipes and devices are nothing to copy
+			return nil // sockets, pipes and devices are not copied
 		}
 		link := ""
 		if info.Mode()&fs.ModeSymlink != 0 {
@@ -210,9 +209,9 @@ func copyFile(w io.Writer, name string) error {
 	return errors.Join(err, file.Close())
 }
 
-// extract writes a tar stream from a sandbox below target on the host. Names
-// and links in it are hostile: every path is opened inside of an os.Root, so
-// that neither ".." nor a link planted a moment ago leads out.
+// extract writes a tar stream from a sandbox below target on the host. Names and
+// links in it are hostile: every path is opened inside an os.Root, so that neither
+// ".." nor a link planted a moment ago leads out.
 func extract(r io.Reader, target, base string) error {
 	archive := tar.NewReader(r)
 	header, err := archive.Next()

@@ -13,9 +13,9 @@ import (
 // findTime bounds a look for a program inside.
 const findTime = 30 * time.Second
 
-// FindProgram reports whether a sandbox has a program, by its name. It is a
-// question of litterbox's own: no cycle, no step and no entry in the audit log
-// is made of it, unless the sandbox has to be started.
+// FindProgram reports whether a sandbox has a program, by its name. The question is
+// litterbox's own: it makes no cycle, no step and no entry in the audit log, unless
+// the sandbox must be started.
 func (e *Engine) FindProgram(ctx context.Context, place Place, program string, allowDegraded bool) (bool, error) {
 	p, err := e.find(ctx, place.Dir, place.Name)
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *Engine) FindProgram(ctx context.Context, place Place, program string, a
 	return exit.Code == 0 && found.Len() > 0, nil
 }
 
-// limitedBuffer keeps the first bytes and takes all.
+// limitedBuffer accepts everything and keeps the first bytes.
 type limitedBuffer struct {
 	kept *bytes.Buffer
 	most int

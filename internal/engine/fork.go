@@ -6,13 +6,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
-// ForkRequest asks for sandboxes that begin with everything another one holds.
+// ForkRequest asks for sandboxes that begin with everything another sandbox holds.
 type ForkRequest struct {
 	Dir, Name string
 	New       string // of the fork; with Count the names are New-1 and so on
@@ -23,16 +24,16 @@ type ForkRequest struct {
 // maxForks bounds how many sandboxes one call makes.
 const maxForks = 1000
 
-// Forked is what a fork made.
+// Forked is the result of a fork.
 type Forked struct {
 	Forks []Info   `json:"forks"`
 	From  string   `json:"from"` // the snapshot that they begin with
 	Notes []string `json:"-"`
 }
 
-// Fork makes sandboxes with everything that another one holds, each on a branch
-// of its own from the same commit. The first goes on running. The new ones do
-// not run: the first command in each starts it.
+// Fork makes sandboxes with everything that another sandbox holds, each on a branch
+// of its own from the same commit. The first goes on running. The new ones do not
+// run: the first command in each starts it.
 func (e *Engine) Fork(ctx context.Context, request ForkRequest) (forked Forked, err error) {
 	names, err := forkNames(request)
 	if err != nil {
@@ -43,10 +44,10 @@ func (e *Engine) Fork(ctx context.Context, request ForkRequest) (forked Forked, 
 		return Forked{}, err
 	}
 	defer e.tell(p)
-	if !p.driver.Capabilities().Fork {
-		return Forked{}, fault.New(fault.Unsupported, "cannot fork sandbox %q: the driver %q does not", p.record.Name, p.record.Driver)
+	if err := p.forks(); err != nil {
+		return Forked{}, err
 	}
-	ctx, call, err := e.record(ctx, "fork", request.Dir, request.Name, map[string]any{"new": request.New, "at": request.At, "count": request.Count})
+	ctx, call, err := e.recordIn(ctx, p, "fork", map[string]any{"new": request.New, "at": request.At, "count": request.Count})
 	if err != nil {
 		return Forked{}, err
 	}
@@ -56,8 +57,11 @@ func (e *Engine) Fork(ctx context.Context, request ForkRequest) (forked Forked, 
 		return Forked{}, err
 	}
 	forked.From = begin.Name()
+	if own { // made for this, and the forks use its layers directly
+		defer func() { err = errors.Join(err, e.dropOwn(context.WithoutCancel(ctx), p, begin)) }()
+	}
 	for _, name := range names {
-		info, notes, err := e.forkOne(ctx, p, begin, name, request)
+		info, notes, err := e.forkOne(ctx, p, begin, name, nil)
 		if err == nil && rewind > 0 {
 			var back Reverted
 			back, err = e.Rewind(ctx, RewindRequest{Dir: request.Dir, Name: name, Iteration: rewind})
@@ -72,18 +76,20 @@ func (e *Engine) Fork(ctx context.Context, request ForkRequest) (forked Forked, 
 		}
 		forked.Forks = append(forked.Forks, info)
 	}
-	if own { // made for this, and the forks stand on its layers themselves
-		unlock, err := p.store.Lock(ctx, p.record.ID, "commit")
-		if err != nil {
-			return forked, err
-		}
-		defer unlock()
-		return forked, e.dropSnapshot(ctx, p, begin)
-	}
 	return forked, nil
 }
 
-// dropFork deletes a fork that could not be made what it was to be.
+// dropOwn deletes the snapshot that was taken for forks.
+func (e *Engine) dropOwn(ctx context.Context, p *place, begin *sandbox.Snapshot) error {
+	unlock, err := p.store.Lock(ctx, p.record.ID, "commit")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return e.dropSnapshot(ctx, p, begin)
+}
+
+// dropFork deletes a fork that could not be completed.
 func (e *Engine) dropFork(ctx context.Context, dir, name string) error {
 	_, err := e.Delete(context.WithoutCancel(ctx), DeleteRequest{Dir: dir, Name: name, Force: true, Lean: true})
 	return err
@@ -128,9 +134,10 @@ func (e *Engine) forkPoint(ctx context.Context, p *place, at string) (begin *san
 	return begin, rewind, true, err
 }
 
-// forkOne makes one fork. An error or a kill leaves what an unfinished create
-// leaves, and the next command clears it away.
-func (e *Engine) forkOne(ctx context.Context, p *place, begin *sandbox.Snapshot, name string, request ForkRequest) (Info, []string, error) {
+// forkOne makes one fork. An error or a kill leaves the same as an unfinished
+// create, and the next command clears it away.
+func (e *Engine) forkOne(ctx context.Context, p *place, begin *sandbox.Snapshot, name string, worker *sandbox.Worker) (Info, []string, error) {
+	defer e.busy("making " + name)()
 	found, err := e.settings(ctx, p.record.Repository, p.record.GitDir)
 	if err != nil {
 		return Info{}, nil, err
@@ -139,6 +146,7 @@ func (e *Engine) forkOne(ctx context.Context, p *place, begin *sandbox.Snapshot,
 	record.Name, record.Branch, record.ID = name, found.config.Git.BranchPrefix+name, ""
 	record.State, record.Problem, record.CreatedAt = sandbox.Creating, "", time.Now().UTC().Truncate(time.Millisecond)
 	record.Last, record.Forked, record.Iterations = begin.Commit, begin.Commit, begin.Iteration
+	record.Worker = worker
 	if err := e.claim(ctx, &record); err != nil {
 		return Info{}, nil, err
 	}
@@ -154,18 +162,18 @@ func (e *Engine) forkOne(ctx context.Context, p *place, begin *sandbox.Snapshot,
 	return e.info(&record, begin.Commit, sandbox.Stopped), to.notes, nil
 }
 
-// beginFork gives a claimed sandbox everything that the other one has.
+// beginFork gives a claimed sandbox everything that the other one has. Its branch
+// and its files do not depend on each other, so they are made at the same time.
 func (e *Engine) beginFork(ctx context.Context, p *place, begin *sandbox.Snapshot, to *place) error {
-	if err := p.repo.CreateBranch(ctx, to.record.Branch, begin.Commit, to.record.ID); err != nil {
-		return err
+	branch := make(chan error, 1)
+	go func() {
+		branch <- p.repo.CreateBranchFrom(ctx, to.record.Branch, begin.Commit, to.record.ID, to.record.Base)
+	}()
+	err := e.forkFiles(ctx, p, begin, to)
+	if err == nil {
+		err = e.forkRecords(p, begin, to)
 	}
-	if err := p.repo.Pin(ctx, to.record.ID, to.record.Base); err != nil {
-		return err
-	}
-	if err := e.forkFiles(ctx, p, begin, to); err != nil {
-		return err
-	}
-	if err := e.forkRecords(p, begin, to); err != nil {
+	if err := errors.Join(<-branch, err); err != nil {
 		return err
 	}
 	to.record.State, to.record.Holder = sandbox.Stopped, sandbox.Process{}
@@ -181,11 +189,14 @@ func (e *Engine) forkFiles(ctx context.Context, p *place, begin *sandbox.Snapsho
 	if _, err := p.driver.Fork(ctx, p.anyLease(), begin.ID, leaseOf(to)); err != nil {
 		return err
 	}
+	if brancher, can := p.driver.(driver.Brancher); can && to.far() {
+		return brancher.Rebranch(ctx, leaseOf(to), p.record.Branch, to.record.Branch)
+	}
 	return to.files().Rebranch(p.record.Branch, to.record.Branch, e.upperOwner(to))
 }
 
 // forkRecords copies what belongs to the files: the log up to the snapshot, what
-// is known of the last commit, services that are wanted, and the policy.
+// is known about the last commit, services that are wanted, and the policy.
 func (e *Engine) forkRecords(p *place, begin *sandbox.Snapshot, to *place) error {
 	log, err := p.store.Iterations(p.record.ID)
 	if err != nil {
@@ -212,6 +223,9 @@ func (e *Engine) forkRecords(p *place, begin *sandbox.Snapshot, to *place) error
 		if err := copyRecord(p.files().Copied(), to.files().Copied()); err != nil {
 			return err
 		}
+	}
+	if err := p.quarantine().Share(to.quarantine()); err != nil {
+		return err
 	}
 	policy, err := e.policy(p)
 	if err != nil {

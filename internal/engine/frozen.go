@@ -12,9 +12,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
-// frozenHolders lists the directories of all sandboxes that may stand on frozen
-// layers. Deleted ones come before and after those that live: one that is just
-// being deleted or restored is in one of the lists.
+// frozenHolders lists the directories of all sandboxes that may use frozen
+// layers. Deleted ones come before and after live ones: one that is being deleted
+// or restored is in one of the lists.
 func (e *Engine) frozenHolders() ([]string, error) {
 	var dirs []string
 	for _, s := range []*store.Store{e.Store.Trash(), e.Store, e.Store.Trash()} {
@@ -32,6 +32,13 @@ func (e *Engine) frozenHolders() ([]string, error) {
 			}
 		}
 	}
+	entries, err := os.ReadDir(e.goldensDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot list %q", e.goldensDir())
+	}
+	for _, entry := range entries {
+		dirs = append(dirs, filepath.Join(e.goldensDir(), entry.Name()))
+	}
 	return dirs, nil
 }
 
@@ -39,7 +46,7 @@ func (e *Engine) frozenHolders() ([]string, error) {
 func (e *Engine) frozenStore() string { return frozen.Store(e.Store.SandboxDir("x")) }
 
 // sweepFrozen removes the frozen layers that no sandbox and no snapshot needs.
-// Where a sandbox is just moving into the trash or out of it, nothing goes yet.
+// While a sandbox moves into or out of the trash, nothing goes.
 func (e *Engine) sweepFrozen() error {
 	err := frozen.Sweep(e.frozenStore(), e.frozenHolders)
 	if fault.KindOf(err) == fault.Conflict {
@@ -48,7 +55,7 @@ func (e *Engine) sweepFrozen() error {
 	return err
 }
 
-// frozenSize is what the frozen layers take that some sandboxes need, or all.
+// frozenSize is the size of the frozen layers that some sandboxes need, or of all.
 func (e *Engine) frozenSize(infos []Info, all bool) (int64, error) {
 	counted := inodes{}
 	if all {

@@ -6,8 +6,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// aboutDamage names what keeps git inside from working, and the command inside
-// that mends it. What the guest says is a word of the wire's, not text: the
+// aboutDamage names what keeps git inside from working, and the command inside that
+// mends it. The guest names the damage by a word of the wire, not by text: the
 // guest is not trusted.
 func (p *place) aboutDamage(damage string) string {
 	what := "the git repository inside is damaged"

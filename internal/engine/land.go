@@ -12,9 +12,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/landing"
 )
 
-// mergeTip merges tip into the checkout as it is now. What was approved is what
-// lands: the commit is merged by its id, and when the checkout has moved on
-// meanwhile, the merge is judged anew.
+// mergeTip merges tip into the checkout as it is now. Only what was approved lands:
+// the commit is merged by its id, and when the checkout has moved on meanwhile, the
+// merge is judged anew.
 func (e *Engine) mergeTip(ctx context.Context, p *place, repo *git.Repository, tip string, request MergeRequest, streams landing.MergeOptions) (result MergeResult, err error) {
 	if landing.ReadMergeFlags(request.Args).Resumes { // nothing is under way: git says so
 		result.ExitCode, err = landing.RunMerge(ctx, repo, request.Args, landing.MergeTarget{Branch: p.record.Branch}, streams)
@@ -32,6 +32,14 @@ func (e *Engine) mergeTip(ctx context.Context, p *place, repo *git.Repository, t
 		result.ExitCode = preview.Refusal.ExitCode
 		return result, nil
 	}
+	var solution *landing.Solution
+	if len(preview.Conflicts) > 0 && request.Solve != nil {
+		scratch := p.path("solve")
+		defer func() { err = errors.Join(err, removeScratch(scratch)) }()
+		if solution, err = e.solve(ctx, p, repo, scratch, preview, request, streams.Streams); err != nil {
+			return result, err
+		}
+	}
 	if err := e.keepHooksOff(ctx, repo, preview.Changes, request, &streams, &result); err != nil {
 		return result, err
 	}
@@ -42,18 +50,23 @@ func (e *Engine) mergeTip(ctx context.Context, p *place, repo *git.Repository, t
 	}
 	staged, _, err := landing.Made(ctx, repo, preview.Head)
 	waits := false
+	said := quietly(&streams, solution != nil)
 	if err == nil {
 		result.ExitCode, err = landing.RunMerge(ctx, repo, request.Args, target, streams)
 	}
 	if err == nil {
 		waits, err = e.checkMade(ctx, p, repo, judged{preview, approved, staged}, request, &result)
 	}
-	return result, errors.Join(err, e.endAside(aside, waits, &result))
+	if err = errors.Join(err, e.endAside(aside, waits, &result)); err != nil || solution == nil {
+		return result, err
+	}
+	streams.Streams = said.aloud
+	return result, e.finishSolved(ctx, p, repo, solution, preview, request, streams, said.words.String(), &result)
 }
 
-// approvedPreview judges what the merge would make, until the checkout stands
-// still from the judgement to the answer. It returns what was approved, or what
-// was not beside an error.
+// approvedPreview judges the result of the merge, until the checkout stays
+// unchanged from the judgement to the answer. It returns the approved risks, or
+// beside an error those that were not approved.
 func (e *Engine) approvedPreview(ctx context.Context, p *place, repo *git.Repository, tip string, request MergeRequest) (landing.Preview, []landing.Risk, error) {
 	var approved []landing.Risk
 	for range 5 {
@@ -85,10 +98,9 @@ type judged struct {
 	staged   []landing.Change // by the human, and none of the merge's
 }
 
-// checkMade compares what git has made with what was approved; waits reports
-// whether the merge is left for the human to finish. A difference comes from a
-// commit or a hook in between. If it brings a risk that was not approved, the
-// merge is taken back.
+// checkMade compares git's result with what was approved; waits reports whether the
+// merge is left for the human to finish. A difference comes from a commit or a hook
+// in between. If it brings a risk that was not approved, the merge is taken back.
 func (e *Engine) checkMade(ctx context.Context, p *place, repo *git.Repository, before judged, request MergeRequest, result *MergeResult) (waits bool, err error) {
 	state, err := landing.AfterMerge(ctx, repo)
 	if err != nil {
@@ -156,9 +168,9 @@ func (e *Engine) endAside(aside *landing.Aside, waits bool, result *MergeResult)
 	return err
 }
 
-// finishMerge goes on with a merge of tip whose conflicts are resolved. What is
-// in the index lands, so that is what is judged: all that was not approved when
-// the merge began.
+// finishMerge goes on with a merge of tip whose conflicts are resolved. The index
+// lands, so the index is judged: everything in it that was not approved when the
+// merge began.
 func (e *Engine) finishMerge(ctx context.Context, p *place, repo *git.Repository, tip string, request MergeRequest, streams landing.MergeOptions) (result MergeResult, err error) {
 	state, err := landing.AfterMerge(ctx, repo)
 	if err != nil {

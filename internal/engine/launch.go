@@ -19,6 +19,8 @@ type launch struct {
 	err     error
 	keys    wire.Keys
 	keeper  keeper.Starting // nil when it could not be started
+
+	progress func(keeper.Progress) // nil: nothing shows it
 }
 
 // launch begins to start the sandbox's keeper, and makes its keys. Either
@@ -26,11 +28,18 @@ type launch struct {
 // environment: it outlives the client.
 func (e *Engine) launch(ctx context.Context, p *place) *launch {
 	l := &launch{p: p, started: make(chan struct{})}
+	if show := e.Progress; show != nil {
+		l.progress = func(one keeper.Progress) { show(one.What, one.Done, one.Total) }
+	}
 	go func() {
 		defer close(l.started)
 		made := make(chan error, 1)
 		go func() {
-			var err error
+			err := e.bringVM(ctx, p.record.Driver)
+			if err != nil {
+				made <- err
+				return
+			}
 			l.keeper, err = e.Keepers.Start(p.record.Driver, p.dir, caller.Lasting(callerOf(ctx).Env))
 			made <- err
 		}()
@@ -65,7 +74,7 @@ func (l *launch) command(ctx context.Context, order keeper.Order) (*sandbox.Leas
 	}
 	order.HostPrivate, order.GuestPublic = l.keys.HostPrivate, l.keys.GuestPublic
 	order.Spec.HostKey, order.Spec.GuestKey = l.keys.HostPublic, l.keys.GuestPrivate
-	report, err := l.keeper.Command(ctx, order)
+	report, err := l.keeper.Command(ctx, order, l.progress)
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return nil, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the keeper of sandbox %q", l.p.record.Name)
@@ -85,8 +94,8 @@ func (l *launch) command(ctx context.Context, order keeper.Order) (*sandbox.Leas
 	return report.Lease, nil
 }
 
-// busy is what a keeper reported that got driver.ErrLeaseUnavailable. Its text
-// says that already.
+// busy is the report of a keeper that got driver.ErrLeaseUnavailable. Its text says
+// that already.
 type busy struct{ error }
 
 func (b busy) Unwrap() error { return b.error }

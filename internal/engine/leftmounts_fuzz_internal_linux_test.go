@@ -24,6 +24,6 @@ func FuzzUnescapeMount(f *testing.F) {
 		if got := unescapeMount(escaped.String()); got != path {
 			t.Errorf("%q was read as %q, want %q", escaped.String(), got, path)
 		}
-		unescapeMount(path) // what no kernel writes does no harm
+		unescapeMount(path) // text that no kernel writes does no harm
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// mountsBelow lists what is mounted in or below dir in our mount namespace,
+// mountsBelow lists the mounts in or below dir in this process's mount namespace,
 // the innermost first. Sandboxes mount in namespaces of their own.
 func mountsBelow(dir string) ([]string, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
@@ -65,7 +65,7 @@ func (e *Engine) strayMounts(known func(id string) bool) ([]Leftover, error) {
 			continue
 		}
 		found = append(found, Leftover{What: "a mount of a sandbox that is gone", Where: point, fix: func(context.Context) error {
-			// Detached, so that whoever still stands in it keeps what he has.
+			// Detached, so that processes still in it keep their files.
 			if err := unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
 				return fault.Wrap(fault.Unavailable, err, "cannot unmount %q", point).WithHint("umount --lazy %s", point)
 			}

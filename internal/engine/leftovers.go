@@ -17,7 +17,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Leftover is something that a crash, or somebody with rm, has left behind.
+// Leftover is something that a crash, or a user with rm, has left behind.
 type Leftover struct {
 	What    string `json:"what"`
 	Where   string `json:"where"`
@@ -27,7 +27,7 @@ type Leftover struct {
 	fix func(context.Context) error
 }
 
-// leftovers finds what belongs to no sandbox. Nothing of it is anybody's work:
+// leftovers finds what belongs to no sandbox. None of it is a user's work:
 // branches, trash and history stay.
 func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 	records, unreadable, err := e.sandboxes(ctx)
@@ -53,7 +53,7 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 	}
 	found = append(found, directories...)
 	unused, err := frozen.Unused(e.frozenStore(), e.frozenHolders)
-	if err != nil && fault.KindOf(err) != fault.Conflict { // one that is just moving keeps them all
+	if err != nil && fault.KindOf(err) != fault.Conflict { // a sandbox that is moving keeps them all
 		return nil, err
 	}
 	for _, name := range unused {
@@ -96,7 +96,7 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 	return found, nil
 }
 
-// everHad tells whether this state directory had a sandbox with that id, by its
+// everHad reports whether this state directory had a sandbox with that id, by its
 // events.
 func (e *Engine) everHad(id string) (had bool) {
 	err := e.Store.Events(0, func(event sandbox.Event) bool {
@@ -212,8 +212,7 @@ func (e *Engine) repositoryLeftovers(ctx context.Context, gitDir string, known m
 	return found, nil
 }
 
-// Fix clears away what Doctor found left behind, and says for each what became
-// of it.
+// Fix clears away what Doctor found left behind, and says what became of each.
 func (e *Engine) Fix(ctx context.Context, found []Leftover) []Leftover {
 	var going []string
 	for _, one := range found {

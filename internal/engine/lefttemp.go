@@ -14,13 +14,13 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// tempAge is how old a file with a temporary name must be to count as left
-// behind: whoever replaces a record by one is done within moments.
+// tempAge is how old a file with a temporary name must be to count as left behind:
+// a writer that replaces a record by one is done within moments.
 const tempAge = 10 * time.Minute
 
-// tempName is what records are called while they are written: os.CreateTemp
-// beside the record, or a fixed name that one writer at a time uses. Claims of
-// names are called after the id.
+// tempName is the name of a record while it is written: os.CreateTemp beside the
+// record, or a fixed name that one writer at a time uses. Claims of names are
+// called after the id.
 var (
 	tempName = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^\.(sandbox|origin|lease|agent|services|ports|policy|limits|keys|names|repo|trust|git-[0-9a-f]{16})\.json(-[0-9]+)?$|^stopped\.json\.new$`)
@@ -30,8 +30,8 @@ var (
 	})
 )
 
-// halfWritten finds records that were never put in place. What a sandbox or
-// anybody else calls so is not looked at.
+// halfWritten finds records that were never put in place. Files that a sandbox or
+// another program names so are not looked at.
 func (e *Engine) halfWritten() []Leftover {
 	var found []Leftover
 	look := func(dir string, name *regexp.Regexp) {
@@ -71,8 +71,8 @@ func directories(dir string) (paths []string) {
 	return paths
 }
 
-// abandoned tells whether a file is an ordinary one of ours that nobody has
-// written to for long.
+// abandoned reports whether a file is an ordinary file of this user that has not
+// been written to for long.
 func abandoned(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < tempAge {
@@ -84,7 +84,7 @@ func abandoned(path string) bool {
 
 func removeAbandoned(path string) error {
 	if !abandoned(path) {
-		return nil // somebody writes to it again
+		return nil // it is being written to again
 	}
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -27,9 +27,9 @@ const (
 // defaultPIDs is far above what builds use and far below what a machine bears.
 const defaultPIDs = 4096
 
-// bounds are the limits where nobody says anything: enough for any work, and
-// not so much that a bomb takes the machine with it. What the machine does not
-// tell is not limited.
+// bounds are the limits where no file sets any: enough for any work, and too little
+// for a bomb to take the machine with it. What the machine does not tell is not
+// limited.
 func bounds() sandbox.Limits {
 	return sandbox.Limits{Memory: machineMemory() / 2, PIDs: defaultPIDs}
 }
@@ -50,7 +50,7 @@ func limitsOf(user, repo sandbox.Limits, trusted bool) (limits sandbox.Limits, f
 			continue
 		}
 		if name == sandbox.LimitBudget && repo.Budget.Bounds() && user.Budget.Bounds() {
-			// They may be of different units; what is stricter counts in each.
+			// They may be of different units; the stricter one counts in each.
 			if least := user.Budget.Least(repo.Budget); least != user.Budget {
 				limits.Budget, from[name] = least, fromRepository
 				continue
@@ -80,8 +80,8 @@ func wanted(user, repo sandbox.Limits) []string {
 	return grants
 }
 
-// rules works out what counts for a sandbox from its configuration and what
-// was set for it alone.
+// rules works out the limits of a sandbox from its configuration and from what was
+// set for it alone.
 func (p *place) rules(set sandbox.Limits) (keeper.Rules, error) {
 	old, err := p.ownRules()
 	if err != nil {
@@ -92,7 +92,8 @@ func (p *place) rules(set sandbox.Limits) (keeper.Rules, error) {
 		fresh.From[name] = source
 	}
 	if fresh.Effective.Disk == 0 {
-		// Worked out once: what the sandbox fills must not shrink its share.
+		// Worked out once: the space that the sandbox fills must not shrink its
+		// share.
 		if fresh.Effective.Disk = old.Effective.Disk; old.From[sandbox.LimitDisk] != fromDefault || fresh.Effective.Disk <= 0 {
 			fresh.Effective.Disk = freeSpace(p.dir) / 2
 		}
@@ -106,7 +107,7 @@ func (p *place) rules(set sandbox.Limits) (keeper.Rules, error) {
 	return fresh, nil
 }
 
-// limit writes down what counts for the start that follows.
+// limit writes down the limits for the start that follows.
 func (p *place) limit() error {
 	old, err := p.ownRules()
 	if err != nil {
@@ -135,7 +136,7 @@ func (p *place) saveRules(rules keeper.Rules) error {
 	return nil
 }
 
-// limitList shows rules as a list, with who keeps what while it runs.
+// limitList shows rules as a list, with who enforces each while it runs.
 func limitList(rules keeper.Rules, lease *sandbox.Lease) []sandbox.Limit {
 	list := []sandbox.Limit{}
 	for _, name := range sandbox.LimitNames() {
@@ -172,7 +173,7 @@ type Limits struct {
 // Limits shows the limits of a sandbox, or changes them. While it runs a change
 // is in force at once, or nothing changes.
 func (e *Engine) Limits(ctx context.Context, request LimitsRequest) (Limits, error) {
-	p, err := e.find(ctx, request.Dir, request.Name)
+	e, p, err := e.findAny(ctx, request.Dir, request.Name)
 	if err != nil {
 		return Limits{}, err
 	}
@@ -200,7 +201,7 @@ func (e *Engine) Limits(ctx context.Context, request LimitsRequest) (Limits, err
 }
 
 func (e *Engine) setLimits(ctx context.Context, p *place, changes []string) (err error) {
-	ctx, call, err := e.record(ctx, "limits", p.record.Repository, p.record.Name, map[string]any{"limits": changes})
+	ctx, call, err := e.recordIn(ctx, p, "limits", map[string]any{"limits": changes})
 	if err != nil {
 		return err
 	}
@@ -281,8 +282,8 @@ func (e *Engine) noteLimits(ctx context.Context, p *place, request ExecRequest, 
 	p.note(text)
 }
 
-// reached asks the keeper which limits were reached of late. An older keeper
-// does not know, and without one there is nobody to ask.
+// reached asks the keeper which limits were reached of late. An older keeper does
+// not know, and without a keeper there is none to ask.
 func (p *place) reached(ctx context.Context) []Reached {
 	stream, err := p.dial(ctx)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 )
 
-// A keeper keeps no limit of what its driver does not measure: nothing is
-// started that only pretends to, whatever isolation is accepted. What can be
-// looked at is kept.
+// A keeper enforces no limit that its driver does not measure: nothing starts
+// that only pretends to, whatever isolation is accepted. Limits that can be
+// measured are enforced.
 func TestLimitThatNothingKeeps(t *testing.T) {
 	w := newWorldOf(t, fake.Options{Defect: fake.PretendsToMeasure})
 	gittest.Write(t, w.dir, ".litterbox.toml", "limits.pids = 100\nlimits.disk = \"1GiB\"\n")

@@ -24,9 +24,9 @@ func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State)
 		network = summary(policy)
 	}
 	info := Info{
-		Name: record.Name, Branch: record.Branch, Base: record.Base, Head: head, State: state, Driver: record.Driver,
+		Name: record.Name, Branch: record.Branch, Base: record.From(), Head: head, State: state, Driver: record.Driver,
 		Isolation: record.Isolation, Network: network, Repository: record.Repository, CreatedAt: record.CreatedAt,
-		ID: record.ID, Iterations: record.Iterations, Agent: e.agentOf(record), Problem: record.Problem, Limits: []sandbox.Limit{},
+		BaseRef: baseRef(record), ID: record.ID, Iterations: record.Iterations, Agent: e.agentOf(record), Worker: record.Worker, Problem: record.Problem, Limits: []sandbox.Limit{},
 	}
 	// Limits that cannot be read keep it from starting, and its keeper says so.
 	if rules, err := keeper.ReadRules(e.Store.SandboxDir(record.ID)); err == nil {
@@ -42,8 +42,8 @@ func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State)
 	return info
 }
 
-// List enumerates the sandboxes of the repository at dir, or of all
-// repositories. Records that cannot be read are reported as errors beside.
+// List enumerates the sandboxes of the repository at dir, or of all repositories.
+// Unreadable records are reported as errors separately.
 func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error) {
 	wanted := ""
 	if !all {
@@ -60,6 +60,7 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 	if err != nil {
 		return nil, err
 	}
+	behind := distances{}
 	tips := map[string]map[string]string{} // by repository, then branch
 	infos := []Info{}
 	for _, record := range records {
@@ -76,11 +77,12 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 		}
 		e.moveListedWorktree(ctx, record)
 		state, problem := e.state(ctx, record)
-		if problem == "" && tips[record.GitDir][record.Branch] == "" {
+		if problem == "" && state != sandbox.Creating && tips[record.GitDir][record.Branch] == "" {
 			state, problem = sandbox.Orphaned, "its branch is gone from the repository; litterbox reattach makes it again"
 		}
 		info := e.info(record, tips[record.GitDir][record.Branch], state)
 		info.Cost = costs[record.ID]
+		info.Behind = behind.of(ctx, record)
 		if problem != "" {
 			info.Problem = problem
 		}
@@ -105,7 +107,7 @@ func orphaned(record *sandbox.Sandbox) bool {
 	return err != nil
 }
 
-// state is what a sandbox is at this moment, seen without touching it.
+// state is the present state of a sandbox, seen without touching it.
 func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.State, string) {
 	if orphaned(record) {
 		return sandbox.Orphaned, "its repository is not at " + record.GitDir + " any more; in its new place or a new clone, litterbox reattach takes it back"
@@ -127,7 +129,7 @@ func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.St
 	if errors.Is(err, driver.ErrMachineLost) {
 		return sandbox.Stopped, ""
 	}
-	cut := lease.State == sandbox.LeaseUnreachable && !lease.Expired(process.Now(), time.Now())
+	cut := lease.State == sandbox.LeaseUnreachable && !lease.Expired(e.moment(), e.now())
 	if err != nil || cut {
 		return sandbox.Unreachable, "it has not answered since " + silentSince(lease).Local().Format(time.DateTime) + " and goes on, as far as is known"
 	}
@@ -137,8 +139,8 @@ func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.St
 	return sandbox.Running, ""
 }
 
-// Exists tells whether the repository at dir has a sandbox of that name, in
-// whatever state. It is asked before every `run`, so it reads one record.
+// Exists reports whether the repository at dir has a sandbox of that name, in any
+// state. It is called before every `run`, so it reads one record.
 func (e *Engine) Exists(ctx context.Context, dir, name string) (bool, error) {
 	slug, err := sandbox.Slug(name)
 	if err != nil {
@@ -157,7 +159,7 @@ func (e *Engine) Exists(ctx context.Context, dir, name string) (bool, error) {
 		return false, nil // its creation or deletion is under way, or died early
 	}
 	if errors.Is(err, seal.ErrDamaged) {
-		return true, nil // whoever works in it makes that anew
+		return true, nil // the next command in it makes that anew
 	}
 	return err == nil, err
 }
@@ -176,6 +178,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	status := Status{Info: e.info(p.record, head, state), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}, Services: []ServiceStatus{}, Ports: []Port{}, Reached: []Reached{},
 		BaseImage: p.record.Image}
 	status.Problem = problem
+	status.Behind = distances{}.of(ctx, p.record)
 	costs, err := e.costs()
 	if err != nil {
 		return status, err
@@ -195,7 +198,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if status.Ports, err = e.ports(p, state == sandbox.Running); err != nil {
 		return status, err
 	}
-	// One that cannot be read shows as a network that is unknown.
+	// An unreadable policy shows as an unknown network.
 	if policy, err := e.policy(p); err == nil {
 		status.Revision = policy.Revision
 	}
@@ -236,7 +239,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	}
 	status.Reached = append(status.Reached, p.reached(ctx)...)
 	if state == sandbox.Paused || state == sandbox.Unreachable {
-		return status, nil // nobody inside could answer
+		return status, nil // nothing inside could answer
 	}
 	if stream, err := p.dial(ctx); err == nil {
 		defer stream.Close()
@@ -267,8 +270,8 @@ func (e *Engine) Log(ctx context.Context, dir, name string) ([]sandbox.Iteration
 	return p.store.Iterations(p.record.ID)
 }
 
-// Stop ends a sandbox's processes; its files, branch and home stay. What it
-// ended is in the result.
+// Stop ends a sandbox's processes; its files, branch and home stay. The result says
+// what it ended.
 func (e *Engine) Stop(ctx context.Context, request StopRequest) (result StopResult, err error) {
 	p, err := e.find(ctx, request.Dir, request.Name)
 	orphan := false
@@ -282,7 +285,7 @@ func (e *Engine) Stop(ctx context.Context, request StopRequest) (result StopResu
 	}
 	defer e.tell(p)
 	result.Name = p.record.Name
-	ctx, call, err := e.record(ctx, "stop", request.Dir, request.Name, nil)
+	ctx, call, err := e.recordIn(ctx, p, "stop", nil)
 	if err != nil {
 		return result, err
 	}
@@ -293,9 +296,9 @@ func (e *Engine) Stop(ctx context.Context, request StopRequest) (result StopResu
 	if result.Ended, err = e.readyToStop(ctx, p, request); err != nil {
 		return result, err
 	}
-	// While it runs the agent's own history can be asked for; afterwards not.
-	// Whatever cannot be committed, the processes end: a sandbox must not be able
-	// to keep them running by what it does to its files.
+	// While it runs the agent's own history can be asked for; afterwards it cannot.
+	// The processes end even where something cannot be committed: a sandbox must
+	// not keep them running by what it does to its files.
 	if err := e.settle(ctx, p); err != nil {
 		if ctx.Err() != nil {
 			return result, err
@@ -314,7 +317,7 @@ func (e *Engine) Start(ctx context.Context, dir, name string, allowDegraded bool
 	if err != nil {
 		return nil, err
 	}
-	ctx, call, err := e.record(ctx, "start", dir, name, map[string]any{"allow_degraded": allowDegraded})
+	ctx, call, err := e.recordIn(ctx, p, "start", map[string]any{"allow_degraded": allowDegraded})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// tcpTable bounds what is read of a sandbox's sockets.
+// tcpTable bounds how much of a sandbox's socket table is read.
 const tcpTable = 4 << 20
 
 // listening gives the TCP ports on which something listens inside. The table is

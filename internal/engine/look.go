@@ -99,13 +99,15 @@ func (e *Engine) ask(ctx context.Context, place Place, question func(wire.Stream
 // Refusal is a destination that a sandbox was kept from.
 type Refusal struct {
 	Destination string // host:port; the host alone for a look-up of its name
+	Path        string // of a request; empty for a connection
 	Process     string
 	Why         string
 	Rule        string // that would allow it; empty when none does
 	Preset      string // of the package manager that it belongs to, such as preset:npm; empty when it is none's
 }
 
-// Refused tells what the sandbox was kept from reaching since a moment.
+// Refused lists the destinations that the sandbox was kept from reaching since a
+// moment.
 func (e *Engine) Refused(ctx context.Context, place Place, since time.Time) ([]Refusal, error) {
 	p, err := e.find(ctx, place.Dir, place.Name)
 	if err != nil {
@@ -118,7 +120,7 @@ func (e *Engine) refusedSince(ctx context.Context, p *place, since time.Time) ([
 	if err := p.tellKeeper(ctx, keeper.OpNetwork); err != nil {
 		return nil, err
 	}
-	// Nearly always nothing was: then the file is older.
+	// Nearly always there are none: then the file is older.
 	info, err := os.Stat(p.path(keeper.SeenFile))
 	if err != nil || info.ModTime().Before(since) {
 		return nil, nil
@@ -136,7 +138,7 @@ func (e *Engine) refusedSince(ctx context.Context, p *place, since time.Time) ([
 		if one.Verdict != egress.Denied || one.Last.Before(since) {
 			continue
 		}
-		refusal := Refusal{Destination: one.Destination(), Process: one.Process, Why: one.Why}
+		refusal := Refusal{Destination: one.Destination(), Path: one.Path, Process: one.Process, Why: one.Why}
 		if suggested := egress.Suggest(policy, []egress.Observation{one}, preset.Shared); len(suggested) > 0 {
 			refusal.Rule = suggested[0].Rule
 			refusal.Preset = preset.For(one.Host, preset.Host(callerOf(ctx)))

@@ -21,8 +21,8 @@ type Check struct {
 	Mend   string `json:"mend,omitempty"` // exact command
 }
 
-// Report is what doctor found. Isolation is empty when not even a degraded
-// tier can be had.
+// Report is doctor's findings. Isolation is empty when not even a degraded tier
+// is possible.
 type Report struct {
 	Isolation sandbox.Isolation `json:"isolation"`
 	Checks    []Check           `json:"checks"`
@@ -30,9 +30,9 @@ type Report struct {
 	Drivers   []DriverReport    `json:"drivers"`
 }
 
-// Doctor tells which isolation tier holds on this machine, why, and the exact
-// command that mends what is missing, and what crashes have left behind. It
-// changes nothing; see Fix.
+// Doctor tells which isolation tier holds on this machine, why, the exact command
+// that mends what is missing, and what crashes have left behind. It changes
+// nothing; see Fix.
 func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 	defer e.busy("looking at this machine")()
 	report := Report{Isolation: sandbox.IsolationFull, Drivers: e.driverReports()}
@@ -50,6 +50,7 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 			report.Isolation = e.less(check, report.Isolation)
 		}
 	}
+	report.Checks = append(report.Checks, e.clientChecks(ctx)...)
 	var err error
 	if version.OK {
 		report.Leftovers, err = e.leftovers(ctx)
@@ -57,9 +58,9 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 	return report, err
 }
 
-// homeCheck looks whose home this is. The state directory and the configuration
-// are refused where they are another user's; git and its helpers look into HOME
-// by themselves.
+// homeCheck checks who owns this home. The state directory and the configuration
+// are refused where they are another user's; git and its helpers look into HOME by
+// themselves.
 func homeCheck(caller *caller.Caller) Check {
 	check := Check{Name: "home", OK: true, Found: "no HOME"}
 	home := caller.Home
@@ -73,8 +74,8 @@ func homeCheck(caller *caller.Caller) Check {
 	return check
 }
 
-// less is what a check that failed leaves of the isolation that was possible:
-// the degraded tier needs no user namespaces.
+// less is the isolation that a failed check leaves possible: the degraded tier
+// needs no user namespaces.
 func (e *Engine) less(failed Check, isolation sandbox.Isolation) sandbox.Isolation {
 	d := e.Drivers.Get(e.Degraded)
 	if isolation == "" || failed.Name != "user namespaces" || d == nil || !degradedTier(d.Capabilities()).Available {
@@ -90,8 +91,8 @@ type TrustResult struct {
 	Grants []string `json:"grants"`
 }
 
-// Trust lets the repository's configuration, as it is now, grant what needs
-// the human's word. A changed file is no longer trusted.
+// Trust lets the repository's configuration, as it is now, grant what needs the
+// human's consent. A changed file is no longer trusted.
 func (e *Engine) Trust(ctx context.Context, dir string) (result TrustResult, err error) {
 	return e.trust(ctx, dir, "")
 }
@@ -140,14 +141,20 @@ func grant(key string, c config.Config) string {
 		return key + ": " + c.Driver
 	case "container.base-image":
 		return key + ": " + c.Container.BaseImage
+	case "container.build-caches":
+		return key + ": " + strings.Join(c.Container.BuildCaches, " ")
 	case "mounts.read-only":
 		return key + ": " + strings.Join(c.Mounts.ReadOnly, " ")
+	case "mounts.read-write":
+		return key + ": " + strings.Join(c.Mounts.ReadWrite, " ")
 	case "network.allow":
 		return key + ": " + strings.Join(c.Network.Allow, " ")
 	case "network.default":
 		return key + ": " + c.Network.Default
 	case "secrets":
 		return key + ": " + secretsAsked(c.Secrets)
+	case "hooks.pre_run":
+		return key + ": " + quoteCommand(c.Hooks.PreRun)
 	}
 	return key
 }

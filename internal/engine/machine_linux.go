@@ -11,8 +11,8 @@ func machineMemory() int64 {
 	return roundedSize(int64(info.Totalram) * int64(info.Unit))
 }
 
-// freeSpace is what an ordinary user can still write below dir; 0 when the file
-// system does not tell.
+// freeSpace is the number of bytes that an ordinary user can still write below
+// dir; 0 when the file system does not tell.
 func freeSpace(dir string) int64 {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil {
@@ -21,13 +21,13 @@ func freeSpace(dir string) int64 {
 	return roundedSize(int64(fs.Bavail) * fs.Bsize)
 }
 
-// noexec tells whether no program below dir can be run (mount(2), MS_NOEXEC).
+// noexec reports whether no program below dir can be run (mount(2), MS_NOEXEC).
 func noexec(dir string) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(dir, &fs) == nil && fs.Flags&unix.ST_NOEXEC != 0
 }
 
-// roundedSize drops what nobody wants to read, and keeps an even number.
+// roundedSize drops digits that no one needs, and keeps an even number.
 func roundedSize(n int64) int64 {
 	const unit = 128 << 20
 	if n < unit {

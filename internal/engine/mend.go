@@ -19,9 +19,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
-// Records that a crash or a disk has damaged. What can be known in another way
-// is written anew by the next command, which says so; what keeps a sandbox in is
-// never guessed: without its policy nothing is allowed.
+// Records that a crash or a disk has damaged. The next command rewrites what can be
+// known in another way, and says so; confinement is never guessed: without its
+// policy nothing is allowed.
 
 // sandbox reads the record of a sandbox, and makes a damaged one anew.
 func (e *Engine) sandbox(ctx context.Context, id string) (*sandbox.Sandbox, error) {
@@ -34,7 +34,7 @@ func (e *Engine) sandbox(ctx context.Context, id string) (*sandbox.Sandbox, erro
 		return nil, err
 	}
 	defer unlock()
-	// Another command may have been faster while we waited.
+	// Another command may have been faster during the wait.
 	if record, err = e.Store.Sandbox(id); !errors.Is(err, seal.ErrDamaged) {
 		return record, err
 	}
@@ -52,8 +52,8 @@ func (e *Engine) sandbox(ctx context.Context, id string) (*sandbox.Sandbox, erro
 	return record, nil
 }
 
-// remake gives the record as it was at the last start, with what has happened
-// since: the log tells it, and where that is damaged too, the branch.
+// remake gives the record as it was at the last start, brought up to date from the
+// log, or where that is damaged too, from the branch.
 func (e *Engine) remake(ctx context.Context, id string) (*sandbox.Sandbox, error) {
 	record, err := e.Store.Origin(id)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func (e *Engine) remake(ctx context.Context, id string) (*sandbox.Sandbox, error
 	if err != nil {
 		return nil, err
 	}
-	// Not what the human has committed on the branch: that is no iteration.
+	// Commits by the human on the branch are not iterations.
 	var number int
 	if json.Unmarshal([]byte(numbers[tip]), &number) == nil && number >= record.Iterations {
 		record.Iterations, record.Last = number, tip
@@ -100,8 +100,8 @@ func nameOf(id string) string {
 	return id
 }
 
-// sandboxes lists the records of all sandboxes. Damaged ones are made anew;
-// what cannot be read all the same comes beside, and keeps nobody from the rest.
+// sandboxes lists the records of all sandboxes. Damaged ones are made anew; those
+// still unreadable are returned separately, and do not hide the rest.
 func (e *Engine) sandboxes(ctx context.Context) ([]*sandbox.Sandbox, []store.Unreadable, error) {
 	records, damaged, err := e.Store.Sandboxes()
 	if err != nil || len(damaged) == 0 {
@@ -123,7 +123,7 @@ func (e *Engine) sandboxes(ctx context.Context) ([]*sandbox.Sandbox, []store.Unr
 }
 
 // lease reads a sandbox's lease. A damaged one is written again by the keeper;
-// without a keeper it is none, and the next start finds out what still runs.
+// without a keeper there is none, and the next start finds out what still runs.
 func (e *Engine) lease(ctx context.Context, p *place) (*sandbox.Lease, error) {
 	lease, err := p.store.Lease(p.record.ID)
 	if !errors.Is(err, seal.ErrDamaged) {
@@ -139,8 +139,8 @@ func (e *Engine) lease(ctx context.Context, p *place) (*sandbox.Lease, error) {
 	return lease, err
 }
 
-// side reads a further record of a sandbox. A damaged one is none: it is
-// written anew from the configuration at the next start.
+// side reads a further record of a sandbox. A damaged one counts as missing: the
+// next start writes it anew from the configuration.
 func (e *Engine) side(p *place, file string, into any) (found bool, err error) {
 	found, err = p.store.Record(p.record.ID, file, into)
 	if errors.Is(err, seal.ErrDamaged) {
@@ -150,8 +150,8 @@ func (e *Engine) side(p *place, file string, into any) (found bool, err error) {
 	return found, err
 }
 
-// denyAll replaces a damaged policy. What was allowed is not known any more,
-// and a rule that was denied must not come back allowed.
+// denyAll replaces a damaged policy. What was allowed is no longer known, and a
+// rule that was denied must not come back allowed.
 func (p *place) denyAll(e *Engine) (*egress.Policy, error) {
 	policy := &egress.Policy{Revision: 1}
 	ctx, cancel := context.WithTimeout(context.Background(), linger)
@@ -163,8 +163,8 @@ func (p *place) denyAll(e *Engine) (*egress.Policy, error) {
 	return policy, p.savePolicy(policy)
 }
 
-// ownRules reads the limits of a sandbox. Damaged ones are those of the
-// configuration again.
+// ownRules reads the limits of a sandbox. Damaged ones are replaced by those of the
+// configuration.
 func (p *place) ownRules() (keeper.Rules, error) {
 	rules, err := keeper.ReadRules(p.dir)
 	if errors.Is(err, seal.ErrDamaged) {
@@ -198,8 +198,8 @@ func (e *Engine) deleteUnreadable(ctx context.Context, request DeleteRequest, na
 	return DeleteResult{Name: name}, e.remove(e.place(record, repo, nil))
 }
 
-// forgetKeys makes way for new keys where the old ones are damaged, and tells
-// whether they were: a guest that has them can never be talked to again.
+// forgetKeys makes way for new keys where the old ones are damaged, and reports
+// whether they were: a guest that has the old ones can no longer be reached.
 func (p *place) forgetKeys() (bool, error) {
 	data, err := os.ReadFile(p.path(keysFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -27,7 +27,7 @@ type Sample struct {
 	Disk      *int64          `json:"disk_bytes"` // nil when it was not asked for
 }
 
-// NetworkCounts add up what a sandbox tried.
+// NetworkCounts add up a sandbox's network attempts.
 type NetworkCounts struct {
 	Allowed int64 `json:"allowed"` // attempts
 	Refused int64 `json:"refused"`
@@ -41,8 +41,8 @@ type CommandCounts struct {
 	Completed int64         `json:"completed"`
 	Failed    int64         `json:"failed"` // could not be carried out
 	Total     time.Duration `json:"duration_ns"`
-	// Within counts the runs that took at most so long as Latencies says at
-	// the same place.
+	// Within counts the runs that took at most the bound at the same index of
+	// Latencies.
 	Within []int64 `json:"within"`
 }
 
@@ -65,7 +65,7 @@ func (e *Engine) Samples(ctx context.Context, dir string, all, disk bool) ([]Sam
 	for _, info := range infos {
 		if info.State == sandbox.Failed {
 			if _, err := e.sandbox(ctx, info.ID); errors.Is(err, seal.ErrDamaged) || fault.KindOf(err) == fault.Unsupported {
-				continue // list says what mends it
+				continue // list says how to mend it
 			}
 		}
 		one, err := e.sample(ctx, info, disk)
@@ -73,7 +73,7 @@ func (e *Engine) Samples(ctx context.Context, dir string, all, disk bool) ([]Sam
 			continue // deleted since it was listed
 		}
 		if fault.KindOf(err) == fault.Unsupported {
-			continue // a newer program wrote something of it: its own commands say so
+			continue // a newer program wrote part of it: its own commands say so
 		}
 		if err != nil {
 			return samples, err
@@ -123,7 +123,7 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 	}
 	if info.State == sandbox.Running {
 		services, err := e.services(ctx, p, true)
-		if err != nil && fault.KindOf(err) != fault.Unsupported { // status says what mends it
+		if err != nil && fault.KindOf(err) != fault.Unsupported { // status says how to mend it
 			return sample, err
 		}
 		sample.Services = append(sample.Services, services...)
@@ -131,8 +131,8 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 	return sample, nil
 }
 
-// lastBeat is when the lease was last heard of, by the time of day as it is
-// now: that may have jumped since.
+// lastBeat is the time of the lease's last heartbeat by the present clock, which
+// may have jumped since.
 func lastBeat(lease *sandbox.Lease) time.Time {
 	if age, known := lease.Beat.Age(process.Now()); known {
 		return time.Now().Add(-age)

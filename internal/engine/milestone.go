@@ -11,7 +11,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
-	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -22,13 +21,13 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 		return Milestoned{}, fault.New(fault.Invalid, "cannot make a milestone without a message").
 			WithHint("litterbox milestone %s -m \"Add the login page\"", name)
 	}
-	message = redact.Tokens(message, callerOf(ctx).Secrets()...)
+	message = e.secretsOf(ctx).Tokens(message)
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
 		return Milestoned{}, err
 	}
 	defer e.tell(p)
-	ctx, call, err := e.record(ctx, "milestone", dir, name, map[string]any{"message": message})
+	ctx, call, err := e.recordIn(ctx, p, "milestone", map[string]any{"message": message})
 	if err != nil {
 		return Milestoned{}, err
 	}
@@ -37,6 +36,11 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 	if err := e.settle(ctx, p); err != nil {
 		return Milestoned{}, err
 	}
+	defer func() { // once it is unlocked
+		if err == nil {
+			e.snapshotAfter(ctx, p, sandbox.SnapshotMilestone)
+		}
+	}()
 	unlock, err := p.store.Lock(ctx, p.record.ID, "commit")
 	if err != nil {
 		return Milestoned{}, err
@@ -52,7 +56,7 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 	iteration.Message = subject
 	onto := p.record.Milestone
 	squashed, err := branch.Milestone(ctx, p.repo, branch.MilestoneRequest{
-		ID: p.record.ID, Branch: p.record.Branch, Onto: onto, Subject: subject, Body: strings.TrimSpace(rest),
+		ID: p.record.ID, Branch: p.record.Branch, Onto: onto, Secrets: p.store.Redacts(), Subject: subject, Body: strings.TrimSpace(rest),
 		Trailers: e.trailers(ctx, p.record.Name, iteration), State: p.deltaFile(), Strict: p.store.Strict(),
 		Author: git.Signature{Name: p.record.Author.Name, Email: p.record.Author.Email, When: time.Now()},
 	})
@@ -60,7 +64,7 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 		return Milestoned{}, err
 	}
 	iteration.Commit, iteration.Duration = squashed.Commit, time.Since(iteration.StartedAt)
-	p.note("the squashed history stays at " + squashed.History)
+	p.note("the squashed commits are kept: git log " + squashed.Before[:12])
 	if err := p.store.AppendIteration(p.record.ID, iteration); err != nil {
 		return Milestoned{}, err
 	}
@@ -77,8 +81,8 @@ func (e *Engine) Milestone(ctx context.Context, dir, name, message string) (resu
 	return Milestoned{iteration, running, large}, nil
 }
 
-// largeFile is from how many bytes on a file is named: git keeps each version of
-// it for ever, and whoever clones the repository gets all of them.
+// largeFile is the size in bytes from which a file is named: git keeps each version
+// of it for ever, and every clone of the repository gets all of them.
 const largeFile = 1 << 20
 
 // largeFiles lists what a commit adds or changes to more than that, the largest

@@ -15,8 +15,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// keepModules takes over which submodules the layers hold, and remembers what
-// was taken from them before.
+// keepModules takes over the list of submodules in the layers, and remembers the
+// commits taken from them before.
 func (p *place) keepModules(made layer.Layers) {
 	for n := range made.Modules.List {
 		for _, had := range p.record.Modules.List {
@@ -29,7 +29,7 @@ func (p *place) keepModules(made layer.Layers) {
 	p.note(made.Notes...)
 }
 
-// moduleHeads is where the submodules stand inside.
+// moduleHeads are the commits of the submodules inside.
 type moduleHeads struct {
 	stand map[string]string // those directly in the repository, for its commit
 	taken map[string]string // all
@@ -44,9 +44,9 @@ func (h moduleHeads) remember(r *sandbox.Sandbox) {
 	}
 }
 
-// moduleCommits takes over what the agent committed in submodules, and tells
-// where those stand. What cannot be taken is a note, and the submodule stays
-// where it was.
+// moduleCommits takes over the agent's commits in submodules, and gives the
+// present commits of those. A failure is a note, and the submodule stays where it
+// was.
 func (e *Engine) moduleCommits(ctx context.Context, p *place) (moduleHeads, []string) {
 	heads := moduleHeads{stand: map[string]string{}, taken: map[string]string{}}
 	var notes []string
@@ -78,7 +78,7 @@ func (e *Engine) moduleCommits(ctx context.Context, p *place) (moduleHeads, []st
 	return heads, notes
 }
 
-// inRepository tells whether the repository itself names the submodule's
+// inRepository reports whether the repository itself names the submodule's
 // commit, and no other submodule does.
 func (p *place) inRepository(m sandbox.Module) bool {
 	for _, other := range p.record.Modules.List {
@@ -93,11 +93,11 @@ func (p *place) inRepository(m sandbox.Module) bool {
 // submodule can have changed.
 func (e *Engine) touched(ctx context.Context, p *place, m sandbox.Module) bool {
 	touched, err := e.workspace(p).Touched(ctx, m.Path, filepath.Join(".git", m.GitDir))
-	return touched || err != nil // what is not known is asked of the sandbox
+	return touched || err != nil // if unknown, ask the sandbox
 }
 
-// moduleCommit takes over the commits of one submodule. The commit is empty
-// where there is no submodule any more.
+// moduleCommit takes over the commits of one submodule. The commit is empty where
+// the submodule is gone.
 func (e *Engine) moduleCommit(ctx context.Context, p *place, m sandbox.Module) (string, wire.Module, error) {
 	stream, err := p.dial(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// Network is a sandbox's policy revision in force and what was tried.
+// Network is a sandbox's policy revision in force and its attempts.
 type Network struct {
 	Revision int                  `json:"revision"`
 	Default  string               `json:"default"`
@@ -42,8 +42,8 @@ type PolicyRequest struct {
 	Pause bool // come into force while the sandbox is paused for it
 }
 
-// policyOf makes the first revision from the configuration. Presets are
-// expanded on the host, where the tools' own configuration lies.
+// policyOf makes the first revision from the configuration. Presets are expanded on
+// the host, where the tools' own configuration is.
 func (e *Engine) policyOf(ctx context.Context, c config.Config) (*egress.Policy, error) {
 	policy := &egress.Policy{Default: c.Network.Default, Revision: 1}
 	var err error
@@ -64,8 +64,8 @@ func expand(ctx context.Context, policy *egress.Policy) (*egress.Policy, error) 
 	return policy.Expand(func(name string) ([]string, error) { return preset.Expand(name, environment) })
 }
 
-// lookupPatience bounds the question where a registry lies; without an answer
-// it counts as one of the public internet.
+// lookupPatience bounds the look-up of a registry's addresses; without an answer it
+// counts as one of the public internet.
 const lookupPatience = 2 * time.Second
 
 // lookup resolves a registry's name on the host: one in the human's own network
@@ -92,8 +92,8 @@ func parseRules(texts []string) ([]egress.Rule, error) {
 	return rules, nil
 }
 
-// policy reads the revision in force. Where that is damaged, one that denies
-// everything comes into force.
+// policy reads the revision in force. A damaged one is replaced by one that denies
+// everything.
 func (e *Engine) policy(p *place) (*egress.Policy, error) {
 	policy, err := readPolicy(p.dir)
 	if errors.Is(err, seal.ErrDamaged) {
@@ -135,8 +135,8 @@ func (p *place) savePolicy(policy *egress.Policy) error {
 	return nil
 }
 
-// tellKeeper asks a running keeper for one of its own operations. When none
-// runs there is nobody to tell, and the next one reads what is on disk.
+// tellKeeper asks a running keeper for one of its own operations. When none runs
+// there is none to tell, and the next one reads what is on disk.
 func (p *place) tellKeeper(ctx context.Context, op wire.Op) error {
 	stream, err := p.dial(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (p *place) tellKeeper(ctx context.Context, op wire.Op) error {
 
 // Network shows the policy of a sandbox and what programs in it have tried.
 func (e *Engine) Network(ctx context.Context, dir, name string) (Network, error) {
-	p, err := e.find(ctx, dir, name)
+	e, p, err := e.findAny(ctx, dir, name)
 	if err != nil {
 		return Network{}, err
 	}
@@ -177,10 +177,10 @@ func (e *Engine) network(ctx context.Context, p *place) (Network, error) {
 	return view, nil
 }
 
-// FollowNetwork calls report for everything that is tried from now on, until
-// ctx ends or the sandbox stops.
+// FollowNetwork calls report for each attempt from now on, until ctx ends or the
+// sandbox stops.
 func (e *Engine) FollowNetwork(ctx context.Context, dir, name string, report func(egress.Observation)) error {
-	p, err := e.find(ctx, dir, name)
+	e, p, err := e.findAny(ctx, dir, name)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 	if err != nil {
 		return Network{}, err
 	}
-	p, err := e.find(ctx, request.Dir, request.Name)
+	e, p, err := e.findAny(ctx, request.Dir, request.Name)
 	if err != nil {
 		return Network{}, err
 	}
@@ -221,7 +221,7 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 	if request.Deny {
 		verb = "deny"
 	}
-	ctx, call, err := e.record(ctx, verb, request.Dir, request.Name, map[string]any{"rules": request.Rules, "save": request.Save, "pause": request.Pause})
+	ctx, call, err := e.recordIn(ctx, p, verb, map[string]any{"rules": request.Rules, "save": request.Save, "pause": request.Pause})
 	if err != nil {
 		return Network{}, err
 	}
@@ -249,6 +249,9 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 	if policy, err = expand(ctx, policy); err != nil {
 		return Network{}, err
 	}
+	if err := connects(p.driver, policy); err != nil {
+		return Network{}, err
+	}
 	if err := p.savePolicy(policy); err != nil {
 		return Network{}, err
 	}
@@ -257,7 +260,7 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 		op = keeper.OpDeploy
 	}
 	if err := p.tellKeeper(ctx, op); err != nil {
-		if fault.KindOf(err) == fault.Unsupported { // one of another version, which goes on with what it has
+		if fault.KindOf(err) == fault.Unsupported { // a keeper of another version, which keeps its policy
 			err = errors.Join(err, p.savePolicy(&before))
 		}
 		return Network{}, err
@@ -305,13 +308,14 @@ func (e *Engine) saveRules(ctx context.Context, p *place, request PolicyRequest)
 	return trust.Grant(ctx, p.record.GitDir, after.Hash)
 }
 
-// ExplainNetwork tells what the policy says of a destination, without dialling.
+// ExplainNetwork tells what the policy says about a destination, without
+// dialling.
 func (e *Engine) ExplainNetwork(ctx context.Context, dir, name, destination string) (egress.Explanation, error) {
 	host, port, err := egress.ParseDestination(destination)
 	if err != nil {
 		return egress.Explanation{}, err
 	}
-	p, err := e.find(ctx, dir, name)
+	e, p, err := e.findAny(ctx, dir, name)
 	if err != nil {
 		return egress.Explanation{}, err
 	}
@@ -324,7 +328,7 @@ func (e *Engine) ExplainNetwork(ctx context.Context, dir, name, destination stri
 
 // SuggestNetwork proposes the smallest allow-list for what was denied so far.
 func (e *Engine) SuggestNetwork(ctx context.Context, dir, name string) ([]egress.Suggestion, error) {
-	p, err := e.find(ctx, dir, name)
+	e, p, err := e.findAny(ctx, dir, name)
 	if err != nil {
 		return nil, err
 	}

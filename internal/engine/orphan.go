@@ -32,12 +32,13 @@ func (e *Engine) findOrphan(ctx context.Context, name string) *place {
 	return found
 }
 
-// elsewhere explains why slug names no sandbox here, when there is one of that
-// name that has lost its repository: then the next step is to take it back.
+// elsewhere explains why slug names no sandbox here. When a sandbox of that name
+// has lost its repository, the next step is to reattach it; else a similar name may
+// be meant.
 func (e *Engine) elsewhere(ctx context.Context, dir, slug string, err error) error {
 	orphan := e.findOrphan(ctx, slug)
 	if orphan == nil || fault.KindOf(err) != fault.NotFound && fault.KindOf(err) != fault.AlreadyExists {
-		return err
+		return e.noSandbox(ctx, dir, slug, err)
 	}
 	record := orphan.record
 	moved := fault.New(fault.KindOf(err), "sandbox %q has lost its repository, which was at %s", record.Name, record.Repository)
@@ -52,7 +53,7 @@ func (e *Engine) elsewhere(ctx context.Context, dir, slug string, err error) err
 // Strays are the sandboxes that have lost their repository and that Reattach
 // would give to the one at dir.
 func (e *Engine) Strays(ctx context.Context, dir string) ([]Info, error) {
-	records, _, err := e.sandboxes(ctx) // List speaks of those that cannot be read
+	records, _, err := e.sandboxes(ctx) // List reports the unreadable ones
 	if err != nil {
 		return nil, err
 	}

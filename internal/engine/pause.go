@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -11,16 +12,17 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// PauseRequest names sandboxes to pause or to resume: one, or all of the
+// PauseRequest names sandboxes to pause or to resume: one, or some or all of the
 // repository, or all there are. Of many, those that do not run are left alone.
 type PauseRequest struct {
 	Dir      string
 	Name     string
+	Names    []string // some of the repository, as List gives them
 	AllEnvs  bool
 	AllRepos bool
 }
 
-// PauseResult says what a sandbox is afterwards.
+// PauseResult is the state of a sandbox afterwards.
 type PauseResult struct {
 	Name       string        `json:"name"`
 	Repository string        `json:"repository"`
@@ -35,7 +37,7 @@ func (e *Engine) Pause(ctx context.Context, request PauseRequest) ([]PauseResult
 	return e.each(ctx, request, "pause", sandbox.Running, e.pauseOne)
 }
 
-// Resume lets everything inside go on, except what stood still before.
+// Resume lets everything inside go on, except what was already stopped.
 func (e *Engine) Resume(ctx context.Context, request PauseRequest) ([]PauseResult, error) {
 	return e.each(ctx, request, "resume", sandbox.Paused, e.resumeOne)
 }
@@ -44,7 +46,7 @@ func (e *Engine) Resume(ctx context.Context, request PauseRequest) ([]PauseResul
 // entry of its own in the audit log.
 func (e *Engine) each(ctx context.Context, request PauseRequest, action string, in sandbox.State, one func(context.Context, *place) (bool, error)) ([]PauseResult, error) {
 	do := func(ctx context.Context, p *place) (changed bool, err error) {
-		ctx, call, err := e.record(ctx, action, p.record.Repository, p.record.Name, nil)
+		ctx, call, err := e.recordIn(ctx, p, action, nil)
 		if err != nil {
 			return false, err
 		}
@@ -71,6 +73,9 @@ func (e *Engine) each(ctx context.Context, request PauseRequest, action string, 
 	results := []PauseResult{}
 	var all error
 	for _, info := range infos {
+		if len(request.Names) > 0 && !slices.Contains(request.Names, info.Name) {
+			continue
+		}
 		result := PauseResult{Name: info.Name, Repository: info.Repository, State: info.State}
 		if info.State == in {
 			err := e.onRecord(ctx, info.ID, func(p *place) (err error) {
@@ -159,7 +164,7 @@ func (e *Engine) ifGone(ctx context.Context, p *place, verb string, err error) e
 }
 
 // withoutKeeper makes sure that there is no keeper, and reads what the last one
-// recorded of a place.
+// recorded about a place.
 func (e *Engine) withoutKeeper(ctx context.Context, p *place, lease *sandbox.Lease) (*sandbox.Lease, func(), error) {
 	unlock, err := e.alone(ctx, p, lease)
 	if err != nil {
@@ -176,7 +181,7 @@ func (e *Engine) withoutKeeper(ctx context.Context, p *place, lease *sandbox.Lea
 	return lease, unlock, nil
 }
 
-// pauseAlone pauses without a keeper. As there, the record comes first.
+// pauseAlone pauses without a keeper. As with a keeper, the record comes first.
 func (e *Engine) pauseAlone(ctx context.Context, p *place, lease *sandbox.Lease) error {
 	lease, unlock, err := e.withoutKeeper(ctx, p, lease)
 	if err != nil {
@@ -200,7 +205,7 @@ func (e *Engine) resumeOne(ctx context.Context, p *place) (changed bool, err err
 	if err != nil || !alone {
 		return changed, err
 	}
-	// Its keeper had died: what is open may need one.
+	// Its keeper had died: open connections may need one.
 	stream, err := e.running(ctx, p, false)
 	if err != nil {
 		return true, err
@@ -208,7 +213,7 @@ func (e *Engine) resumeOne(ctx context.Context, p *place) (changed bool, err err
 	return true, stream.Close()
 }
 
-// resumeOnce resumes, and tells whether there was no keeper to do it.
+// resumeOnce resumes, and reports whether there was no keeper to do it.
 func (e *Engine) resumeOnce(ctx context.Context, p *place) (alone, changed bool, err error) {
 	unlock, err := p.store.Lock(ctx, p.record.ID, "lease")
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 // golden file; add, never rename.
 type Port struct {
 	Name    string `json:"name"`
-	Inside  int    `json:"inside"` // where the server inside has to listen
+	Inside  int    `json:"inside"` // where the server inside must listen
 	Host    int    `json:"host"`   // where this machine listens
 	Address string `json:"address"`
 	URL     string `json:"url"`
 	Open    bool   `json:"open"` // the sandbox runs, this machine listens, and so does something inside
 }
 
-// Ports lists the forwarded ports of a sandbox. While it is stopped they are
-// those that it will have again, if nobody else takes them.
+// Ports lists the forwarded ports of a sandbox. While it is stopped they are those
+// that it will have again, if no other program takes them.
 func (e *Engine) Ports(ctx context.Context, dir, name string) ([]Port, error) {
-	p, err := e.find(ctx, dir, name)
+	e, p, err := e.findAny(ctx, dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +75,10 @@ func portURL(name string, port forward.Port, listen string) string {
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(port.Host)) + "/"
 }
 
-// OpenPort makes sure that the sandbox runs, and tells where one of its ports
-// is. Without a name it is the only one.
+// OpenPort makes sure that the sandbox runs, and tells where one of its ports is.
+// Without a name it means the only one.
 func (e *Engine) OpenPort(ctx context.Context, dir, name, port string) (Port, []string, error) {
-	p, err := e.find(ctx, dir, name)
+	e, p, err := e.findAny(ctx, dir, name)
 	if err != nil {
 		return Port{}, nil, err
 	}

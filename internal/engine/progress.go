@@ -1,7 +1,7 @@
 package engine
 
 // Uncounted is the total of work that cannot be counted: it begins with 0 done and
-// ends with 1. A person at a terminal sees that it goes on; nothing else is told.
+// ends with 1. A person at a terminal sees that it goes on; nothing else is shown.
 const Uncounted = -1
 
 // busy shows that something goes on until end is called. Nothing may ask the

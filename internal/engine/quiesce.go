@@ -19,19 +19,18 @@ import (
 )
 
 const (
-	// endGrace is what programs get between TERM and KILL before a merge or a
-	// deletion.
+	// endGrace is the time that programs get between TERM and KILL before a merge
+	// or a deletion.
 	endGrace = 10 * time.Second
-	// servicesGrace is what a guest may take for services and what was killed.
+	// servicesGrace bounds a guest's wait for services and killed processes.
 	servicesGrace = 30 * time.Second
 	// clientPatience is how long clients may take to commit what their ended
 	// commands did.
 	clientPatience = 30 * time.Second
 )
 
-// readyToLand says what is at work in a sandbox whose state is about to be
-// taken. Before a merge, which deletes it, nothing may be, or it is ended when
-// that was asked for.
+// readyToLand says what is at work in a sandbox whose state is about to be taken.
+// Before a merge that deletes it, nothing may be at work; with Stop it is ended.
 func (e *Engine) readyToLand(ctx context.Context, p *place, repo *git.Repository, request MergeRequest) (before MergeResult, err error) {
 	if !request.Delete {
 		before.Running = e.stillAtWork(ctx, p)
@@ -77,8 +76,8 @@ func (e *Engine) workBefore(ctx context.Context, p *place, end bool) ([]Work, er
 	return work, err
 }
 
-// stillAtWork is the work that goes on while a sandbox's state is taken. That
-// it cannot be known is a note.
+// stillAtWork is the work that goes on while a sandbox's state is taken. A failure
+// to find out is a note.
 func (e *Engine) stillAtWork(ctx context.Context, p *place) []Work {
 	work, _, err := e.lookAtWork(ctx, p, e.insideNow)
 	if err != nil {
@@ -87,8 +86,8 @@ func (e *Engine) stillAtWork(ctx context.Context, p *place) []Work {
 	return holding(work)
 }
 
-// readyToDelete makes sure that nothing is at work in a sandbox that is about to
-// be deleted, or ends it when that was asked for. With Force, what cannot be
+// readyToDelete makes sure that nothing is at work in a sandbox that is about to be
+// deleted, or ends it when that was asked for. With Force, work that cannot be
 // ended in order is no obstacle.
 func (e *Engine) readyToDelete(ctx context.Context, p *place, request DeleteRequest) ([]Work, error) {
 	work, err := e.workBefore(ctx, p, request.Stop)
@@ -117,8 +116,8 @@ func (e *Engine) readyToDelete(ctx context.Context, p *place, request DeleteRequ
 	return work, nil
 }
 
-// readyToStop lists what a stop is about to end. A sandbox that cannot be asked
-// is stopped all the same: stop is what helps there.
+// readyToStop lists what a stop is about to end. A sandbox that cannot be asked is
+// stopped all the same: stop is the remedy there.
 func (e *Engine) readyToStop(ctx context.Context, p *place, request StopRequest) ([]Work, error) {
 	work, err := e.awaitWork(ctx, p, e.insideNow)
 	if err != nil {
@@ -129,7 +128,7 @@ func (e *Engine) readyToStop(ctx context.Context, p *place, request StopRequest)
 			return nil, err
 		}
 	}
-	// A session keeps its hold, and goes on with its next call.
+	// A session keeps its hold, and continues with its next call.
 	work = slices.DeleteFunc(work, func(w Work) bool { return w.Kind == WorkAgent })
 	return work, e.end(ctx, p, "stop", "")
 }
@@ -141,8 +140,8 @@ func (e *Engine) lastWork(ctx context.Context, p *place, tip string, result *Mer
 	if err != nil {
 		return "", err
 	}
-	// A session that holds the sandbox does nothing in it at this moment: what it
-	// runs is listed beside it, and what it changed has moved the branch.
+	// A session that holds the sandbox does nothing in it at this moment: its
+	// commands are listed separately, and its changes have moved the branch.
 	held := slices.DeleteFunc(holding(work), func(w Work) bool { return w.Kind == WorkAgent })
 	if len(held) > 0 {
 		return "work has begun in it meanwhile: " + nameWork(held), nil
@@ -164,8 +163,8 @@ func (e *Engine) lastWork(ctx context.Context, p *place, tip string, result *Mer
 }
 
 // undisturbed fails when a run has begun in a sandbox that is already marked as
-// being deleted, or when its branch is not at tip any more. Without a tip it
-// does not look.
+// being deleted, or when its branch is no longer at tip. Without a tip it does not
+// look.
 func (e *Engine) undisturbed(ctx context.Context, p *place, tip string) error {
 	if tip == "" {
 		return nil
@@ -193,7 +192,7 @@ func landsOn(repo *git.Repository) string {
 	return repo.Head[:min(len(repo.Head), 12)]
 }
 
-// end is who ends a sandbox, for the clients that work in it.
+// end records who ends a sandbox, for the clients that work in it.
 func (e *Engine) end(ctx context.Context, p *place, verb, into string) error {
 	me, err := self()
 	if err != nil {
@@ -212,7 +211,7 @@ func (e *Engine) end(ctx context.Context, p *place, verb, into string) error {
 // deleted afterwards.
 func (e *Engine) quiesce(ctx context.Context, p *place) error {
 	if e.pausedByUser(ctx, p) {
-		// What stands still cannot end in order.
+		// A paused process cannot end in order.
 		if _, err := e.resumeOne(ctx, p); err != nil {
 			return err
 		}
@@ -240,14 +239,15 @@ func (e *Engine) quiesce(ctx context.Context, p *place) error {
 			return ctx.Err()
 		}
 		if time.Now().After(deadline) {
-			// Their commands are over. What they did is committed with the rest.
+			// Their commands are over. Their work is committed with the rest.
 			p.note("a client has not committed its command within " + clientPatience.String() + ": " + cycles[0].Command)
 			return nil
 		}
 	}
 }
 
-// askToEnd has the guest end everything. One that does not know how is stopped.
+// askToEnd has the guest end everything. A guest that does not know how is
+// stopped.
 func (e *Engine) askToEnd(ctx context.Context, p *place, stream *net.UnixConn) error {
 	defer stream.Close()
 	patient, cancel := context.WithTimeout(ctx, endGrace+servicesGrace)
@@ -265,8 +265,8 @@ func (e *Engine) askToEnd(ctx context.Context, p *place, stream *net.UnixConn) e
 	return fault.Wrap("", err, "cannot end what runs in sandbox %q", p.record.Name).WithHint("litterbox stop %s", p.record.Name)
 }
 
-// stays stops a sandbox that was to be deleted and stays, if anything in it was
-// ended for that.
+// stays stops a sandbox whose deletion was given up, if anything in it was ended
+// for that.
 func (e *Engine) stays(ctx context.Context, p *place, ended []Work) error {
 	ctx = context.WithoutCancel(ctx)
 	err := p.store.RemoveEnding(p.record.GitDir, p.record.ID)
@@ -280,8 +280,8 @@ func (e *Engine) stays(ctx context.Context, p *place, ended []Work) error {
 	return e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = sandbox.Stopped })
 }
 
-// goneUnder is the error of a client whose sandbox was merged, deleted or is
-// just being ended; nil when it is still there.
+// goneUnder is the error of a client whose sandbox was merged or deleted, or is
+// being ended; nil when it is still there.
 func (e *Engine) goneUnder(p *place, what string) error {
 	record, err := p.store.Sandbox(p.record.ID)
 	gone := errors.Is(err, fs.ErrNotExist)
@@ -355,7 +355,7 @@ func (e *Engine) stillThere(p *place) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fault.New(fault.NotFound, "sandbox %q has just been deleted", p.record.Name).WithHint("litterbox list")
 	case err != nil:
-		return nil // a damaged record is mended by what needs it
+		return nil // a damaged record is mended where it is needed
 	case record.State == sandbox.Deleting:
 		return e.unfinished(record)
 	}

@@ -40,7 +40,7 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 		return nil, err
 	}
 	defer func() { err = call.end("", nil, err) }()
-	records, _, err := e.sandboxes(ctx) // list speaks of those that cannot be read
+	records, _, err := e.sandboxes(ctx) // list reports the unreadable ones
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reatt
 	return results, nil
 }
 
-// lost tells whether the sandbox has no repository and should get this one.
+// lost reports whether the sandbox has no repository and should get this one.
 func (e *Engine) lost(ctx context.Context, repo *git.Repository, record *sandbox.Sandbox, old string) (bool, error) {
 	if record.State == sandbox.Creating || record.State == sandbox.Deleting || e.Drivers.Get(record.Driver) == nil {
 		return false, nil
@@ -92,7 +92,7 @@ func (e *Engine) lost(ctx context.Context, repo *git.Repository, record *sandbox
 		if orphaned(record) {
 			return true, nil
 		}
-		// Another repository took the old one's place: it has no such branch.
+		// Another repository took the old one's place: it lacks this branch.
 		_, err := git.At(ctx, record.GitDir, "", record.Base).Tip(ctx, record.Branch)
 		if fault.KindOf(err) == fault.NotFound {
 			return true, nil

@@ -39,8 +39,8 @@ func (e *Engine) remove(p *place) error {
 		return err
 	}
 	p.forgetFar()
-	// The record goes last: as long as anything is left, it says that this is
-	// being deleted.
+	// The record goes last: while anything is left, it says that this is being
+	// deleted.
 	entries, err := os.ReadDir(p.dir)
 	for _, entry := range entries {
 		if entry.Name() != recordFile {
@@ -57,8 +57,8 @@ func (e *Engine) remove(p *place) error {
 	return errors.Join(p.store.Release(p.record.GitDir, p.record.Name, p.record.ID), e.sweepFrozen())
 }
 
-// unmounted refuses where something is mounted: removing a directory would
-// remove what is in the mount, wherever that comes from.
+// unmounted refuses where something is mounted: removing a directory would remove
+// what is in the mount, whatever its source.
 func unmounted(dir string) error {
 	points, err := mountsBelow(dir)
 	if err != nil || len(points) == 0 {
@@ -75,7 +75,7 @@ func removeUnmounted(dir string) error {
 	return hostile.Remove(dir)
 }
 
-// removeWorktree removes what stands in the checkout for a sandbox.
+// removeWorktree removes a sandbox's worktree from the checkout.
 func (e *Engine) removeWorktree(p *place) error {
 	ctx, cancel := context.WithTimeout(context.Background(), worktreePatience)
 	defer cancel()

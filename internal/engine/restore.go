@@ -26,7 +26,7 @@ type RestoreRequest struct {
 	ConfirmStop func([]Work) (bool, error)
 }
 
-// Reverted is a sandbox whose files are what they were.
+// Reverted is a sandbox whose files were taken back.
 type Reverted struct {
 	Name      string `json:"name"`
 	To        string `json:"to"`     // the snapshot's short name, or the iteration's number
@@ -38,8 +38,8 @@ type Reverted struct {
 	Iteration int    `json:"iteration"` // that the log has of this
 }
 
-// restoring is what is to be done for a restore. It is written before anything
-// changes, and whoever comes after a kill does it again from its beginning.
+// restoring is the plan of a restore. It is written before anything changes, and
+// after a kill the next command repeats it from the beginning.
 type restoring struct {
 	Version    int    `json:"version"`
 	Snapshot   string `json:"snapshot"` // id
@@ -50,10 +50,10 @@ type restoring struct {
 
 const restoringFile = "restoring.json"
 
-// RestoreSnapshot makes all files of a sandbox what they were, and its branch
-// with them. What was there is kept as a snapshot of its own, and the branch's
-// later commits stay reachable from it. The sandbox is stopped for it; its next
-// command starts it.
+// RestoreSnapshot restores all files of a sandbox, and its branch with them. The
+// state before is kept as a snapshot of its own, and the branch's later commits
+// stay reachable from it. The sandbox is stopped for it; its next command starts
+// it.
 func (e *Engine) RestoreSnapshot(ctx context.Context, request RestoreRequest) (result Reverted, err error) {
 	p, err := e.find(ctx, request.Dir, request.Name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (e *Engine) RestoreSnapshot(ctx context.Context, request RestoreRequest) (r
 	if err != nil {
 		return Reverted{}, err
 	}
-	ctx, call, err := e.record(ctx, "restore", request.Dir, request.Name, map[string]any{"snapshot": to.Name(), "keep_branch": request.KeepBranch})
+	ctx, call, err := e.recordIn(ctx, p, "restore", map[string]any{"snapshot": to.Name(), "keep_branch": request.KeepBranch})
 	if err != nil {
 		return Reverted{}, err
 	}
@@ -74,12 +74,21 @@ func (e *Engine) RestoreSnapshot(ctx context.Context, request RestoreRequest) (r
 
 func (e *Engine) restore(ctx context.Context, p *place, to *sandbox.Snapshot, request RestoreRequest) (result Reverted, err error) {
 	result = Reverted{Name: p.record.Name, To: to.Name(), Exact: true, Kept: request.KeepBranch}
+	if p.far() { // only a running place can list uncommitted changes
+		if err := e.settle(ctx, p); err != nil {
+			return result, err
+		}
+	}
 	if result.Ended, err = e.endForRestore(ctx, p, to, request); err != nil {
 		return result, err
 	}
-	// From here on it is finished, whoever has to.
+	// From here on it is finished, by a later command if need be.
 	ctx = context.WithoutCancel(ctx)
-	before, err := e.snapshot(ctx, p, sandbox.SnapshotBefore, "before restoring "+to.Name())
+	take := e.snapshot
+	if p.far() { // settled already, and that again would start it
+		take = e.keep
+	}
+	before, err := take(ctx, p, sandbox.SnapshotBefore, "before restoring "+to.Name())
 	if err != nil {
 		return result, err
 	}
@@ -106,7 +115,7 @@ func (e *Engine) restore(ctx context.Context, p *place, to *sandbox.Snapshot, re
 	if err := p.store.SaveRecord(p.record.ID, restoringFile, todo); err != nil {
 		return result, err
 	}
-	if err := e.carryOutRestore(ctx, p, todo); err != nil {
+	if err := e.carryOutRestore(ctx, p, todo, tip); err != nil {
 		return result, err
 	}
 	result.Commit, result.Iteration = p.record.Last, todo.Iteration
@@ -147,7 +156,7 @@ func (e *Engine) endForRestore(ctx context.Context, p *place, to *sandbox.Snapsh
 	return listOf(held), e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = sandbox.Stopped })
 }
 
-// listOf makes an empty list of none.
+// listOf makes an empty list out of nil.
 func listOf(work []Work) []Work {
 	if work == nil {
 		return []Work{}
@@ -155,9 +164,11 @@ func listOf(work []Work) []Work {
 	return work
 }
 
-// carryOutRestore does every step so that it can be done again. The caller holds
-// the locks of the lease and of commits, and nothing runs.
-func (e *Engine) carryOutRestore(ctx context.Context, p *place, todo restoring) error {
+// carryOutRestore does every step so that it can be repeated. The caller holds the
+// locks of the lease and of commits, and nothing runs. now is where the branch
+// stands.
+func (e *Engine) carryOutRestore(ctx context.Context, p *place, todo restoring, now string) error {
+	defer e.busy("restoring " + p.record.Name)()
 	to := &sandbox.Snapshot{}
 	if found, err := p.store.Record(p.record.ID, snapshotRecord(todo.Snapshot), to); err != nil || !found {
 		return errors.Join(err, fault.New(fault.NotFound, "cannot go on with the restore of sandbox %q: its snapshot is gone", p.record.Name))
@@ -170,12 +181,16 @@ func (e *Engine) carryOutRestore(ctx context.Context, p *place, todo restoring) 
 	if err := p.driver.Revert(ctx, lease, to.ID); err != nil {
 		return err
 	}
+	state, err := e.processesBack(ctx, p, to)
+	if err != nil {
+		return err
+	}
 	iteration := &sandbox.Iteration{
 		Number: todo.Iteration, Kind: "restore", Message: "restored " + describe(to), Commit: to.Commit, StartedAt: time.Now(),
 	}
 	if todo.KeepBranch {
 		iteration.Commit = todo.Tip
-	} else if err := e.moveBack(ctx, p, to, todo.Tip); err != nil {
+	} else if err := e.moveBack(ctx, p, to, now); err != nil {
 		return err
 	}
 	if err := copyRecord(p.snapshotFile(to.ID, store.ServicesFile), p.path(store.ServicesFile)); err != nil {
@@ -191,10 +206,11 @@ func (e *Engine) carryOutRestore(ctx context.Context, p *place, todo restoring) 
 		}
 	}
 	if err := e.update(ctx, p, func(r *sandbox.Sandbox) {
-		r.State, r.Iterations = sandbox.Stopped, max(r.Iterations, iteration.Number)
+		r.State, r.Iterations = state, max(r.Iterations, iteration.Number)
 		r.Layers, r.Modules = to.Sandbox.Layers, to.Sandbox.Modules
 		if !todo.KeepBranch {
 			r.Last, r.Milestone, r.InnerHead = to.Commit, to.Sandbox.Milestone, to.Sandbox.InnerHead
+			r.Onto, r.OntoRef = to.Sandbox.Onto, to.Sandbox.OntoRef
 		}
 	}); err != nil {
 		return err
@@ -206,18 +222,29 @@ func (e *Engine) carryOutRestore(ctx context.Context, p *place, todo restoring) 
 	return nil
 }
 
-// moveBack moves the branch to where it stood, and with it what is remembered of
-// the last commit. The commit that it leaves has a ref of the snapshot that was
-// taken before.
-func (e *Engine) moveBack(ctx context.Context, p *place, to *sandbox.Snapshot, tip string) error {
-	now, err := p.repo.Tip(ctx, p.record.Branch)
-	if err != nil {
-		return err
+// processesBack takes over the lease of a place that came back with the memory of a
+// snapshot: the next command attaches to it. It gives the sandbox's state.
+func (e *Engine) processesBack(ctx context.Context, p *place, to *sandbox.Snapshot) (sandbox.State, error) {
+	if to.Lease == nil {
+		return sandbox.Stopped, nil
 	}
-	if now != to.Commit {
-		if now != tip { // somebody has committed to it since
-			tip = now
-		}
+	again := *to.Lease
+	err := p.driver.Attach(ctx, p.driverLease(&again))
+	if errors.Is(err, driver.ErrMachineLost) {
+		return sandbox.Stopped, nil // only its files came back
+	}
+	if err != nil {
+		return "", err
+	}
+	again.State, again.Health, again.PausedFor, again.UnreachableSince = sandbox.LeaseActive, "ok", "", time.Time{}
+	return sandbox.Running, p.store.SaveLease(&again)
+}
+
+// moveBack moves the branch to where it was, and with it the record of the last
+// commit. The commit that it leaves has a ref from the snapshot that was taken
+// before.
+func (e *Engine) moveBack(ctx context.Context, p *place, to *sandbox.Snapshot, tip string) error {
+	if tip != to.Commit {
 		err := p.repo.UpdateRefs(ctx, "cannot move the branch", p.record.Branch,
 			"update "+git.HistoryRefs+p.record.ID+"/before-"+to.ID+"-"+tip[:12]+"\x00"+tip+"\x00\x00",
 			"update "+git.Heads+p.record.Branch+"\x00"+to.Commit+"\x00"+tip+"\x00")
@@ -225,7 +252,7 @@ func (e *Engine) moveBack(ctx context.Context, p *place, to *sandbox.Snapshot, t
 			return err
 		}
 	}
-	// One that was staged belongs to commits that the branch has no more.
+	// A staged one belongs to commits that the branch no longer has.
 	if err := os.Remove(p.deltaFile() + ".next"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Wrap(fault.Unavailable, err, "cannot restore what is known of the last commit")
 	}
@@ -240,8 +267,8 @@ func describe(s *sandbox.Snapshot) string {
 	return s.Name() + " (" + s.Label + ")"
 }
 
-// finishCopies finishes what a dead command has begun with the files of a
-// sandbox. It costs a look at two names where there is nothing.
+// finishCopies finishes work on the files of a sandbox that a dead command began.
+// It costs a look at two names where there is none.
 func (e *Engine) finishCopies(ctx context.Context, p *place) error {
 	pending := false
 	if fileExists(p.path(frozen.File)) {
@@ -267,10 +294,16 @@ func (e *Engine) finishCopies(ctx context.Context, p *place) error {
 	var todo restoring
 	found, err := p.store.Record(p.record.ID, restoringFile, &todo)
 	if err != nil || !found {
-		return err // somebody has done it while we waited
+		return err // another command did it while this one waited
 	}
 	p.note("an interrupted restore of sandbox " + p.record.Name + " is finished")
-	return e.carryOutRestore(context.WithoutCancel(ctx), p, todo)
+	now := todo.Tip
+	if !todo.KeepBranch { // another command may have committed to it since
+		if now, err = p.repo.Tip(ctx, p.record.Branch); err != nil {
+			return err
+		}
+	}
+	return e.carryOutRestore(context.WithoutCancel(ctx), p, todo, now)
 }
 
 // leaseOf names a sandbox that never ran to its driver.

@@ -15,9 +15,9 @@ import (
 // asks for and does not get.
 const needsTrust = "does not count before you run: litterbox trust"
 
-// review has the user decide, before anything is made, about what the
-// repository's configuration asks for and does not get without trust. Without
-// the image that it asks for, no sandbox would be what was meant.
+// review has the user decide, before anything is made, about what the repository's
+// configuration asks for and does not get without trust. Without the image that it
+// asks for, no sandbox would be as intended.
 func (e *Engine) review(ctx context.Context, repo *git.Repository, found settings, request CreateRequest) (settings, error) {
 	withheld := func(note string) bool { return strings.HasSuffix(note, needsTrust) }
 	untrusted := Untrusted{Path: filepath.Join(repo.Top, config.RepositoryFile)}

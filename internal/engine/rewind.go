@@ -19,18 +19,18 @@ import (
 type RewindRequest struct {
 	Dir, Name string
 	Iteration int
-	// Commits has the files come from commits alone, while the sandbox goes on
-	// running, also where a snapshot of the iteration is there.
+	// Commits takes the files from commits alone, while the sandbox goes on
+	// running, even where there is a snapshot of the iteration.
 	Commits bool
 	// Stop and ConfirmStop are those of RestoreRequest, for a snapshot.
 	Stop        bool
 	ConfirmStop func([]Work) (bool, error)
 }
 
-// Rewind makes files and branch what they were after an iteration. Where there is
-// a snapshot of it, that is restored. Else the files come from the commit: ignored
-// files, HOME and the agent's own git stay as they are. What was there is kept as
-// a snapshot either way, and later commits stay reachable.
+// Rewind restores files and branch to their state after an iteration. Where there
+// is a snapshot of it, that snapshot is restored. Else the files come from the
+// commit: ignored files, HOME and the agent's own git stay as they are. The state
+// before is kept as a snapshot either way, and later commits stay reachable.
 func (e *Engine) Rewind(ctx context.Context, request RewindRequest) (result Reverted, err error) {
 	p, err := e.find(ctx, request.Dir, request.Name)
 	if err != nil {
@@ -41,7 +41,7 @@ func (e *Engine) Rewind(ctx context.Context, request RewindRequest) (result Reve
 	if err != nil {
 		return Reverted{}, err
 	}
-	ctx, call, err := e.record(ctx, "rewind", request.Dir, request.Name, map[string]any{"iteration": request.Iteration})
+	ctx, call, err := e.recordIn(ctx, p, "rewind", map[string]any{"iteration": request.Iteration})
 	if err != nil {
 		return Reverted{}, err
 	}
@@ -119,9 +119,10 @@ func (e *Engine) takeBack(ctx context.Context, p *place, commit string, changes 
 			p.note(fmt.Sprintf("the submodule %q stays where it is", c.Path))
 			continue
 		case c.NewMode != 0:
-			back = append(back, c.Path)
+			back = append(back, c.Path) // it takes the place of what is there, in one step
+		default:
+			gone = append(gone, []byte(c.Path))
 		}
-		gone = append(gone, []byte(c.Path)) // what takes its place may be of another kind
 	}
 	dir := p.path("rewind")
 	if err := hostile.Remove(dir); err != nil {
@@ -166,9 +167,17 @@ func (e *Engine) moveBranchBack(ctx context.Context, p *place, commit string) (b
 	}
 	milestone := p.record.Milestone
 	if contains, err := p.repo.IsAncestor(ctx, milestone, commit); err != nil || !contains {
-		milestone = p.record.Base // the last one is no part of the branch any more
+		milestone = p.record.Base // the last one is no longer part of the branch
 	}
-	return true, e.update(ctx, p, func(r *sandbox.Sandbox) { r.Last, r.Milestone = commit, milestone })
+	onto, ref := p.record.Onto, p.record.OntoRef
+	if onto != "" {
+		if contains, err := p.repo.IsAncestor(ctx, onto, commit); err != nil || !contains {
+			onto, ref = "", "" // likewise
+		}
+	}
+	return true, e.update(ctx, p, func(r *sandbox.Sandbox) {
+		r.Last, r.Milestone, r.Onto, r.OntoRef = commit, milestone, onto, ref
+	})
 }
 
 // iteration finds one of the log that has a commit.

@@ -12,8 +12,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 )
 
-// Where a sandbox finds its roots, whatever the distribution: the host's with
-// its own authority's, and its own alone.
+// Where a sandbox finds its roots, on every distribution: the host's with its own
+// authority's, and its own alone.
 const (
 	rootsInside    = "/var/lib/litterbox/roots.pem"
 	ownRootsInside = "/var/lib/litterbox/roots-own.pem"
@@ -31,15 +31,14 @@ var rootBundles = []string{
 	"/etc/ssl/cert.pem",                                 // Alpine
 }
 
-// roots are how a sandbox comes to trust.
+// roots are the certificates that a sandbox trusts.
 type roots struct {
 	mounts []driver.Mount
 	env    map[string]string
 }
 
-// hostRoots finds the host's bundles, each once, by their true paths: links in
-// the way of a mount are not followed. source is the one that the human's own
-// programs read.
+// hostRoots finds the host's bundles, each once, by their true paths: a mount does
+// not follow links. source is the one that the human's own programs read.
 func hostRoots(caller *caller.Caller) (source string, found []string) {
 	seen := map[string]bool{}
 	for _, path := range rootBundles {
@@ -58,14 +57,12 @@ func hostRoots(caller *caller.Caller) (source string, found []string) {
 	return source, found
 }
 
-// writeRoots writes the files that stand inside in the place of the host's
-// bundles. They exist from the start, so that a rule that comes later, and
-// needs the sandbox to trust an authority of its own, restarts nothing: the
-// keeper appends to them.
+// writeRoots writes the files that replace the host's bundles inside. They exist
+// from the start, so that a later rule that needs the sandbox to trust an
+// authority of its own restarts nothing: the keeper appends to them.
 //
-// An image has roots of its own, in places of its own. They stay as they are:
-// its programs are told of ours only where the sandbox has to trust its own
-// authority.
+// An image has roots of its own, in places of its own. They stay as they are: its
+// programs are told of these only where the sandbox must trust its own authority.
 func (p *place) writeRoots(caller *caller.Caller, source string, bundles []string) (roots, error) {
 	made := roots{env: map[string]string{}}
 	var content []byte
@@ -74,9 +71,9 @@ func (p *place) writeRoots(caller *caller.Caller, source string, bundles []strin
 		if content, err = os.ReadFile(source); err != nil {
 			return made, fault.Wrap(fault.Unavailable, err, "cannot read the certificates that this machine trusts")
 		}
-		// What these name takes nothing from anybody: it is the default of
-		// most programs, or is added to theirs. Where this machine has no
-		// roots at all, a program's own are better than nothing.
+		// These variables lose no roots: they name the default of most programs, or
+		// add to theirs. Where this machine has no roots at all, a program's own
+		// are better than nothing.
 		if p.record.Image == nil {
 			for _, name := range additional {
 				made.env[name] = rootsInside
@@ -113,17 +110,17 @@ func (p *place) writeRoots(caller *caller.Caller, source string, bundles []strin
 	return made, nil
 }
 
-// additional are the variables of programs that read the system's roots, or
-// add to theirs.
+// additional are the variables of programs that read the system's roots, or add
+// them to their own.
 var additional = []string{"SSL_CERT_FILE", "DENO_CERT"}
 
 // overriding are the variables of programs that bring roots of their own. They
-// win over what such a program is configured with, so they are set only where
-// the sandbox has to trust its own authority.
+// win over the program's own configuration, so they are set only where the
+// sandbox must trust its own authority.
 var overriding = []string{"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "PIP_CERT"}
 
-// trustEnv is what a command needs in its environment, as K=V, to trust the
-// sandbox's own authority. What container.env says stays.
+// trustEnv is the environment, as K=V, that a command needs to trust the
+// sandbox's own authority. Variables of container.env stay.
 func (e *Engine) trustEnv(ctx context.Context, p *place) ([]string, error) {
 	policy, err := e.policy(p)
 	if err != nil {
@@ -136,7 +133,7 @@ func (e *Engine) trustEnv(ctx context.Context, p *place) ([]string, error) {
 	if secrets, err := keeper.ReadSecrets(p.dir); err == nil && secrets.Inspects() {
 		looks = true // the keeper says what is wrong with a damaged record
 	}
-	if !looks && !policy.Inspects() {
+	if !looks && !policy.Inspects() && !keeper.HasLogins(p.dir) {
 		return nil, nil
 	}
 	if info, err := os.Stat(p.path(keeper.RootsFile)); err != nil || info.Size() == 0 {

@@ -29,8 +29,8 @@ func (p *place) dial(ctx context.Context) (*net.UnixConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A keeper that is just dying still has connections in its queue; only
-	// one that lives, with a guest that answers, says so.
+	// A dying keeper still has connections in its queue; only one that lives, with
+	// a guest that answers, says so.
 	welcome := make([]byte, 1)
 	err = conn.SetReadDeadline(time.Now().Add(welcomePatience))
 	if err == nil {
@@ -47,15 +47,15 @@ func (p *place) dial(ctx context.Context) (*net.UnixConn, error) {
 	return conn.(*net.UnixConn), nil
 }
 
-// welcomePatience is how long a keeper may take for its first byte. It answers
-// at once unless the machine is out of breath.
+// welcomePatience is how long a keeper may take for its first byte. It answers at
+// once unless the machine is overloaded.
 const welcomePatience = 5 * time.Second
 
-// running makes sure that the sandbox runs and has a keeper, and returns a
-// stream for one request. Whatever it had to repair becomes a note. A start has
-// an entry in the audit log, unless it belongs to something that has one.
+// running makes sure that the sandbox runs and has a keeper, and returns a stream
+// for one request. Each repair becomes a note. A start has an entry in the audit
+// log, unless it belongs to a call that has one.
 func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *net.UnixConn, err error) {
-	stream, err = e.start(ctx, p, degraded)
+	stream, err = e.startWaiting(ctx, p, degraded)
 	if err == nil {
 		if err = e.lend(ctx, p); err != nil {
 			err, stream = errors.Join(err, stream.Close()), nil
@@ -64,11 +64,12 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 	return stream, err
 }
 
-// start is running without what each client brings along.
+// start is running without the parts that each client brings along.
 func (e *Engine) start(ctx context.Context, p *place, degraded bool) (stream *net.UnixConn, err error) {
 	if conn, err := p.dial(ctx); err == nil {
 		return e.ready(ctx, p, conn)
 	}
+	defer e.busy("starting " + p.record.Name)()
 	unlock, err := p.store.Lock(ctx, p.record.ID, "lease")
 	if err != nil {
 		return nil, err
@@ -78,17 +79,17 @@ func (e *Engine) start(ctx context.Context, p *place, degraded bool) (stream *ne
 	if err != nil {
 		return nil, err
 	}
-	if lease != nil && lease.Expired(process.Now(), time.Now()) {
+	if lease != nil && lease.Expired(e.moment(), e.now()) {
 		// If its keeper lives, it has neither answered nor done its work.
 		if _, err := e.endKeeper(p, lease); err != nil {
 			return nil, err
 		}
 	}
-	// Another command may have been faster while we waited.
+	// Another command may have been faster during the wait.
 	if conn, err := p.dial(ctx); err == nil {
 		return e.ready(ctx, p, conn)
 	}
-	ctx, call, err := e.record(ctx, "start", p.record.Repository, p.record.Name, map[string]any{"allow_degraded": degraded})
+	ctx, call, err := e.recordIn(ctx, p, "start", map[string]any{"allow_degraded": degraded})
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func (e *Engine) start(ctx context.Context, p *place, degraded bool) (stream *ne
 	if err := e.update(ctx, p, func(r *sandbox.Sandbox) {
 		r.State, r.Problem, r.Layers, r.Modules = sandbox.Running, "", layers, modules
 		if lease == nil { // its configuration was read for this start
-			r.Strict = p.store.Strict()
+			r.Strict, r.Snapshots = p.store.Strict(), automatic(p.config.Snapshots)
 		}
 	}); err != nil {
 		return nil, err
@@ -158,11 +159,11 @@ func (e *Engine) start(ctx context.Context, p *place, degraded bool) (stream *ne
 	return conn, nil
 }
 
-// settleStart deals with a keeper that is there already, and with a place that
-// runs and that no lease speaks of: whoever started it died on the way. Its
-// keeper may still be coming up, which gives a connection. One that answers
-// nobody is ended; and without one nobody can ever use a place that is not
-// recorded, so that is ended too.
+// settleStart deals with a keeper that is there already, and with a running place
+// that no lease records: the command that started it died on the way. Its keeper
+// may still be coming up, which gives a connection. A keeper that does not answer
+// is ended. Without a keeper no one can ever use an unrecorded place, so that is
+// ended too.
 func (e *Engine) settleStart(ctx context.Context, p *place, recorded *sandbox.Lease, attach bool) (*net.UnixConn, error) {
 	for deadline := time.Now().Add(startPatience); time.Now().Before(deadline) && ctx.Err() == nil; {
 		if conn, err := p.dial(ctx); err == nil {
@@ -181,8 +182,8 @@ func (e *Engine) settleStart(ctx context.Context, p *place, recorded *sandbox.Le
 // startPatience is how long a keeper may take from its start to its socket.
 const startPatience = 3 * time.Second
 
-// ready returns conn, unless what it leads to cannot answer: a sandbox that a
-// human has paused, or one whose keeper does not reach it.
+// ready returns conn, unless its other end cannot answer: a sandbox that a human
+// has paused, or one whose keeper does not reach it.
 func (e *Engine) ready(ctx context.Context, p *place, conn *net.UnixConn) (*net.UnixConn, error) {
 	if err := e.unready(ctx, p); err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -202,9 +203,9 @@ func (e *Engine) unready(ctx context.Context, p *place) error {
 	return nil
 }
 
-// revive looks at what became of a recorded lease. It returns the lease when
-// its guest still runs and only a keeper is missing, and nil when the place
-// must be started again.
+// revive checks what became of a recorded lease. It returns the lease when its
+// guest still runs and only a keeper is missing, and nil when the place must be
+// started again.
 func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*sandbox.Lease, error) {
 	was := p.driverLease(lease)
 	if lease.State == sandbox.LeaseReleased {
@@ -230,7 +231,7 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 	if !errors.Is(err, driver.ErrMachineLost) {
 		return nil, e.unreachable(ctx, p, err)
 	}
-	// Its keeper may just be clearing the place away.
+	// Its keeper may be clearing the place away.
 	unlock, err := e.alone(ctx, p, lease)
 	if err != nil {
 		return nil, err
@@ -273,7 +274,7 @@ func (p *place) keys() (wire.Keys, error) {
 	if pairs, err = wire.NewKeys(); err != nil {
 		return pairs, err
 	}
-	// In one step: half of it would be damaged keys.
+	// In one step: half a file would be damaged keys.
 	temp := p.path("." + keysFile)
 	if data, err = seal.Encode(pairs); err == nil {
 		err = os.WriteFile(temp, data, 0o600)
@@ -296,10 +297,14 @@ func (e *Engine) startKeeper(ctx context.Context, p *place, lease *sandbox.Lease
 		return nil, err
 	}
 	spec.Degraded = degraded || p.record.Isolation == sandbox.IsolationDegraded // accepted when it was created
-	return l.command(ctx, e.order(p, spec, lease))
+	started, err := l.command(ctx, e.order(p, spec, lease))
+	if err == nil {
+		e.standsForUser(ctx, p, started)
+	}
+	return started, err
 }
 
-// order is what a keeper is told, in full.
+// order is the complete order for a keeper.
 func (e *Engine) order(p *place, spec driver.Spec, lease *sandbox.Lease) keeper.Order {
 	return keeper.Order{
 		StoreRoot: e.Store.Root, Repository: p.record.GitDir, Driver: p.record.Driver, Spec: spec, Lease: lease, Strict: p.store.Strict(),
@@ -319,13 +324,13 @@ func (e *Engine) stop(ctx context.Context, p *place) error {
 		return err
 	}
 	if lease == nil {
-		if fileExists(p.path("lease.json")) { // damaged: who its guest is must be found out
+		if fileExists(p.path("lease.json")) { // damaged: find out who its guest is
 			done, err := p.driver.Recover(ctx, driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir})
 			if p.note(done...); err != nil {
 				return err
 			}
 		}
-		// Never told who its guest is; what that start has left goes.
+		// It never said who its guest is; anything that start left is removed.
 		unlock, err := e.alone(ctx, p, nil)
 		if err != nil {
 			return err
@@ -349,8 +354,7 @@ func (e *Engine) stop(ctx context.Context, p *place) error {
 	return nil
 }
 
-// release has the keeper end the place, or the driver where there is none or
-// one that does not answer.
+// release has the keeper end the place, or the driver where no keeper answers.
 func (e *Engine) release(ctx context.Context, p *place, lease *sandbox.Lease) error {
 	if conn, err := p.dial(ctx); err == nil {
 		defer conn.Close()
@@ -374,8 +378,8 @@ func (e *Engine) release(ctx context.Context, p *place, lease *sandbox.Lease) er
 	return p.store.SaveLease(lease)
 }
 
-// update changes the sandbox's record under its lock, on top of what other
-// commands have written since.
+// update changes the sandbox's record under its lock, on top of other commands'
+// changes since.
 func (e *Engine) update(ctx context.Context, p *place, change func(*sandbox.Sandbox)) error {
 	unlock, err := p.store.Lock(ctx, p.record.ID, "record")
 	if err != nil {

@@ -41,14 +41,18 @@ type LogPage struct {
 	More  bool      `json:"more"` // there is more already
 }
 
-// ServiceLogs reads what services have printed, by time. It works also while
-// the sandbox is stopped.
+// ServiceLogs reads the output of services, by time. It also works while the
+// sandbox is stopped.
 func (e *Engine) ServiceLogs(ctx context.Context, request LogRequest) (LogPage, error) {
-	p, names, err := e.loggedServices(ctx, request)
+	e, p, names, err := e.loggedServices(ctx, request)
 	if err != nil {
 		return LogPage{}, err
 	}
-	page := LogPage{Lines: []LogLine{}}
+	return e.serviceLogs(ctx, p, names, request)
+}
+
+func (e *Engine) serviceLogs(ctx context.Context, p *place, names []string, request LogRequest) (page LogPage, err error) {
+	page.Lines = []LogLine{}
 	state, _ := e.state(ctx, p.record)
 	for _, name := range names {
 		query := wire.LogQuery{Service: name, From: request.From, Tail: request.Tail, Since: request.Since, Limit: request.Limit}
@@ -74,7 +78,7 @@ func (e *Engine) ServiceLogs(ctx context.Context, request LogRequest) (LogPage, 
 // FollowServiceLogs hands lines to report as they come, until ctx ends or the
 // sandbox stops. An error of report ends it.
 func (e *Engine) FollowServiceLogs(ctx context.Context, request LogRequest, report func(LogLine) error) error {
-	p, names, err := e.loggedServices(ctx, request)
+	e, p, names, err := e.loggedServices(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -104,12 +108,12 @@ func (e *Engine) FollowServiceLogs(ctx context.Context, request LogRequest, repo
 	if err := group.Wait(); ctx.Err() == nil {
 		return err
 	}
-	return nil // who followed has seen enough
+	return nil // the follower has seen enough
 }
 
-// followLog follows one service until ctx ends, report fails or the sandbox
-// stops. When its keeper has died it goes on where it was, as soon as somebody
-// has made another: to watch is no reason to start anything.
+// followLog follows one service until ctx ends, report fails or the sandbox stops.
+// When its keeper has died it goes on where it was, as soon as another command has
+// started a new one: watching is no reason to start anything.
 func (e *Engine) followLog(ctx context.Context, p *place, query wire.LogQuery, report func(LogLine) error) error {
 	const pause = 200 * time.Millisecond
 	var unreported error
@@ -140,31 +144,31 @@ func (e *Engine) followLog(ctx context.Context, p *place, query wire.LogQuery, r
 	}
 }
 
-// loggedServices finds whose logs are meant.
-func (e *Engine) loggedServices(ctx context.Context, request LogRequest) (*place, []string, error) {
-	p, err := e.find(ctx, request.Dir, request.Name)
+// loggedServices finds the services whose logs are meant.
+func (e *Engine) loggedServices(ctx context.Context, request LogRequest) (*Engine, *place, []string, error) {
+	e, p, err := e.findAny(ctx, request.Dir, request.Name)
 	if err != nil {
-		return nil, nil, err
+		return e, nil, nil, err
 	}
 	var record service.Record
 	if _, err := e.side(p, store.ServicesFile, &record); err != nil {
-		return nil, nil, err
+		return e, nil, nil, err
 	}
 	names, err := service.Order(record.Services)
 	if err != nil {
-		return nil, nil, err
+		return e, nil, nil, err
 	}
 	if request.Service != "" {
 		if !slices.Contains(names, request.Service) {
-			return nil, nil, fault.New(fault.NotFound, "no service named %q in sandbox %q", request.Service, p.record.Name).
+			return e, nil, nil, fault.New(fault.NotFound, "no service named %q in sandbox %q", request.Service, p.record.Name).
 				WithHint("litterbox service %s status", p.record.Name)
 		}
 		names = []string{request.Service}
 	}
-	return p, names, nil
+	return e, p, names, nil
 }
 
-// askLog reads a journal through the guest, which also knows of its changes.
+// askLog reads a journal through the guest, which also knows about its changes.
 func (e *Engine) askLog(ctx context.Context, p *place, query wire.LogQuery, report func(LogLine) error) (wire.LogEnd, error) {
 	stream, err := e.running(ctx, p, false)
 	if err != nil {
@@ -174,8 +178,8 @@ func (e *Engine) askLog(ctx context.Context, p *place, query wire.LogQuery, repo
 	return wire.Logs(ctx, stream, query, report)
 }
 
-// storedLog reads a journal of a sandbox that does not run. What lies there is
-// the sandbox's to make: nothing outside of its home is opened.
+// storedLog reads a journal of a sandbox that does not run. The sandbox controls
+// those files: nothing outside its home is opened.
 func (e *Engine) storedLog(ctx context.Context, p *place, query wire.LogQuery, report func(LogLine) error) (wire.LogEnd, error) {
 	var end wire.LogEnd
 	root, err := e.workspace(p).Home(ctx, journal.Dir)

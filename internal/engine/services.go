@@ -35,29 +35,29 @@ type ServiceRequest struct {
 	AllowDegraded bool
 }
 
-// ServiceResult is how the services stand afterwards. That one does not run is
-// no error.
+// ServiceResult is the state of the services afterwards. A service that does not
+// run is no error.
 type ServiceResult struct {
 	Services []ServiceStatus
 	Notes    []string
 }
 
-// Service starts, stops or restarts services, or tells how they are. What is
-// wanted is remembered: a service that was started starts with the sandbox, one
-// that was stopped does not. Definitions are read from the configuration anew.
-// Starting also starts what a service needs, and the sandbox.
+// Service starts, stops or restarts services, or reports their state. Wishes are
+// remembered: a service that was started starts with the sandbox, one that was
+// stopped does not. Definitions are read from the configuration anew. Starting also
+// starts what a service needs, and the sandbox.
 func (e *Engine) Service(ctx context.Context, request ServiceRequest) (result ServiceResult, err error) {
 	if !slices.Contains(service.Wishes(), request.Action) {
 		return ServiceResult{}, fault.New(fault.Invalid, "cannot %q a service", string(request.Action)).
 			WithHint("litterbox service %s status", request.Name)
 	}
-	p, err := e.find(ctx, request.Dir, request.Name)
+	e, p, err := e.findAny(ctx, request.Dir, request.Name)
 	if err != nil {
 		return ServiceResult{}, err
 	}
 	if request.Action != service.WishStatus {
 		var call *Call
-		ctx, call, err = e.record(ctx, "service "+string(request.Action), request.Dir, request.Name, map[string]any{
+		ctx, call, err = e.recordIn(ctx, p, "service "+string(request.Action), map[string]any{
 			"services": request.Services, "allow_degraded": request.AllowDegraded,
 		})
 		if err != nil {
@@ -98,7 +98,7 @@ func (e *Engine) Service(ctx context.Context, request ServiceRequest) (result Se
 	}
 	order := wire.ServiceOrder{Action: request.Action, Names: names, Wait: !request.NoWait && request.Action != service.WishStatus}
 	if request.Action == service.WishRestart && len(names) > len(request.Services) {
-		// What it needs shall run, not start over.
+		// Its dependencies must run, not restart.
 		if err := orderServices(ctx, p, wire.ServiceOrder{Action: service.WishStart, Names: names}); err != nil {
 			return ServiceResult{}, err
 		}
@@ -128,8 +128,8 @@ func orderServices(ctx context.Context, p *place, order wire.ServiceOrder) error
 	return err
 }
 
-// wantServices brings the record up to date: definitions from the
-// configuration, and what is wanted from the request.
+// wantServices brings the record up to date: definitions from the configuration,
+// and wishes from the request.
 func (e *Engine) wantServices(ctx context.Context, p *place, request ServiceRequest) (record service.Record, changed bool, err error) {
 	unlock, err := p.store.Lock(ctx, p.record.ID, "services")
 	if err != nil {
@@ -246,8 +246,8 @@ func (e *Engine) arrange(ctx context.Context, p *place) error {
 	return p.store.SaveRecord(id, store.ServicesFile, services)
 }
 
-// startServices starts what a sandbox that has just been set up shall run, and
-// does not wait for it.
+// startServices starts the services of a sandbox that has just been set up, and
+// does not wait for them.
 func (e *Engine) startServices(ctx context.Context, p *place) error {
 	var record service.Record
 	unlock, err := p.store.Lock(ctx, p.record.ID, "services")
@@ -275,7 +275,7 @@ func (e *Engine) startServices(ctx context.Context, p *place) error {
 	return p.tellKeeper(ctx, keeper.OpServices)
 }
 
-// idle is how services stand in a sandbox that does not run.
+// idle is the state of services in a sandbox that does not run.
 func idle(record service.Record, names []string) []ServiceStatus {
 	list := []ServiceStatus{}
 	order, _ := service.Order(record.Services) // checked before it was recorded

@@ -12,8 +12,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// setUp runs container.setup-command once; what it prints is shown while it
-// runs, or its end when it fails, and what it changed is a commit of its own.
+// setUp runs container.setup-command once; its output is shown while it runs, or
+// the end of it when it fails, and its changes are a commit of their own.
 func (e *Engine) setUp(ctx context.Context, p *place, request CreateRequest) error {
 	var output tail
 	var to io.Writer = &output
@@ -52,8 +52,8 @@ func (e *Engine) setUp(ctx context.Context, p *place, request CreateRequest) err
 // refusedNamed is how many refused destinations a failure names.
 const refusedNamed = 5
 
-// refusedInSetUp words what the network refused since a moment, and the rules
-// that would open it as values of network.allow.
+// refusedInSetUp lists what the network refused since a moment, and the rules that
+// would open it as values of network.allow.
 func (e *Engine) refusedInSetUp(ctx context.Context, p *place, since time.Time) (text, rules string) {
 	refused, err := e.refusedSince(ctx, p, since)
 	if err != nil {

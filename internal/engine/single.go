@@ -9,16 +9,15 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
-	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// alone makes sure that the sandbox has no keeper, and none comes up before
-// unlock. One that is ending is waited for; one that lives and answered nobody
-// is ended. lease is what the sandbox has recorded, nil for nothing.
+// alone makes sure that the sandbox has no keeper, and that none comes up before
+// unlock. It waits for a keeper that is ending, and ends one that lives but does
+// not answer. lease is the recorded lease, nil for none.
 func (e *Engine) alone(ctx context.Context, p *place, lease *sandbox.Lease) (unlock func(), err error) {
 	patience := keeper.SinglePatience
-	if lease != nil && lease.Expired(process.Now(), time.Now()) {
+	if lease != nil && lease.Expired(e.moment(), e.now()) {
 		patience = startPatience // it has been silent for long enough
 	}
 	try := func(patience time.Duration) error {
@@ -35,7 +34,7 @@ func (e *Engine) alone(ctx context.Context, p *place, lease *sandbox.Lease) (unl
 		return nil, err
 	}
 	if !ended {
-		// One that is still starting, for somebody who died, has recorded
+		// A keeper that is still starting, for a command that died, has recorded
 		// nothing yet. Without its place it ends.
 		done, err := p.driver.Recover(ctx, driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir})
 		if err != nil {
@@ -50,9 +49,9 @@ func (e *Engine) alone(ctx context.Context, p *place, lease *sandbox.Lease) (unl
 	return unlock, err
 }
 
-// awaitKeeper waits while some keeper is there that does not answer yet, or not
-// any more: whoever started it may have died on the way. It returns a connection
-// to one that has come up.
+// awaitKeeper waits while a keeper is there that does not answer yet, or no longer
+// does: the command that started it may have died on the way. It returns a
+// connection to one that has come up.
 func (e *Engine) awaitKeeper(ctx context.Context, p *place) *net.UnixConn {
 	once, cancel := context.WithCancel(ctx)
 	cancel() // one attempt is always made
@@ -72,8 +71,8 @@ func (e *Engine) awaitKeeper(ctx context.Context, p *place) *net.UnixConn {
 // lockPause is the time between two attempts.
 const lockPause = 5 * time.Millisecond
 
-// endKeeper ends the keeper that the lease names, if that still lives. The
-// place goes on without it.
+// endKeeper ends the keeper that the lease names, if it is still alive. The place
+// goes on without it.
 func (e *Engine) endKeeper(p *place, lease *sandbox.Lease) (ended bool, err error) {
 	var holder sandbox.Process
 	if lease == nil || json.Unmarshal([]byte(lease.Holder), &holder) != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
-	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -34,18 +33,19 @@ type Snapshot struct {
 	Commit    string               `json:"commit"`
 	Policy    int                  `json:"policy_revision"`
 	Image     *sandbox.Image       `json:"base_image"` // nil: the host's own userland
-	Bytes     int64                `json:"bytes"`      // of the layers that it stands on, which others may stand on too
+	Bytes     int64                `json:"bytes"`      // of the layers that it uses, which others may use too
 	ID        string               `json:"id"`
 }
 
 // maxLabel bounds the label of a snapshot, in bytes.
 const maxLabel = 200
 
-// TakeSnapshot keeps all files of a sandbox as they are at this moment: what is
-// tracked, untracked and ignored, HOME, and the agent's own git. What runs goes
-// on, and notices nothing longer than a pause.
+// TakeSnapshot keeps all files of a sandbox as they are at this moment: tracked,
+// untracked and ignored ones, HOME, and the agent's own git. Programs go on after
+// at most a pause. The result has no size, which would take longer than the
+// snapshot: Snapshots has it.
 func (e *Engine) TakeSnapshot(ctx context.Context, dir, name, label string) (taken Snapshot, err error) {
-	label = redact.Tokens(strings.TrimSpace(label), callerOf(ctx).Secrets()...)
+	label = e.secretsOf(ctx).Tokens(strings.TrimSpace(label))
 	if err := checkLabel(name, label); err != nil {
 		return Snapshot{}, err
 	}
@@ -54,20 +54,27 @@ func (e *Engine) TakeSnapshot(ctx context.Context, dir, name, label string) (tak
 		return Snapshot{}, err
 	}
 	defer e.tell(p)
-	ctx, call, err := e.record(ctx, "snapshot", dir, name, map[string]any{"label": label})
+	ctx, call, err := e.recordIn(ctx, p, "snapshot", map[string]any{"label": label})
 	if err != nil {
 		return Snapshot{}, err
 	}
 	defer func() { err = call.end(taken.Commit, nil, err) }()
+	had, err := p.snapshots()
+	if err == nil {
+		err = freeLabel(p.record.Name, label, had)
+	}
+	if err != nil {
+		return Snapshot{}, err
+	}
 	made, err := e.snapshot(ctx, p, sandbox.SnapshotAsked, label)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return p.shown(made), nil
+	return unsized(made), nil
 }
 
-// checkLabel refuses what could be taken for a snapshot's short name or for an
-// iteration, and what no listing can show.
+// checkLabel refuses labels that could be taken for a snapshot's short name or for
+// an iteration, and those that no listing can show.
 func checkLabel(name, label string) error {
 	_, number := sandbox.SnapshotNumber(label)
 	_, err := strconv.Atoi(label)
@@ -79,22 +86,32 @@ func checkLabel(name, label string) error {
 	return nil
 }
 
-// snapshot commits what lies uncommitted, and then keeps all files.
+// freeLabel refuses a label that a snapshot of the sandbox has: with two, it would
+// name neither.
+func freeLabel(name, label string, had []*sandbox.Snapshot) error {
+	for _, one := range had {
+		if label != "" && one.Label == label {
+			return fault.New(fault.AlreadyExists, "cannot call a snapshot %q: snapshot %s of sandbox %q has this label", label, one.Name(), name).
+				WithHint("litterbox snapshot %s ANOTHER-LABEL", name)
+		}
+	}
+	return nil
+}
+
+// snapshot commits uncommitted changes, and then keeps all files.
 func (e *Engine) snapshot(ctx context.Context, p *place, kind sandbox.SnapshotKind, label string) (*sandbox.Snapshot, error) {
 	if !p.driver.Capabilities().Snapshots.Freeze {
 		return nil, fault.New(fault.Unsupported, "cannot take a snapshot of sandbox %q: the driver %q has none", p.record.Name, p.record.Driver)
 	}
-	if p.far() { // what this machine has of its files is as old as its beginning
-		return nil, fault.New(fault.Unsupported, "cannot take a snapshot of sandbox %q: its files are in its machine", p.record.Name)
-	}
 	if err := e.settle(ctx, p); err != nil {
 		return nil, err
 	}
+	defer e.busy("keeping the files of " + p.record.Name)()
 	return e.keep(ctx, p, kind, label)
 }
 
-// keep takes the snapshot itself. A kill between the driver's part and the
-// record leaves a snapshot that no record speaks of, which the next one drops.
+// keep takes the snapshot itself. A kill between the driver's part and the record
+// leaves a snapshot without a record, which the next one drops.
 func (e *Engine) keep(ctx context.Context, p *place, kind sandbox.SnapshotKind, label string) (*sandbox.Snapshot, error) {
 	unlock, live, err := e.still(ctx, p)
 	if err != nil {
@@ -110,6 +127,11 @@ func (e *Engine) keep(ctx context.Context, p *place, kind sandbox.SnapshotKind, 
 	if err != nil {
 		return nil, err
 	}
+	if kind == sandbox.SnapshotAsked { // again, now that no other command takes one
+		if err := freeLabel(p.record.Name, label, had); err != nil {
+			return nil, err
+		}
+	}
 	if err := e.dropUnrecorded(ctx, p, had); err != nil {
 		return nil, err
 	}
@@ -120,6 +142,11 @@ func (e *Engine) keep(ctx context.Context, p *place, kind sandbox.SnapshotKind, 
 	made := &sandbox.Snapshot{
 		Version: sandbox.RecordVersion, Number: 1, ID: taken.ID, Label: label, Kind: kind, CreatedAt: taken.CreatedAt,
 		Iteration: p.record.Iterations, Commit: cmp.Or(p.record.Last, p.record.Base), Sandbox: *p.record,
+	}
+	if taken.Memory {
+		if made.Lease, err = p.store.Lease(p.record.ID); err != nil {
+			return nil, err
+		}
 	}
 	for _, one := range had {
 		made.Number = max(made.Number, one.Number+1)
@@ -134,7 +161,7 @@ func (e *Engine) keep(ctx context.Context, p *place, kind sandbox.SnapshotKind, 
 	return made, nil
 }
 
-// recordSnapshot writes what belongs to a snapshot; its record comes last.
+// recordSnapshot writes the parts of a snapshot; its record comes last.
 func (e *Engine) recordSnapshot(ctx context.Context, p *place, made *sandbox.Snapshot) error {
 	if err := os.MkdirAll(p.path(snapshotsDir), 0o700); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot record a snapshot")
@@ -183,7 +210,7 @@ func copyRecord(from, to string) error {
 	return nil
 }
 
-// still keeps everybody else from committing, starting and stopping, and says
+// still keeps other commands from committing, starting and stopping, and reports
 // whether the sandbox runs with a keeper that can be asked.
 func (e *Engine) still(ctx context.Context, p *place) (unlock func(), live bool, err error) {
 	if state, _ := e.state(ctx, p.record); state == sandbox.Running && !p.reachable(ctx) {
@@ -222,12 +249,12 @@ func (p *place) reachable(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	_ = stream.Close() // only asked whether somebody is there
+	_ = stream.Close() // only asked whether it answers
 	return true
 }
 
-// freeze has the driver take the snapshot: through the keeper, which holds
-// what runs still, or directly.
+// freeze has the driver take the snapshot: through the keeper, which pauses what
+// runs, or directly.
 func (e *Engine) freeze(ctx context.Context, p *place, live bool, label string) (taken driver.Snapshot, err error) {
 	if live {
 		stream, err := p.dial(ctx)

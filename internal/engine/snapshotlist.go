@@ -19,8 +19,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
-// snapshots reads the records, oldest first. A damaged one is an error: what it
-// speaks of is still there.
+// snapshots reads the records, oldest first. A damaged one is an error: its
+// snapshot still exists.
 func (p *place) snapshots() ([]*sandbox.Snapshot, error) {
 	names, err := filepath.Glob(p.path(snapshotsDir, "*.json"))
 	if err != nil {
@@ -48,8 +48,8 @@ func (p *place) snapshots() ([]*sandbox.Snapshot, error) {
 	return all, nil
 }
 
-// dropUnrecorded has the driver forget what a cut-off snapshot has left. One
-// whose record is damaged stays.
+// dropUnrecorded has the driver forget the leftovers of a cut-off snapshot. A
+// snapshot whose record is damaged stays.
 func (e *Engine) dropUnrecorded(ctx context.Context, p *place, had []*sandbox.Snapshot) error {
 	lease := p.anyLease()
 	kept, err := p.driver.Snapshots(ctx, lease)
@@ -68,7 +68,7 @@ func (e *Engine) dropUnrecorded(ctx context.Context, p *place, had []*sandbox.Sn
 	return nil
 }
 
-// anyLease is the recorded lease, or what stands for it before the first start.
+// anyLease is the recorded lease, or a stand-in before the first start.
 func (p *place) anyLease() driver.Lease {
 	if lease, err := p.store.Lease(p.record.ID); err == nil && lease != nil {
 		return p.driverLease(lease)
@@ -76,12 +76,17 @@ func (p *place) anyLease() driver.Lease {
 	return leaseOf(p)
 }
 
-// shown is a snapshot for a frontend.
-func (p *place) shown(s *sandbox.Snapshot) Snapshot {
-	shown := Snapshot{
+// unsized is a snapshot for a frontend without its size.
+func unsized(s *sandbox.Snapshot) Snapshot {
+	return Snapshot{
 		Name: s.Name(), Label: s.Label, Kind: s.Kind, CreatedAt: s.CreatedAt, Iteration: s.Iteration, Commit: s.Commit,
 		Policy: s.Policy, Image: s.Sandbox.Image, ID: s.ID,
 	}
+}
+
+// shown is a snapshot for a frontend. Its size takes a look at every file.
+func (p *place) shown(s *sandbox.Snapshot) Snapshot {
+	shown := unsized(s)
 	if r, err := frozen.Read(p.dir); err == nil {
 		at := slices.IndexFunc(r.Kept, func(k frozen.Kept) bool { return k.ID == s.ID })
 		if at >= 0 {
@@ -105,39 +110,64 @@ func (e *Engine) Snapshots(ctx context.Context, dir, name string) ([]Snapshot, e
 	if err != nil {
 		return nil, err
 	}
+	far := map[string]int64{}
+	if p.far() && len(all) > 0 {
+		kept, err := p.driver.Snapshots(ctx, p.anyLease())
+		if err != nil { // they are listed all the same
+			p.note("what the snapshots take is not known: " + err.Error())
+		}
+		for _, one := range kept {
+			far[one.ID] = one.Bytes
+		}
+	}
 	found := []Snapshot{}
 	for _, one := range all {
-		found = append(found, p.shown(one))
+		shown := p.shown(one)
+		shown.Bytes += far[one.ID]
+		found = append(found, shown)
 	}
 	return found, nil
 }
 
-// findSnapshot finds a snapshot by its short name, its id or its label; of
-// several with one label the newest.
+// findSnapshot finds a snapshot by its short name, its id or its label. Labels of
+// restores repeat: one of several must be named by its short name.
 func (p *place) findSnapshot(name string) (*sandbox.Snapshot, error) {
 	all, err := p.snapshots()
 	if err != nil {
 		return nil, err
 	}
-	number, _ := sandbox.SnapshotNumber(name)
-	for _, one := range slices.Backward(all) {
-		if one.Number == number || one.ID == name || one.Label == name && name != "" {
+	number, short := sandbox.SnapshotNumber(name)
+	var labelled []*sandbox.Snapshot
+	var names []string
+	for _, one := range all {
+		if short && one.Number == number || one.ID == name {
 			return one, nil
 		}
+		if one.Label == name && name != "" {
+			labelled, names = append(labelled, one), append(names, one.Name())
+		}
+	}
+	switch len(labelled) {
+	case 1:
+		return labelled[0], nil
+	case 0:
+	default:
+		return nil, fault.New(fault.Conflict, "cannot choose a snapshot of sandbox %q: %s have the label %q", p.record.Name, strings.Join(names, " and "), name).
+			WithHint("litterbox snapshots %s", p.record.Name)
 	}
 	return nil, fault.New(fault.NotFound, "sandbox %q has no snapshot %q", p.record.Name, name).
 		WithHint("litterbox snapshots %s", p.record.Name)
 }
 
-// DeleteSnapshots deletes snapshots for good. What the sandbox, another
-// snapshot or a fork stands on stays.
+// DeleteSnapshots deletes snapshots for good. Layers that the sandbox, another
+// snapshot or a fork uses stay.
 func (e *Engine) DeleteSnapshots(ctx context.Context, dir, name string, which []string) (gone []Snapshot, err error) {
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
 		return nil, err
 	}
 	defer e.tell(p)
-	ctx, call, err := e.record(ctx, "snapshot delete", dir, name, map[string]any{"snapshots": which})
+	ctx, call, err := e.recordIn(ctx, p, "snapshot delete", map[string]any{"snapshots": which})
 	if err != nil {
 		return nil, err
 	}
@@ -165,20 +195,22 @@ func (e *Engine) DeleteSnapshots(ctx context.Context, dir, name string, which []
 	return gone, e.sweepFrozen()
 }
 
-// dropSnapshot deletes the record first: what is left then is dropped with the
-// next snapshot, or swept.
+// dropSnapshot deletes the record first: the rest is then dropped with the next
+// snapshot, or swept. Ref and files are deleted at the same time.
 func (e *Engine) dropSnapshot(ctx context.Context, p *place, one *sandbox.Snapshot) error {
 	err := os.Remove(p.path(snapshotsDir, one.ID+".json"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Wrap(fault.Unavailable, err, "cannot delete the snapshot %s", one.Name())
 	}
-	if err := p.driver.DeleteSnapshot(ctx, p.anyLease(), one.ID); err != nil {
-		return err
-	}
+	released := make(chan error, 1)
+	go func() {
+		released <- p.repo.UpdateRefs(ctx, "cannot release the commit of", p.record.Branch, "delete "+p.snapshotRef(one)+"\x00\x00")
+	}()
+	problems := []error{p.driver.DeleteSnapshot(ctx, p.anyLease(), one.ID)}
 	for _, file := range []string{keeper.DeltaFile, store.ServicesFile} {
 		if err := os.Remove(p.snapshotFile(one.ID, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fault.Wrap(fault.Unavailable, err, "cannot delete the snapshot %s", one.Name())
+			problems = append(problems, fault.Wrap(fault.Unavailable, err, "cannot delete the snapshot %s", one.Name()))
 		}
 	}
-	return p.repo.UpdateRefs(ctx, "cannot release the commit of", p.record.Branch, "delete "+p.snapshotRef(one)+"\x00\x00")
+	return errors.Join(append(problems, <-released)...)
 }

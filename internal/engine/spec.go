@@ -12,6 +12,10 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
+// descriptorsVariable is for tests: "off" makes places of this machine as if they
+// shared no kernel with it, so that their connections go over streams of the wire.
+const descriptorsVariable = "LITTERBOX_DESCRIPTORS"
+
 // spec describes the place of a sandbox. Layers are made when fresh; a keeper
 // that only attaches does not need them.
 func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, error) {
@@ -34,16 +38,24 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	spec.Home = homeInside(caller, p.record.Repository)
 	spec.User = innerUser(caller, own)
 	spec.Nested = p.config.Security.Nested
+	spec.Streams = caller.Get(descriptorsVariable) == "off"
 	if p.record.Image != nil {
 		if err := e.addBase(ctx, p, own, &spec); err != nil {
 			return spec, err
 		}
 	}
-	if p.record.Layers, err = e.layers(ctx, p); err != nil {
+	if spec.System, err = e.system(p); err != nil {
 		return spec, err
 	}
-	spec.Workspace = driver.Workspace{Path: p.record.Repository, Layers: p.record.Layers, Upper: p.files().Upper(), Work: p.files().Work()}
-	if p.copied() {
+	if p.record.Live != nil {
+		spec.Workspace, err = p.liveWorkspace()
+	} else if p.record.Layers, err = e.layers(ctx, p); err == nil {
+		spec.Workspace = driver.Workspace{Path: p.record.Repository, Layers: p.record.Layers, Upper: p.files().Upper(), Work: p.files().Work()}
+	}
+	if err != nil {
+		return spec, err
+	}
+	if p.copied() && p.record.Live == nil {
 		if err := e.fill(ctx, p); err != nil {
 			return spec, err
 		}
@@ -57,9 +69,11 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	if p.driver.Traits().Mounts != sandbox.MountsAny {
 		e.addSurroundings(p, caller, &spec, nil)
 		p.mountable(&spec)
+		p.noteUnshared("its isolation mounts nothing")
 		return spec, nil
 	}
 	e.addSurroundings(p, caller, &spec, roots.env)
+	e.noteRefusedShares(p, caller)
 	if err := p.addSecrets(ctx, &spec); err != nil {
 		return spec, err
 	}
@@ -71,13 +85,13 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	return spec, nil
 }
 
-// addSurroundings adds what the host lends, and the environment that leads
-// there; roots is what makes programs find the certificates.
+// addSurroundings adds what the host lends, and the environment that points there;
+// roots makes programs find the certificates.
 func (e *Engine) addSurroundings(p *place, caller *caller.Caller, spec *driver.Spec, roots map[string]string) (mounts []Mount) {
 	search := caller.Get("PATH")
 	mounts = e.mounts(p, caller, spec.Home, search)
 	for _, mount := range mounts {
-		spec.Mounts = append(spec.Mounts, driver.Mount{Source: mount.Path, Target: mount.Path})
+		spec.Mounts = append(spec.Mounts, driver.Mount{Source: mount.Path, Target: mount.Path, Writable: mount.Writable})
 	}
 	spec.Env = map[string]string{
 		"HOME": spec.Home, "USER": spec.User.Name, "LOGNAME": spec.User.Name, "SHELL": spec.User.Shell,
@@ -88,6 +102,7 @@ func (e *Engine) addSurroundings(p *place, caller *caller.Caller, spec *driver.S
 		maps.Copy(spec.Env, baseEnv(p.record.Image, spec.Home))
 	}
 	maps.Copy(spec.Env, p.config.Container.Env)
+	firstInPath(spec.Env, spec.Home, p.config.Golden.Tools)
 	spec.Caches = e.packageCaches(p, caller, spec.Home, spec.Env, mounts)
 	return mounts
 }
@@ -131,9 +146,9 @@ func checkWorkspace(top string) error {
 	return nil
 }
 
-// homeInside is where HOME stands inside: the user's own path, so that what
-// was installed with absolute paths works. A repository that is the home
-// directory, or holds it, would hide it; then HOME moves.
+// homeInside is the path of HOME inside: the user's own, so that programs
+// installed with absolute paths work. A repository that is the home directory, or
+// holds it, would hide it; then HOME moves.
 func homeInside(caller *caller.Caller, top string) string {
 	home := caller.Home
 	if home == "" || home == "/" {

@@ -25,7 +25,7 @@ const (
 
 // offerSSHAgent gives the sandbox a way to the human's ssh-agent, where the
 // configuration says so: a socket of the keeper's, which asks about every
-// signature, and what the host knows of the keys of other hosts.
+// signature, and the host's known_hosts.
 func (p *place) offerSSHAgent(caller *caller.Caller, spec *driver.Spec) error {
 	failed := func(err error) error {
 		return fault.Wrap(fault.Unavailable, err, "cannot offer your ssh-agent to sandbox %q", p.record.Name)
@@ -64,7 +64,7 @@ func (p *place) offerSSHAgent(caller *caller.Caller, spec *driver.Spec) error {
 	return nil
 }
 
-// copyKnownHosts joins what is known of the keys of hosts, which is no secret.
+// copyKnownHosts joins files of known host keys, which are no secret.
 func copyKnownHosts(to string, from ...string) error {
 	var all []byte
 	for _, path := range from {
@@ -111,7 +111,7 @@ func (e *Engine) Approve(ctx context.Context, request ApproveRequest) (err error
 	if err != nil {
 		return err
 	}
-	ctx, call, err := e.record(ctx, "approve", request.Dir, request.Name, map[string]any{"signature": request.ID, "refuse": request.Refuse})
+	ctx, call, err := e.recordIn(ctx, p, "approve", map[string]any{"signature": request.ID, "refuse": request.Refuse})
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 // chooseDriver gives the driver of a new sandbox: the one that was chosen, or the
-// program's default. The degraded one is taken by itself only where none was
-// chosen, less was allowed and the full tier was tried in vain; the notes say
-// then, once, why that is and what it does not isolate.
+// program's default. The degraded one is taken automatically only where none was
+// chosen, a lower tier was allowed and the full tier was tried in vain; the notes
+// then say, once, why and what it does not isolate.
 func (e *Engine) chooseDriver(chosen string, allowDegraded bool) (d driver.Driver, isolation sandbox.Isolation, notes []string, err error) {
 	if chosen != "" {
 		return e.chosenDriver(chosen, allowDegraded)
@@ -40,7 +40,7 @@ func (e *Engine) chooseDriver(chosen string, allowDegraded bool) (d driver.Drive
 	return d, sandbox.IsolationDegraded, append(notes, notIsolated(can)...), nil
 }
 
-// chosenDriver is the driver that a human has named. One that never isolates
+// chosenDriver is the driver that a human has named. A driver that never isolates
 // fully says what it lacks, and needs that to be accepted.
 func (e *Engine) chosenDriver(name string, allowDegraded bool) (driver.Driver, sandbox.Isolation, []string, error) {
 	d, err := e.Drivers.Find(name)
@@ -75,8 +75,8 @@ func degradedTier(can driver.Capabilities) driver.Tier {
 	return can.Isolation[at]
 }
 
-// mountable takes out of spec what the driver cannot mount; the driver refuses
-// what a sandbox cannot do without.
+// mountable takes out of spec what the driver cannot mount; the driver refuses when
+// a mount that a sandbox requires is among them.
 func (p *place) mountable(spec *driver.Spec) {
 	can := p.driver.Traits().Mounts
 	if can == sandbox.MountsAny {
@@ -84,6 +84,6 @@ func (p *place) mountable(spec *driver.Spec) {
 	}
 	spec.Caches = nil
 	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m driver.Mount) bool {
-		return can != sandbox.MountsSamePath || m.Source != m.Target
+		return can != sandbox.MountsSamePath || m.Source != m.Target || m.Writable
 	})
 }

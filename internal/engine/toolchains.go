@@ -50,12 +50,12 @@ var toolchains = []struct {
 
 // clientDirs are where installers of agents' clients put a program without
 // changing $PATH for every shell: Claude Code's own is behind an alias, and
-// OpenCode's line stands in a file that only interactive shells read. They are
+// OpenCode's line is in a file that only interactive shells read. They are
 // mounted, and searched last, whatever $PATH says.
 var clientDirs = []string{".claude/local", ".opencode/bin"}
 
-// mounts lists the host directories that this sandbox sees: toolchains under
-// HOME, then what the configuration names. Only what exists now is listed.
+// mounts lists the host directories that this sandbox sees: toolchains under HOME,
+// then those that the configuration names. Only existing ones are listed.
 func (e *Engine) mounts(p *place, caller *caller.Caller, homeInside, search string) []Mount {
 	var found []Mount
 	add := func(path, why string) {
@@ -87,19 +87,29 @@ func (e *Engine) mounts(p *place, caller *caller.Caller, homeInside, search stri
 			add(filepath.Join(home, dir), "agent's client")
 		}
 	}
-	for _, path := range p.config.Mounts.ReadOnly {
-		if below, ok := strings.CutPrefix(path, "~/"); ok {
-			if caller.Home == "" {
-				continue // "~" means nothing then
-			}
-			path = filepath.Join(caller.Home, below)
-		}
+	for _, path := range ofHome(p.config.Mounts.ReadOnly, caller.Home) {
 		add(path, "mounts.read-only")
 	}
+	found = append(found, e.shares(p, caller, found)...)
 	// A mount above the workspace, or in it, would cover it or be covered.
 	return slices.DeleteFunc(found, func(m Mount) bool {
 		return within(p.record.Repository, m.Path) || within(m.Path, p.record.Repository)
 	})
+}
+
+// ofHome puts the home directory in the place of ~.
+func ofHome(paths []string, home string) []string {
+	var found []string
+	for _, path := range paths {
+		if below, ok := strings.CutPrefix(path, "~/"); ok {
+			if home == "" {
+				continue // "~" means nothing then
+			}
+			path = filepath.Join(home, below)
+		}
+		found = append(found, path)
+	}
+	return found
 }
 
 func searched(search, lead string) bool {
@@ -111,11 +121,11 @@ func searched(search, lead string) bool {
 	return false
 }
 
-// within tells whether path is dir or lies below it.
+// within reports whether path is dir or lies below it.
 func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // installPlaces hold a directory for each program that an installer puts below
-// HOME. Codex's lies beside its login: only what is below packages is a program.
+// HOME. Codex's is beside its login: only what is below packages is a program.
 var installPlaces = []string{".local/share", ".local/lib", ".local/opt", ".local/pipx", ".codex/packages"}
 
 // linkTargets are the files below home that links in dir lead to: installers
@@ -146,7 +156,7 @@ func linkTargets(dir, home string) []string {
 	return slices.Compact(targets)
 }
 
-// systemSearch is PATH where nobody says otherwise.
+// systemSearch is the default PATH.
 var systemSearch = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
 // searchInside is PATH as it is inside: the user's own entries that exist

@@ -41,8 +41,8 @@ type Trashed struct {
 // says otherwise.
 const trashAge = 7 * 24 * time.Hour
 
-// What must be free on the disk for the files of a deleted sandbox to stay: a
-// tenth of it, or this where that is less.
+// The free disk space needed for the files of a deleted sandbox to stay: a tenth
+// of the disk, or this where that is less.
 const trashReserve = 10 << 30
 
 // trashKeeps is how long deleted files stay by the configuration; 0 for not at
@@ -57,16 +57,16 @@ func trashKeeps(retention config.Retention) time.Duration {
 	return retention.Trash
 }
 
-// roomForTrash reports whether a disk with so much free has room for files that
-// only might be wanted back.
+// roomForTrash reports whether a disk with that much free has room for files that
+// might be wanted back.
 func roomForTrash(free, total int64) bool { return free >= min(total/10, trashReserve) }
 
 // inodesForTrash is the same for the number of files; a file system that counts
 // none says 0.
 func inodesForTrash(free, total uint64) bool { return free >= total/10 }
 
-// keepsFiles says how long the files of a sandbox that is being deleted stay,
-// or why they do not.
+// keepsFiles says how long the files of a sandbox stay after its deletion, or why
+// they do not.
 func (e *Engine) keepsFiles(ctx context.Context, p *place) (stay time.Duration, why string) {
 	found, err := e.settings(ctx, p.record.Repository, p.record.GitDir)
 	if err == nil {
@@ -74,7 +74,7 @@ func (e *Engine) keepsFiles(ctx context.Context, p *place) (stay time.Duration, 
 			return 0, "retention.trash keeps none"
 		}
 	} else {
-		stay = trashAge // a configuration that cannot be read takes nothing away
+		stay = trashAge // an unreadable configuration shortens nothing
 	}
 	if p.far() {
 		return 0, "they are in its machine, and this one has no room to keep them in"
@@ -89,7 +89,7 @@ func (e *Engine) keepsFiles(ctx context.Context, p *place) (stay time.Duration, 
 	return stay, ""
 }
 
-// intoTrash moves what a deleted sandbox leaves into the trash and gives its
+// intoTrash moves the remains of a deleted sandbox into the trash and gives its
 // name up. It may be called again after a kill at any step.
 func (e *Engine) intoTrash(p *place, d store.Deletion) error {
 	if err := p.store.SaveDeletion(p.record.ID, d); err != nil {
@@ -101,8 +101,8 @@ func (e *Engine) intoTrash(p *place, d store.Deletion) error {
 	if err := e.removeWorktree(p); err != nil {
 		return err
 	}
-	// A copy of what is in the commits, and the overlay's own directory, which
-	// the next start makes anew.
+	// A copy of the committed files, and the overlay's own directory, which the
+	// next start makes anew.
 	for _, name := range []string{keeper.WorktreeDir, "work"} {
 		if err := hostile.Remove(p.path(name)); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "cannot remove %q of sandbox %q", name, p.record.Name)
@@ -191,7 +191,7 @@ func (e *Engine) trashOf(ctx context.Context, gitDir string, records []*sandbox.
 		}
 		d, err := e.Store.Trash().Deletion(record.ID)
 		if err != nil {
-			d.At = record.CreatedAt // its note is damaged: the files are no less there
+			d.At = record.CreatedAt // its note is damaged: the files are there all the same
 		}
 		ref := branch.TrashRef(record.Name, d.At)
 		at := slices.IndexFunc(found, func(t Trashed) bool { return t.tip.Ref == ref })
@@ -225,122 +225,26 @@ func (e *Engine) findTrashed(ctx context.Context, dir, name string) (Trashed, er
 			return one, nil
 		}
 	}
-	return Trashed{}, fault.New(fault.NotFound, "no deleted sandbox named %q is in the trash of this repository", name).WithHint("litterbox trash list")
+	return Trashed{}, noneTrashed(name, all)
 }
 
-// Restored is a sandbox that came back from the trash.
-type Restored struct {
-	Name  string `json:"name"`
-	Tip   string `json:"tip"`
-	Files bool   `json:"files"` // with its files, its home and its log
+// noneTrashed says that no deleted sandbox is called name.
+func noneTrashed(name string, all []Trashed) error {
+	var names []string
+	for _, one := range all {
+		names = append(names, one.Name)
+	}
+	return fault.New(fault.NotFound, "no deleted sandbox named %q is in the trash%s", name, didYouMean(name, names)).
+		WithHint("litterbox trash list")
 }
 
-// Restore brings a deleted sandbox back: its branch, and with its files its home
-// and its log where those are kept. Otherwise it is a new sandbox that begins
-// with its last commit. It does not run.
-func (e *Engine) Restore(ctx context.Context, dir, name string) (restored Restored, notes []string, err error) {
-	ctx, call, err := e.record(ctx, "trash restore", dir, name, nil)
-	if err != nil {
-		return Restored{}, nil, err
-	}
-	defer func() { err = call.close(Outcome{Tip: restored.Tip, Err: err}) }()
-	one, err := e.findTrashed(ctx, dir, name)
-	if err != nil {
-		return Restored{}, nil, err
-	}
-	restored = Restored{Name: one.Name, Tip: one.Tip, Files: one.Files}
-	if !one.Files {
-		notes, err = e.restoreCommits(ctx, dir, one)
-		return restored, notes, err
-	}
-	return restored, nil, e.restoreFiles(context.WithoutCancel(ctx), one)
-}
-
-// restoreFiles does each step so that the next call goes on after a kill: the
-// entry is in the trash until the directory is back, which is the last step.
-func (e *Engine) restoreFiles(ctx context.Context, one Trashed) error {
-	trash := e.Store.Trash()
-	record, err := trash.Sandbox(one.id)
-	if err != nil {
-		return err
-	}
-	if e.Drivers.Get(record.Driver) == nil {
-		return fault.New(fault.Unsupported, "cannot restore sandbox %q: this program has no driver %q", record.Name, record.Driver)
-	}
-	if _, err := e.clearDead(ctx, record.GitDir, record.Name); err != nil {
-		return err
-	}
-	records := e.Store.Durable(record.Strict)
-	if err := records.Reclaim(record.GitDir, record.Name, record.ID); err != nil {
-		return err
-	}
-	err = e.remakeTrashed(ctx, one, record)
-	if err == nil {
-		record.State, record.Holder = sandbox.Stopped, sandbox.Process{}
-		err = records.Trash().Save(record)
-	}
-	if err == nil {
-		err = trash.MoveTo(records, record.ID)
-	}
-	if err != nil {
-		return errors.Join(err, records.Release(record.GitDir, record.Name, record.ID))
-	}
-	p := e.place(record, one.repo, e.Drivers.Get(record.Driver))
-	e.emit(ctx, p, event(sandbox.EventRestored, 0, "tip", one.Tip))
-	return p.store.DropDeletion(record.ID)
-}
-
-// remakeTrashed makes the branch of an entry again, unless a call that was cut off has.
-func (e *Engine) remakeTrashed(ctx context.Context, one Trashed, record *sandbox.Sandbox) error {
-	if one.tip.Ref != "" {
-		err := branch.Untrash(ctx, one.repo, one.tip, record.Branch)
-		if fault.KindOf(err) == fault.AlreadyExists {
-			// git may have died between the two refs.
-			if tip, tipErr := one.repo.Tip(ctx, record.Branch); tipErr == nil && tip == one.Tip {
-				return errors.Join(branch.DropTrash(ctx, one.repo, one.tip), one.repo.Pin(ctx, record.ID, record.Base))
-			}
-			return branchInTheWay(err, record.Branch, "litterbox trash restore "+one.Name)
-		}
-		return errors.Join(err, one.repo.Pin(ctx, record.ID, record.Base))
-	}
-	tip, err := one.repo.Tip(ctx, record.Branch)
-	switch {
-	case fault.KindOf(err) == fault.NotFound:
-		return fault.Wrap(fault.Conflict, err, "cannot restore sandbox %q: its last commit is no longer kept", one.Name).
-			WithHint("litterbox trash empty %s", one.Entry)
-	case err == nil && tip != one.Tip:
-		return branchInTheWay(fault.New(fault.AlreadyExists, "cannot restore the branch %q: it exists", record.Branch), record.Branch, "litterbox trash restore "+one.Name)
-	}
-	return errors.Join(err, one.repo.Pin(ctx, record.ID, record.Base))
-}
-
-// branchInTheWay says what to type where a branch has the name that is needed.
-func branchInTheWay(err error, name, then string) error {
-	return fault.Wrap(fault.AlreadyExists, err, "a branch of that name is in the way").
-		WithHint("git branch -m %s %s-old, then %s", name, name, then)
-}
-
-// restoreCommits makes a sandbox that begins with the last commit of a deleted
-// one.
-func (e *Engine) restoreCommits(ctx context.Context, dir string, one Trashed) ([]string, error) {
-	made, err := e.Create(ctx, CreateRequest{Dir: dir, Name: one.Name, Base: one.Tip})
-	if err != nil {
-		return nil, err
-	}
-	notes := append(made.Notes, "its files were not kept: it begins with its last commit")
-	if _, err := e.Stop(ctx, StopRequest{Dir: dir, Name: one.Name}); err != nil {
-		return notes, err
-	}
-	return notes, branch.DropTrash(context.WithoutCancel(ctx), one.repo, one.tip)
-}
-
-// EmptyRequest asks to delete what the trash holds.
+// EmptyRequest asks to delete the contents of the trash.
 type EmptyRequest struct {
 	Dir    string
 	All    bool      // of all repositories
 	Names  []string  // empty means everything
 	Before time.Time // when they were deleted; zero means at any time
-	// Confirm shows what would go and asks; nil means that it was agreed to.
+	// Confirm shows what would go and asks; nil means agreed.
 	Confirm func([]Trashed) (bool, error)
 }
 
@@ -355,7 +259,7 @@ func (e *Engine) EmptyTrash(ctx context.Context, request EmptyRequest) (gone []T
 		slug, _ := sandbox.Slug(name)
 		named := func(t Trashed) bool { return t.Entry == name || t.Name == slug }
 		if !slices.ContainsFunc(all, named) {
-			return nil, fault.New(fault.NotFound, "no deleted sandbox named %q is in the trash", name).WithHint("litterbox trash list")
+			return nil, noneTrashed(name, all)
 		}
 	}
 	for _, one := range all {
@@ -403,11 +307,11 @@ func (e *Engine) EmptyTrash(ctx context.Context, request EmptyRequest) (gone []T
 	return gone, errors.Join(append(problems, e.clearGone())...)
 }
 
-// goneStore is where directories of the trash go to be removed: what is in it is
-// nobody's any more, and is removed by the next command that empties.
+// goneStore is where directories of the trash go to be removed: its contents belong
+// to no sandbox, and the next command that empties removes them.
 func (e *Engine) goneStore() *store.Store { return e.Store.Trash().Trash() }
 
-// emptyOne deletes what is left of a sandbox: its files, and with tips its last
+// emptyOne deletes the remains of a sandbox: its files, and with tips its last
 // commit. The directory leaves the trash at once, and is removed after that.
 func (e *Engine) emptyOne(ctx context.Context, one Trashed, tips bool) error {
 	if one.id != "" {
@@ -434,7 +338,7 @@ func (e *Engine) emptyOne(ctx context.Context, one Trashed, tips bool) error {
 	return removeUnmounted(e.goneStore().SandboxDir(one.id))
 }
 
-// clearGone removes what an emptying that was cut off has left.
+// clearGone removes the leftovers of an interrupted emptying.
 func (e *Engine) clearGone() error {
 	err := removeUnmounted(e.goneStore().Root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -443,7 +347,7 @@ func (e *Engine) clearGone() error {
 	return errors.Join(err, e.sweepFrozen())
 }
 
-// moveTrash makes the trash of a repository that has moved that of repo.
+// moveTrash gives the trash of a moved repository to repo.
 func (e *Engine) moveTrash(ctx context.Context, repo *git.Repository, old string) error {
 	trash := e.Store.Trash()
 	records, _, err := trash.Sandboxes()

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -31,6 +32,48 @@ func (p *place) attach(ctx context.Context, lease driver.Lease) error {
 	}
 }
 
+// How long a command waits for a machine that is starting, and then for a keeper to
+// learn the state of the place there.
+const (
+	machinePatience = time.Minute
+	settlePatience  = 30 * time.Second
+)
+
+// startWaiting is start for a place whose machine may be on its way back. A killed
+// container is started by the first process that asks, usually its keeper, and that
+// takes longer than a keeper lets its clients wait. So the driver is asked, too:
+// once it knows the state of the place, so will the keeper.
+func (e *Engine) startWaiting(ctx context.Context, p *place, degraded bool) (*net.UnixConn, error) {
+	stream, err := e.start(ctx, p, degraded)
+	if err == nil || !p.unreachable || !e.machineAnswers(ctx, p) {
+		return stream, err
+	}
+	for deadline := time.Now().Add(settlePatience); err != nil && p.unreachable && ctx.Err() == nil && time.Now().Before(deadline); {
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+		stream, err = e.start(ctx, p, degraded)
+	}
+	return stream, err
+}
+
+// machineAnswers reports whether the machine of a place answers, once it has been
+// started. Where the place is in this machine there is nothing to wait for.
+func (e *Engine) machineAnswers(ctx context.Context, p *place) bool {
+	if p.driver.Traits().Files != sandbox.FilesCarried {
+		return false
+	}
+	lease, err := e.lease(ctx, p)
+	if err != nil || lease == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, machinePatience)
+	defer cancel()
+	err = p.driver.Attach(ctx, p.driverLease(lease))
+	return err == nil || errors.Is(err, driver.ErrMachineLost)
+}
+
 // unreachable is the error of a sandbox that is there and does not answer.
 func (e *Engine) unreachable(ctx context.Context, p *place, cause error) error {
 	var since time.Time
@@ -40,8 +83,8 @@ func (e *Engine) unreachable(ctx context.Context, p *place, cause error) error {
 	return keeper.ErrUnreachable(p.record.Name, since, cause)
 }
 
-// underCommand words the error of a command that could not be finished. Of a
-// sandbox that is still there only the wire to it was cut.
+// underCommand words the error of a command that could not be finished. If the
+// sandbox is still there, only the wire to it was cut.
 func (e *Engine) underCommand(ctx context.Context, p *place, err error) error {
 	worded := fault.Wrap("", err, "cannot run the command in sandbox %q", p.record.Name)
 	state, _ := e.state(context.WithoutCancel(ctx), p.record)
@@ -51,8 +94,8 @@ func (e *Engine) underCommand(ctx context.Context, p *place, err error) error {
 	return worded.WithHint("the connection to it was cut and the sandbox goes on; see litterbox status %s", p.record.Name)
 }
 
-// silentSince is since when a place does not answer: its keeper has written it
-// down, or has last been heard of then.
+// silentSince is the time since which a place does not answer: as its keeper
+// recorded it, or when the keeper was last heard of.
 func silentSince(lease *sandbox.Lease) time.Time {
 	if !lease.UnreachableSince.IsZero() {
 		return lease.UnreachableSince

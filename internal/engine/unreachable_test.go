@@ -14,7 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// eventually waits for what another goroutine brings about.
+// eventually waits for a condition that another goroutine brings about.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -88,7 +88,7 @@ func TestCutWire(t *testing.T) {
 	}
 }
 
-// events lists the types of what was recorded.
+// events lists the types of the recorded events.
 func (w *world) events(t *testing.T) []sandbox.EventType {
 	t.Helper()
 	var types []sandbox.EventType
@@ -102,8 +102,8 @@ func (w *world) events(t *testing.T) []sandbox.EventType {
 	return types
 }
 
-// What does not answer is unreachable, with its keeper and without one: commands
-// say since when, a merge refuses, and what comes back is what was there before.
+// A place that does not answer is unreachable, with its keeper and without one:
+// commands say since when, a merge refuses, and it comes back as it was before.
 func TestUnreachable(t *testing.T) {
 	for name, without := range map[string]bool{"with its keeper": false, "without a keeper": true} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// A stop ends what cannot be reached, and a place that is known to be lost is
+// A stop ends an unreachable place, and a place that is known to be lost is
 // started again.
 func TestStopOfUnreachable(t *testing.T) {
 	w := newWorld(t)

@@ -7,9 +7,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// Within is the part of dir below the top of its checkout, with slashes: where
-// a user stands in the project, and so where a command of theirs works inside.
-// It is empty at the top and outside of a checkout.
+// Within is the part of dir below the top of its checkout, with slashes: where a
+// user is in the project, and so where their commands work inside. It is empty at
+// the top and outside of a checkout.
 func (e *Engine) Within(dir string) string {
 	location, ok := git.Locate(dir)
 	if !ok {

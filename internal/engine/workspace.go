@@ -14,28 +14,28 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/workspace/local"
 )
 
-// A use case asks the workspace of a sandbox for its files and never opens
-// them: they may be where this machine cannot look. What cannot be asked is
-// unknown, and unknown is never taken for unchanged: a use case that would lose
-// by that starts the place and asks again, or refuses.
+// A use case asks the workspace of a sandbox for its files and never opens them:
+// they may be where this machine cannot look. Without an answer the state is
+// unknown, and unknown is never taken for unchanged: a use case that could lose
+// work by that starts the place and asks again, or refuses.
 
 // far reports whether the files are in the place's own machine.
 func (p *place) far() bool {
 	return p.record.Carriage == sandbox.CarriageFar || p.driver != nil && p.driver.Traits().Files == sandbox.FilesCarried
 }
 
-// files are those that this machine has of the sandbox. Of one that is far they
-// are what it began with, and nothing of what it has done since.
+// files are those that this machine has of the sandbox. Of a far sandbox they are
+// what it began with, without its changes since.
 func (p *place) files() local.Files {
 	below, err := p.frozenBelow()
 	if err != nil {
-		below = []string{p.path(frozen.File)} // no directory: nothing is taken for what was written
+		below = []string{p.path(frozen.File)} // no directory: nothing counts as written
 	}
 	return local.Files{Dir: p.dir, Frozen: below, Layers: p.record.OwnLayers(), Copy: p.copied()}
 }
 
-// workspace is what can be asked about the files at this moment. It starts
-// nothing and never fails; its answers may.
+// workspace answers questions about the files at this moment. It starts nothing
+// and never fails; its answers may.
 func (e *Engine) workspace(p *place) workspace.Workspace {
 	if !p.far() {
 		return p.files()
@@ -58,8 +58,8 @@ func (e *Engine) workspace(p *place) workspace.Workspace {
 // forgetPatience is how long a machine may take to remove files.
 const forgetPatience = time.Minute
 
-// forgetFar has the machine remove what it keeps of a sandbox that is deleted. A
-// machine that cannot be asked keeps nobody from deleting.
+// forgetFar has the machine remove what it keeps of a deleted sandbox. An
+// unreachable machine does not prevent the deletion.
 func (p *place) forgetFar() {
 	carrier, lists := p.driver.(driver.Carrier)
 	if !lists || !p.far() {
@@ -76,9 +76,9 @@ func (p *place) forgetFar() {
 	}
 }
 
-// hasFiles reports whether the sandbox has files at all, and starts it where
-// only its place can say so. An error means that it is not known, and that
-// nothing may be done that takes the files for unchanged.
+// hasFiles reports whether the sandbox has files at all, and starts it where only
+// its place can say so. An error means that it is not known, and that nothing may
+// be done that assumes unchanged files.
 func (e *Engine) hasFiles(ctx context.Context, p *place) (bool, error) {
 	has, err := e.workspace(p).Exists(ctx)
 	if !errors.Is(err, workspace.ErrUnknown) {
@@ -106,8 +106,8 @@ func (p *place) unknown(why error) error {
 		WithHint("litterbox start %s, then repeat; litterbox delete %s --force gives up what no commit has", p.record.Name, p.record.Name)
 }
 
-// unasked says why a sandbox cannot be cleared away unseen; "" when nothing
-// keeps its files from being asked.
+// unasked says why a sandbox cannot be cleared away unseen; "" when its files can
+// be asked about.
 func (e *Engine) unasked(ctx context.Context, p *place) string {
 	if _, err := e.workspace(p).Exists(ctx); err != nil {
 		return err.Error() + "; litterbox start " + p.record.Name
@@ -115,8 +115,8 @@ func (e *Engine) unasked(ctx context.Context, p *place) string {
 	return ""
 }
 
-// withFiles ends a sentence about a sandbox that was started again. Whether
-// one that is far has its files then, only its machine knows.
+// withFiles ends a sentence about a sandbox that was started again. Whether a far
+// one then has its files, only its machine knows.
 func (p *place) withFiles() string {
 	if p.far() {
 		return ""

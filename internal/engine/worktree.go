@@ -12,7 +12,7 @@ import (
 )
 
 // Path gives the directory that holds the committed state of a sandbox as plain
-// files, and brings it up to date first. It lies outside of the checkout.
+// files, and brings it up to date first. It is outside the checkout.
 func (e *Engine) Path(ctx context.Context, dir, name string) (string, error) {
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
@@ -30,8 +30,8 @@ func (p *place) worktree() landing.Worktree {
 	return landing.Worktree{Name: p.record.Name, State: p.path(keeper.WorktreeDir), Old: p.path(keeper.OldWorktreeDir)}
 }
 
-// moveWorktree takes away what an earlier version has put into the checkout. It
-// keeps no command from what it was called for.
+// moveWorktree removes a worktree that an earlier version put into the checkout. A
+// failure stops no command.
 func (e *Engine) moveWorktree(ctx context.Context, p *place) {
 	if !landing.HasOldWorktree(p.repo, p.worktree()) {
 		return

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -20,6 +21,7 @@ type world struct {
 	machine *fake.Machine
 	keepers *inprocess.Keepers
 	store   *store.Store
+	clock   *clock
 }
 
 func newWorld(t *testing.T) *world { return newWorldOf(t, fake.Options{}) }
@@ -28,13 +30,24 @@ func newWorld(t *testing.T) *world { return newWorldOf(t, fake.Options{}) }
 func newWorldOf(t *testing.T, options fake.Options) *world {
 	t.Helper()
 	gittest.Home(t)
-	w := &world{dir: t.TempDir(), machine: fake.NewMachine()}
-	gittest.Git(t, w.dir, "init", "-q")
-	gittest.Write(t, w.dir, "README", "hello\n")
-	gittest.Git(t, w.dir, "add", ".")
-	gittest.Git(t, w.dir, "commit", "-qm", "first")
+	return newWorldAt(t, t.TempDir(), options)
+}
+
+// newWorldAt makes a world below base, or opens the one that is there: a machine
+// on which nothing runs, with the disk of another.
+func newWorldAt(t *testing.T, base string, options fake.Options) *world {
+	t.Helper()
+	w := &world{dir: filepath.Join(base, "project"), machine: fake.NewMachine(), clock: &clock{}}
+	if err := os.Mkdir(w.dir, 0o755); err == nil {
+		gittest.Git(t, w.dir, "init", "-q")
+		gittest.Write(t, w.dir, "README", "hello\n")
+		gittest.Git(t, w.dir, "add", ".")
+		gittest.Git(t, w.dir, "commit", "-qm", "first")
+	} else if !os.IsExist(err) {
+		t.Fatal(err)
+	}
 	var err error
-	if w.store, err = store.Open(filepath.Join(t.TempDir(), "state")); err != nil {
+	if w.store, err = store.Open(filepath.Join(base, "state")); err != nil {
 		t.Fatal(err)
 	}
 	d := fake.New(w.machine, options)
@@ -44,7 +57,7 @@ func newWorldOf(t *testing.T, options fake.Options) *world {
 	)
 	w.keepers = &inprocess.Keepers{Drivers: drivers}
 	t.Cleanup(w.keepers.Close)
-	w.Engine = engine.New(engine.Options{Store: w.store, Drivers: drivers, Keepers: w.keepers})
+	w.Engine = engine.New(engine.Options{Store: w.store, Drivers: drivers, Keepers: w.keepers, Clock: w.clock.of()})
 	return w
 }
 

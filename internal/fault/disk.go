@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// diskTroubles are what a disk answers that cannot be written, or that keeps no
-// locks (NFS without a lock manager), and what to type then; %s is a directory on it. Programs tell it in words, which libc
-// gives them.
+// diskTroubles are the errors of a disk that cannot be written, or that keeps no locks (NFS
+// without a lock manager), and what to type then; %s is a directory on it. Programs report them in
+// libc's words.
 var diskTroubles = []struct {
 	cause syscall.Errno
 	words string
@@ -24,8 +24,8 @@ var diskTroubles = []struct {
 	{syscall.ENOLCK, "no locks available", "export XDG_STATE_HOME=/a/directory/on/a/local/disk"},
 }
 
-// DiskTrouble finds in what a program has said that the disk with dir cannot be
-// written; nil when it says nothing of the kind.
+// DiskTrouble finds in a program's output that the disk with dir cannot be
+// written; nil if it says no such thing.
 func DiskTrouble(said, dir string) error {
 	said = strings.ToLower(said)
 	for _, one := range diskTroubles {
@@ -36,9 +36,9 @@ func DiskTrouble(said, dir string) error {
 	return nil
 }
 
-// ofState tells whether a directory lies where litterbox's state does, so that
-// naming another place for it would help; a repository stays where it is. Of a
-// directory that nobody knows it is assumed.
+// ofState reports whether a directory is where litterbox's state is, so that
+// naming another place for it would help; a repository stays where it is. For an
+// unknown directory it is true.
 func ofState(dir string) bool {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
@@ -57,8 +57,8 @@ func ofState(dir string) bool {
 	return dir == state || strings.HasPrefix(dir, filepath.Join(state, "litterbox"))
 }
 
-// diskHint names the disk that could not be written and what to type; empty for
-// every other error.
+// diskHint names the disk that could not be written and the command to type;
+// empty for every other error.
 func diskHint(err error) string {
 	if err == nil {
 		return ""
@@ -76,12 +76,12 @@ func diskHint(err error) string {
 		case errors.As(err, &link):
 			dir = link.New
 		}
-		// The file may not be there; its directory is.
+		// The file may be missing; its directory exists.
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			dir = filepath.Dir(dir)
 		}
 		if !filepath.IsAbs(dir) || strings.ContainsFunc(dir, func(r rune) bool { return r <= ' ' || strings.ContainsRune("'\"\\$`&;|<>()*?[]#~!{}", r) || r == 0x7f }) {
-			dir = "." // nothing that a shell would take for something else
+			dir = "." // nothing that a shell could misread
 		}
 		hint := strings.ReplaceAll(one.hint, "DIR", dir)
 		if one.cause == syscall.EROFS && ofState(dir) {

@@ -36,7 +36,7 @@ func Kinds() []Kind {
 type Error struct {
 	Kind  Kind
 	Text  string // "cannot <verb> <thing>", lower case, user values quoted
-	Hint  string // a command or an action; empty when there is none
+	Hint  string // a command or an action; empty if there is none
 	Cause error  // appended to Text after ": "; may be nil
 }
 
@@ -69,10 +69,10 @@ func (e *Error) Error() string {
 	return e.Text + ": " + e.Cause.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// KindOf finds the kind of the outermost *Error in err's chain; Internal when
+// KindOf finds the kind of the outermost *Error in err's chain; Internal if
 // there is none, and "" for nil.
 func KindOf(err error) Kind {
 	if err == nil {
@@ -85,8 +85,8 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// HintOf finds the first hint in err's chain. A disk that cannot be written has
-// one without anybody's saying so.
+// HintOf finds the first hint in err's chain. A disk that cannot be written
+// always has one.
 func HintOf(err error) string {
 	for rest := err; rest != nil; {
 		var e *Error

@@ -16,7 +16,7 @@ import (
 
 func TestKindsAreListedOnceEach(t *testing.T) {
 	t.Parallel()
-	// The words stand in JSON and in documented tables: they never change.
+	// The words are in JSON and in documented tables: they never change.
 	want := []fault.Kind{
 		"invalid", "not_found", "already_exists", "conflict", "unsupported",
 		"denied", "unavailable", "timeout", "canceled", "internal",
@@ -30,7 +30,7 @@ func TestKindsAreListedOnceEach(t *testing.T) {
 	}
 }
 
-// chain is an error as layers make it: ours, a foreign one, ours again.
+// chain returns an error as layers make it: ours, a foreign one, ours again.
 func chain() error {
 	inner := fault.New(fault.NotFound, "no branch %q", "fix").WithHint("litterbox list")
 	return fault.Wrap("", fmt.Errorf("layer: %w", inner), "cannot merge %q", "a b")

@@ -10,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Another place for the state helps where the state is read-only, and not where
-// a repository is.
+// Another place for the state helps if the state is read-only, but not if a
+// repository is.
 func TestReadOnlyHint(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package forward brings servers of a sandbox to ports of this machine: which
 // numbers they get (reserve.go), and the listeners and connections (serve.go).
 //
-// It moves bytes and understands none of them: what a forwarded port answers,
-// and to whom, is up to the server inside. How a connection is made inside is
-// given to it as a function.
+// It moves bytes and understands none of them: the server inside decides what a
+// forwarded port answers, and to which clients. The way to connect inside is
+// passed in as a function.
 //
 // Start reading at [Open].
 package forward
@@ -22,15 +22,15 @@ type Port struct {
 	Fixed  bool   `json:"fixed,omitempty"` // Inside was configured
 }
 
-// Record is what a sandbox remembers of its ports on disk.
+// Record is what a sandbox remembers about its ports on disk.
 type Record struct {
 	Version int    `json:"version"`
 	Listen  string `json:"listen"` // address of this machine; empty means loopback
 	Ports   []Port `json:"ports"`
 }
 
-// Update takes over what is configured now, and keeps the numbers of ports that
-// were there before.
+// Update takes over the present configuration, and keeps the numbers of earlier
+// ports.
 func (r *Record) Update(listen string, configured []Port) {
 	before := r.Ports
 	r.Listen, r.Ports = listen, nil
@@ -44,7 +44,7 @@ func (r *Record) Update(listen string, configured []Port) {
 	}
 }
 
-// Env are the variables that tell programs inside of the ports.
+// Env returns the variables that tell programs inside about the ports.
 func (r Record) Env() []string {
 	var env []string
 	for _, port := range r.Ports {

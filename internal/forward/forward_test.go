@@ -75,7 +75,7 @@ func TestNumbersStay(t *testing.T) {
 	if stolen.Ports[0].Host == web.Host || len(notes) != 1 {
 		t.Errorf("b has %d of a, %q", stolen.Ports[0].Host, notes)
 	}
-	// A port that is not configured any more gives its number up.
+	// A port that is no longer configured gives its number up.
 	again.Update("", []forward.Port{{Name: "web"}})
 	open(t, &shared, "a", &again, false)
 	if _, held := shared.held[api.Host]; held || again.Ports[0].Host != web.Host {
@@ -83,8 +83,8 @@ func TestNumbersStay(t *testing.T) {
 	}
 }
 
-// A number that somebody else on this machine uses is left alone, on either
-// family, and the move is told.
+// A number that another program on this machine uses is left alone, on either
+// family, and the move is reported.
 func TestOccupied(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0", "0.0.0.0:0"} {
 		t.Run(address, func(t *testing.T) {
@@ -176,7 +176,7 @@ func inside(t *testing.T, serve func(*net.TCPConn)) (port uint16) {
 	return uint16(listener.Addr().(*net.TCPAddr).Port)
 }
 
-// wrapped hides that a connection is a socket, as a stream of the wire is none.
+// wrapped hides that a connection is a socket, because a stream of the wire is none.
 type wrapped struct{ conn *net.TCPConn }
 
 func (w wrapped) Read(p []byte) (int, error)  { return w.conn.Read(p) }

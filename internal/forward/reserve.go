@@ -11,9 +11,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Numbers are chosen from these: above what well-known servers have, and below
-// what the kernel gives to outgoing connections (ip(7), ip_local_port_range),
-// so that they are still free after a stop.
+// Numbers are chosen from these: above those of well-known servers, and below
+// those that the kernel gives to outgoing connections (ip(7),
+// ip_local_port_range), so that they are still free after a stop.
 const (
 	firstPort = 20000
 	lastPort  = 32767
@@ -25,11 +25,11 @@ type Owner struct {
 	Name    string `json:"name"`    // of the port
 }
 
-// Reserve changes the table of all sandboxes' numbers, while nobody else does.
+// Reserve changes the table of all sandboxes' numbers, while no other process does.
 type Reserve func(ctx context.Context, change func(held map[int]Owner) error) error
 
 // Open listens for every port of a record and puts the numbers into it. A port
-// keeps its number as long as nobody else has it; notes say which had to move.
+// keeps its number as long as it is free; notes say which ports had to move.
 // With attach the guest runs already and the numbers inside stay.
 func Open(ctx context.Context, reserve Reserve, id string, record *Record, attach bool) (l *Listeners, notes []string, err error) {
 	l = &Listeners{}
@@ -66,7 +66,7 @@ func Open(ctx context.Context, reserve Reserve, id string, record *Record, attac
 	return l, notes, nil
 }
 
-// choose takes the number that the port had, or another one.
+// choose takes the port's previous number, or another one.
 func choose(address string, port *Port, held map[int]Owner, owner Owner) ([]net.Listener, error) {
 	free := func(number int) bool { return held[number] == Owner{} || held[number] == owner }
 	const tries = 1000
@@ -92,8 +92,8 @@ func choose(address string, port *Port, held map[int]Owner, owner Owner) ([]net.
 }
 
 // listen opens one number on an address, or on the loopback addresses of both
-// families: else somebody could listen on the other, and a browser that tries
-// it first would talk to him.
+// families: else another user could listen on the other, and a browser that
+// tries it first would talk to that one.
 func listen(address string, number int) ([]net.Listener, error) {
 	at := func(host string) (net.Listener, error) {
 		return net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(number)))

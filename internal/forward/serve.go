@@ -39,7 +39,7 @@ func (l *Listeners) add(port Port, sockets []net.Listener) {
 	l.ports, l.sockets = append(l.ports, port), append(l.sockets, sockets)
 }
 
-// Close stops listening. Connections that are open go on. A nil l is closed.
+// Close stops listening. Open connections go on. A nil l is closed.
 func (l *Listeners) Close() {
 	if l == nil {
 		return
@@ -51,8 +51,8 @@ func (l *Listeners) Close() {
 	}
 }
 
-// Serve forwards connections until Close, so many at the same time; further ones
-// wait in the backlog.
+// Serve forwards connections until Close, at most most at the same time; further
+// ones wait in the backlog.
 func (l *Listeners) Serve(dial Dial, most int) {
 	var serving sync.WaitGroup
 	f := &forwarder{dial: dial, buffers: egress.NewBuffers(), places: make(chan struct{}, most), active: &l.active}
@@ -92,12 +92,12 @@ func (f *forwarder) accept(socket net.Listener, inside uint16) {
 	}
 }
 
-// dialTime is how long a client waits for a connection inside: a sandbox that
-// is paused or out of breath answers late.
+// dialTime is how long a client waits for a connection inside: a paused or
+// overloaded sandbox answers late.
 const dialTime = 30 * time.Second
 
-// forward connects one client. Where nobody listens inside it is reset at
-// once: what was accepted here would otherwise look like a server that hangs.
+// forward connects one client. If nothing listens inside it is reset at once: a
+// connection accepted here would otherwise look like a server that hangs.
 func (f *forwarder) forward(client *net.TCPConn, inside uint16) {
 	gone := make(chan struct{})
 	timer := time.AfterFunc(dialTime, func() { close(gone) })
@@ -117,7 +117,7 @@ func (f *forwarder) forward(client *net.TCPConn, inside uint16) {
 				err = to()
 			}
 			if err != nil {
-				// Half of it is broken: both sides shall see that.
+				// Half of it is broken: both sides should see that.
 				abort(client)
 				abort(server)
 			}
@@ -138,7 +138,7 @@ func (f *forwarder) carry(to, from Conn) error {
 	return err
 }
 
-// resetter is a connection inside that can be broken off, and is no socket.
+// resetter is a connection inside that can be broken off, and is not a socket.
 type resetter interface{ Reset() error }
 
 // abort ends a connection so that the other side sees a reset.

@@ -11,9 +11,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 )
 
-// Snapshot keeps what is written at this moment. live says that something may
-// run, which the caller holds still: then it is copied, and what is written
-// stays where it is.
+// Snapshot keeps everything written up to now. live says that something may
+// run, which the caller holds still: then the files are copied, and the
+// originals stay where they are.
 func (b Box) Snapshot(label string, live bool) (Kept, error) {
 	r, err := b.Settled()
 	if err != nil {
@@ -56,8 +56,8 @@ func (b Box) Snapshot(label string, live bool) (Kept, error) {
 	return kept, b.finish(r)
 }
 
-// Revert makes what is written, and what it stands on, those of a snapshot.
-// What was written since is given up.
+// Revert restores the written files, and the layers below them, from a
+// snapshot. Anything written since is given up.
 func (b Box) Revert(id string) error {
 	r, err := b.Settled()
 	if err != nil {
@@ -77,8 +77,8 @@ func (b Box) Revert(id string) error {
 	return b.finish(r)
 }
 
-// Delete forgets a snapshot. Its layers stay until [Sweep] finds that nobody
-// needs them.
+// Delete forgets a snapshot. Its layers stay until [Sweep] finds that no
+// sandbox needs them.
 func (b Box) Delete(id string) error {
 	r, err := b.Settled()
 	if err != nil {
@@ -92,7 +92,7 @@ func (b Box) Delete(id string) error {
 	return r.write(b.Dir)
 }
 
-// Fork has to, which has written nothing, begin with a snapshot.
+// Fork makes to, which has written nothing, begin with a snapshot.
 func (b Box) Fork(id string, to Box) error {
 	r, err := b.Settled()
 	if err != nil {
@@ -127,7 +127,7 @@ func (b Box) Fork(id string, to Box) error {
 	return to.empty(stack)
 }
 
-// Settled gives the record once everything that was begun is finished.
+// Settled returns the record once everything that was begun is finished.
 func (b Box) Settled() (*Record, error) {
 	r, err := Read(b.Dir)
 	if err != nil || r.Pending == nil {
@@ -139,7 +139,7 @@ func (b Box) Settled() (*Record, error) {
 	return r, b.finish(r)
 }
 
-// abandon takes back a copy that did not come about.
+// abandon takes back a copy that was not completed.
 func (b Box) abandon(r *Record) error {
 	layer := b.layer(r.Pending.Layer)
 	if err := errors.Join(hostile.Remove(layer+partial), hostile.Remove(layer)); err != nil {
@@ -149,7 +149,7 @@ func (b Box) abandon(r *Record) error {
 	return r.write(b.Dir)
 }
 
-// finish does what is pending, from wherever it was left.
+// finish completes the pending change from where it was left.
 func (b Box) finish(r *Record) error {
 	p := r.Pending
 	if !p.Copied {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -13,27 +14,38 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 )
 
-// copyOut copies what is written into a new layer. stacked says that HOME, too,
-// is written by an overlay.
+// copyOut copies the written files into a new layer. stacked says that HOME,
+// too, is written by an overlay.
 func (b Box) copyOut(name string, parts []part, stacked bool) error {
 	layer := b.layer(name)
 	if err := hostile.Remove(layer + partial); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot remove %q", layer+partial)
 	}
+	before, now := copies{}, copies{Version: copiesVersion, Layer: name, Files: map[string]stamp{}}
+	shows := showsChanges(b.Dir)
+	if shows {
+		before = b.readCopies()
+	}
 	for _, p := range parts {
 		to := filepath.Join(layer+partial, p.layer)
-		overlaid := !b.Whole && (p.name != Home || stacked)
-		if err := copyTree(filepath.Join(b.Dir, p.name), to, Owner{-1, -1}, overlaid); err != nil {
+		c := copier{owner: Owner{-1, -1}, overlaid: !b.Whole && (p.name != Home || stacked)}
+		if shows {
+			c.since = &since{part: p.layer, before: before, now: &now, began: time.Now()}
+		}
+		c.since.open(b)
+		err := c.tree(filepath.Join(b.Dir, p.name), to)
+		if err = errors.Join(err, c.since.close()); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "cannot copy %q of a sandbox", p.name)
 		}
 	}
 	if err := os.Rename(layer+partial, layer); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot finish %q", layer)
 	}
+	b.writeCopies(now)
 	return nil
 }
 
-// fill copies a layer to where a sandbox writes.
+// fill copies a layer to the place where a sandbox writes.
 func (b Box) fill(name string) error {
 	layer := b.layer(name)
 	for _, p := range []string{Upper, Home} {
@@ -55,21 +67,27 @@ func (b Box) fill(name string) error {
 	return nil
 }
 
-// copier copies one tree that a sandbox has written. Nothing in it is believed:
-// no link is followed, no device is made but the whiteouts of an overlay, no
-// set-id bit and none of the overlay's attributes come along but the one that
+// copier copies one tree that a sandbox has written. Nothing in it is trusted:
+// it follows no link and makes no device but the whiteouts of an overlay, and
+// copies no set-id bit and none of the overlay's attributes but the one that
 // says what a directory hides.
 type copier struct {
 	owner    Owner // -1: each file's own
 	overlaid bool
 	noClone  bool              // the file system shares no blocks
 	linked   map[uint64]string // files with several names, by inode: the path of the copy
+	since    *since            // an earlier copy of the same; nil: all is copied
 	to       *os.File          // top of the copy
 	buffer   []byte
 }
 
 // copyTree copies the directory from to a new one.
 func copyTree(from, to string, owner Owner, overlaid bool) error {
+	return (&copier{owner: owner, overlaid: overlaid}).tree(from, to)
+}
+
+// tree copies the directory from to a new one.
+func (c *copier) tree(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
@@ -86,7 +104,7 @@ func copyTree(from, to string, owner Owner, overlaid bool) error {
 		return err
 	}
 	defer top.Close()
-	c := &copier{owner: owner, overlaid: overlaid, linked: map[uint64]string{}, to: top}
+	c.linked, c.to = map[uint64]string{}, top
 	var st unix.Stat_t
 	name := filepath.Base(from)
 	if err := unix.Fstatat(int(above.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -98,8 +116,8 @@ func copyTree(from, to string, owner Owner, overlaid bool) error {
 // deepest bounds the directories that are open at once.
 const deepest = 1000
 
-// directory copies what is in a directory to path, which is there, and then what
-// the directory itself is.
+// directory copies the content of a directory to path, which exists, and then
+// the directory's own attributes.
 func (c *copier) directory(parent *os.File, name, path string, st *unix.Stat_t, depth int) (err error) {
 	if depth > deepest {
 		return fault.New(fault.Unsupported, "cannot copy %q: it is too deep", path)
@@ -114,10 +132,14 @@ func (c *copier) directory(parent *os.File, name, path string, st *unix.Stat_t, 
 		return err
 	}
 	defer to.Close()
+	before := c.since.directory(path)
+	if before != nil {
+		defer before.Close()
+	}
 	for {
 		names, err := from.Readdirnames(1024)
 		for _, name := range names {
-			if err := c.entry(from, to, name, inside(path, name), depth); err != nil {
+			if err := c.entry(from, to, before, name, inside(path, name), depth); err != nil {
 				return err
 			}
 		}
@@ -141,7 +163,9 @@ func inside(dir, name string) string {
 	return dir + "/" + name
 }
 
-func (c *copier) entry(from, to *os.File, name, path string, depth int) error {
+// entry copies one entry of the directory from to the directory to; before is that
+// of the earlier copy, or nil.
+func (c *copier) entry(from, to, before *os.File, name, path string, depth int) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(from.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return gone(err)
@@ -154,6 +178,9 @@ func (c *copier) entry(from, to *os.File, name, path string, depth int) error {
 		}
 		return c.directory(from, name, path, &st, depth+1)
 	case unix.S_IFREG:
+		if c.since.take(before, to, name, path, &st) {
+			return nil
+		}
 		return c.regular(from, to, name, path, &st)
 	case unix.S_IFLNK:
 		target := make([]byte, unix.PathMax+1)
@@ -170,16 +197,16 @@ func (c *copier) entry(from, to *os.File, name, path string, depth int) error {
 		}
 	case unix.S_IFCHR:
 		if !c.overlaid || st.Rdev != 0 {
-			return nil // a device, or what would become a whiteout
+			return nil // a device, or a file that would become a whiteout
 		}
 		return unix.Mknodat(dir, name, unix.S_IFCHR|0o600, 0)
 	default:
-		return nil // a socket is nothing without its process
+		return nil // a socket is useless without its process
 	}
 	return c.finish(dir, name, &st)
 }
 
-// gone lets what is not there any more pass.
+// gone ignores files that no longer exist.
 func gone(err error) error {
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -213,11 +240,12 @@ func (c *copier) regular(from, to *os.File, name, path string, st *unix.Stat_t) 
 	if st.Nlink > 1 {
 		c.linked[st.Ino] = path
 	}
+	c.since.copied(in, path, st)
 	return c.finish(fd, "", st)
 }
 
-// content copies a file by sharing its blocks where that can be done, and else
-// with its holes.
+// content copies a file by sharing its blocks if possible, and otherwise with
+// its holes.
 func (c *copier) content(in, out *os.File, size int64) error {
 	if size == 0 {
 		return nil
@@ -261,7 +289,8 @@ func (c *copier) content(in, out *os.File, size int64) error {
 	return out.Truncate(size)
 }
 
-// finish gives a copy owner, mode and time; name is "" for the descriptor itself.
+// finish sets the owner, mode and time of a copy; name is "" for the descriptor
+// itself.
 func (c *copier) finish(fd int, name string, st *unix.Stat_t) error {
 	owner := c.owner
 	if owner.UID < 0 {
@@ -293,7 +322,7 @@ func (c *copier) finish(fd int, name string, st *unix.Stat_t) error {
 	return unix.UtimesNanoAt(fd, name, times, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// attributes copies extended attributes that are the user's, and access lists.
+// attributes copies the user's extended attributes, and access lists.
 func (c *copier) attributes(from, to *os.File, dir bool) error {
 	list := make([]byte, 1024)
 	n, err := unix.Flistxattr(int(from.Fd()), list)
@@ -325,21 +354,21 @@ func (c *copier) attributes(from, to *os.File, dir bool) error {
 
 func (c *copier) takes(name string, dir bool) bool {
 	if kind, ok := strings.CutPrefix(name, "user.overlay."); ok {
-		// What overlayfs keeps for an inner overlay is escaped (Linux 6.8).
+		// Attributes that overlayfs keeps for an inner overlay are escaped
+		// (Linux 6.8).
 		return c.overlaid && (dir && kind == "opaque" || strings.HasPrefix(kind, "overlay."))
 	}
 	return strings.HasPrefix(name, "user.") || strings.HasPrefix(name, "system.posix_acl_")
 }
 
-// enter opens what a sandbox may have closed to its own user, which is ours; done
-// closes it again, and gives it back its mode.
+// enter opens a directory that a sandbox may have closed to its own user, which
+// is ours; done closes it again, and restores its mode.
 func enter(parent *os.File, name string, st *unix.Stat_t, flags int, need uint32) (f *os.File, done func() error, err error) {
-	f, err = hostile.OpenAt(parent, name, flags)
-	if err == nil {
+	if st.Mode&need == need || os.Geteuid() == 0 {
+		if f, err = hostile.OpenAt(parent, name, flags); err != nil {
+			return nil, nil, err
+		}
 		return f, f.Close, nil
-	}
-	if !errors.Is(err, unix.EACCES) || st.Mode&need == need {
-		return nil, nil, err
 	}
 	place, err := hostile.OpenAt(parent, name, unix.O_PATH)
 	if err != nil {

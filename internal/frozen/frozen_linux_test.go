@@ -22,7 +22,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// box makes a sandbox's directory with what it has written.
+// box makes a sandbox's directory with the files it has written.
 func box(t *testing.T, root, id string) frozen.Box {
 	t.Helper()
 	b := frozen.Box{Dir: filepath.Join(root, "sandboxes", id), Owner: frozen.Owner{UID: -1, GID: -1}}
@@ -33,7 +33,7 @@ func box(t *testing.T, root, id string) frozen.Box {
 	return b
 }
 
-// listing is a tree, an entry a line: what each is, its mode and its content.
+// listing returns a tree, one entry a line: its kind, its mode and its content.
 func listing(t *testing.T, root string) []string {
 	t.Helper()
 	var found []string
@@ -93,8 +93,8 @@ func plant(t *testing.T, dir, outside string) {
 	}
 }
 
-// A copy of what a hostile sandbox wrote holds its files and nothing that gives
-// rights, leads out, or means something to an overlay that the kernel did not say.
+// A copy of a hostile sandbox's files holds files and nothing that gives rights,
+// leads out, or means something to an overlay unless the kernel set it.
 func TestCopiesBringFilesOnly(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	must(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600))
@@ -163,8 +163,8 @@ func TestCopyKeepsLinksAndHoles(t *testing.T) {
 	}
 }
 
-// Whatever was done when its maker died, the next one finds the state before or
-// the one after, with every file in exactly one place.
+// Wherever its maker died, the next one finds the state before or the one
+// after, with every file in exactly one place.
 func TestEveryInterruptionIsFinished(t *testing.T) {
 	for _, stage := range []string{"recorded", "one moved", "all moved", "emptied"} {
 		t.Run(stage, func(t *testing.T) {
@@ -278,8 +278,8 @@ func TestRecordNamesNoOtherPlace(t *testing.T) {
 	}
 }
 
-// However many snapshots are taken, a sandbox stands on few layers, and they show
-// the same as before they were joined.
+// However many snapshots are taken, a sandbox has few layers, and they show the
+// same as before they were joined.
 func TestStackIsBounded(t *testing.T) {
 	b := box(t, t.TempDir(), "a")
 	upper := func(parts ...string) string { return filepath.Join(append([]string{b.Dir, "upper"}, parts...)...) }

@@ -12,9 +12,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 )
 
-// joinStack puts one layer in the place of those that a sandbox stands on. Files
-// never change any more, so the new layer has the same ones under further names.
-// Nothing may run: what is mounted needs the layers that it was mounted with.
+// joinStack replaces the layers that a sandbox stands on with one layer. Files
+// no longer change, so the new layer has the same ones under new names. Nothing
+// may run: a mount needs the layers that it was mounted with.
 func (b Box) joinStack(r *Record) error {
 	from, to := b.longestRun(r.Stack)
 	if to-from < 2 {
@@ -32,8 +32,8 @@ func (b Box) joinStack(r *Record) error {
 	return b.finish(r)
 }
 
-// longestRun finds the most layers one below the other that one sandbox wrote: of
-// another one's, a fork sees the owner shifted, a whole layer at a time.
+// longestRun finds the longest run of layers that one sandbox wrote: in another's
+// layers, a fork sees the owner shifted, a whole layer at a time.
 func (b Box) longestRun(stack []string) (from, to int) {
 	owner := func(name string) uint32 {
 		var st unix.Stat_t
@@ -46,7 +46,11 @@ func (b Box) longestRun(stack []string) (from, to int) {
 	}
 	begin := 0
 	for n := range stack {
-		if n > 0 && owner(stack[n]) != owner(stack[begin]) {
+		if IsGolden(b.layer(stack[n])) { // others stand on it
+			begin = n + 1
+			continue
+		}
+		if n > begin && owner(stack[n]) != owner(stack[begin]) {
 			begin = n
 		}
 		if n+1-begin > to-from {
@@ -76,24 +80,20 @@ func (b Box) join(name string, stack []string) error {
 	return nil
 }
 
-// joinTrees makes to what the directories show together, topmost first, with
-// everything that they say about what lies below them.
-func joinTrees(dirs []string, to string) error {
+// joinTrees makes to show what the directories show together, topmost first,
+// with all their marks about the layers below them.
+func joinTrees(dirs []string, to string) (err error) {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
-	var from []*os.File
-	defer func() {
-		for _, f := range from {
-			_ = f.Close() // opened for reading
-		}
-	}()
+	var from []joined
+	defer func() { err = errors.Join(err, leave(from)) }()
 	for _, dir := range dirs {
 		above, err := hostile.Directory(filepath.Dir(dir))
 		if err != nil {
 			return err
 		}
-		f, err := openClosed(above, filepath.Base(dir))
+		f, err := visit(above, filepath.Base(dir))
 		if err = errors.Join(err, above.Close()); err != nil {
 			return err
 		}
@@ -107,33 +107,35 @@ func joinTrees(dirs []string, to string) error {
 	return joinInto(made, from, false, 0)
 }
 
-// openClosed opens a directory of a layer for reading, which its owner may have
-// closed. Nobody sees its mode but by what is mounted, and it gets it back.
-func openClosed(parent *os.File, name string) (*os.File, error) {
-	var st unix.Stat_t
-	if err := unix.Fstatat(int(parent.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return nil, err
-	}
-	f, err := hostile.OpenAt(parent, name, unix.O_RDONLY|unix.O_DIRECTORY)
-	if !errors.Is(err, unix.EACCES) {
-		return f, err
-	}
-	place, err := hostile.OpenAt(parent, name, unix.O_PATH)
-	if err != nil {
-		return nil, err
-	}
-	defer place.Close()
-	at := filepath.Join("/proc/self/fd", itoa(int(place.Fd())))
-	if err := unix.Chmod(at, st.Mode&0o7777|0o500); err != nil {
-		return nil, err
-	}
-	f, err = hostile.OpenAt(parent, name, unix.O_RDONLY|unix.O_DIRECTORY)
-	return f, errors.Join(err, unix.Chmod(at, st.Mode&0o7777))
+// joined is a directory of a layer while it is joined with others: st is its
+// state as found, because it is open to its owner until done is called.
+type joined struct {
+	*os.File
+	st   unix.Stat_t
+	done func() error
 }
 
-// joinInto fills the directory to with what those of from show. opaque says that
-// something below them was hidden by what stands between them.
-func joinInto(place *os.File, from []*os.File, opaque bool, depth int) error {
+// visit opens a directory of a layer, which its owner may have closed. Only
+// mounts see its mode, and it is restored.
+func visit(parent *os.File, name string) (j joined, err error) {
+	if err := unix.Fstatat(int(parent.Fd()), name, &j.st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return j, err
+	}
+	j.File, j.done, err = enter(parent, name, &j.st, unix.O_RDONLY|unix.O_DIRECTORY, 0o500)
+	return j, err
+}
+
+func leave(all []joined) error {
+	var err error
+	for _, j := range all {
+		err = errors.Join(err, j.done())
+	}
+	return err
+}
+
+// joinInto fills the directory place with what those of from show. opaque says
+// that something between them and the layers below hid those.
+func joinInto(place *os.File, from []joined, opaque bool, depth int) error {
 	if depth > deepest {
 		return fault.New(fault.Unsupported, "cannot join directories of more than %d levels", deepest)
 	}
@@ -157,7 +159,7 @@ func joinInto(place *os.File, from []*os.File, opaque bool, depth int) error {
 	}
 	defer to.Close()
 	c := copier{owner: Owner{-1, -1}, overlaid: true}
-	if err := c.attributes(from[0], to, true); err != nil {
+	if err := c.attributes(from[0].File, to, true); err != nil {
 		return err
 	}
 	if opaque {
@@ -165,22 +167,14 @@ func joinInto(place *os.File, from []*os.File, opaque bool, depth int) error {
 			return err
 		}
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(int(from[0].Fd()), &st); err != nil {
-		return err
-	}
-	return c.finish(int(to.Fd()), "", &st)
+	return c.finish(int(to.Fd()), "", &from[0].st)
 }
 
-// joinEntry joins what has one name: the topmost thing, or directories as far
-// down as each shows the next.
-func joinEntry(place *os.File, from []*os.File, name string, depth int) error {
-	var dirs []*os.File
-	defer func() {
-		for _, f := range dirs {
-			_ = f.Close() // opened for reading
-		}
-	}()
+// joinEntry joins the entries of one name: the topmost file, or directories as
+// far down as each shows the next.
+func joinEntry(place *os.File, from []joined, name string, depth int) (err error) {
+	var dirs []joined
+	defer func() { err = errors.Join(err, leave(dirs)) }()
 	opaque := false
 	for _, f := range from {
 		var st unix.Stat_t
@@ -198,11 +192,11 @@ func joinEntry(place *os.File, from []*os.File, name string, depth int) error {
 			}
 			err := unix.Linkat(int(f.Fd()), name, int(place.Fd()), name, 0)
 			if errors.Is(err, unix.EMLINK) || errors.Is(err, unix.EPERM) {
-				return copyEntry(f, place, name)
+				return copyEntry(f.File, place, name)
 			}
 			return err
 		}
-		dir, err := openClosed(f, name)
+		dir, err := visit(f.File, name)
 		if err != nil {
 			return err
 		}
@@ -224,7 +218,7 @@ func joinEntry(place *os.File, from []*os.File, name string, depth int) error {
 	return joinInto(below, dirs, opaque, depth+1)
 }
 
-// copyEntry copies what can have no further name.
+// copyEntry copies a file that cannot have another name.
 func copyEntry(from, place *os.File, name string) error {
 	to, err := hostile.OpenAt(place, "", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -232,5 +226,5 @@ func copyEntry(from, place *os.File, name string) error {
 	}
 	defer to.Close()
 	c := copier{owner: Owner{-1, -1}, overlaid: true, linked: map[uint64]string{}, to: place}
-	return c.entry(from, to, name, name, 0)
+	return c.entry(from, to, nil, name, name, 0)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// lock takes the lock of a store; the end of the process gives it back.
+// lock takes the lock of a store; the end of the process releases it.
 func lock(store string) (unlock func(), err error) {
 	path := filepath.Join(store, lockName)
 	err = os.MkdirAll(store, 0o700)

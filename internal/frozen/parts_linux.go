@@ -17,7 +17,7 @@ import (
 // part is one of them.
 type part struct{ name, layer string }
 
-// parts lists what is there to freeze. above says that something is in it.
+// parts lists the parts to freeze. above says that they are not all empty.
 func (b Box) parts() (above bool, found []part, err error) {
 	all := []part{{Upper, Upper}, {Home, Home}}
 	if !b.Whole {
@@ -41,8 +41,8 @@ func (b Box) parts() (above bool, found []part, err error) {
 	return above, found, nil
 }
 
-// hasEntries reports whether anything is in a directory; one that cannot be
-// looked into counts as one that has.
+// hasEntries reports whether a directory has entries; an unreadable one counts
+// as having some.
 func hasEntries(dir string) (bool, error) {
 	top, err := hostile.Directory(dir)
 	if err != nil {
@@ -58,8 +58,8 @@ func hasEntries(dir string) (bool, error) {
 	return !errors.Is(err, io.EOF), nil
 }
 
-// moveOut renames what is written into a layer, or what an earlier try has left
-// of that.
+// moveOut renames the written files into a layer, or what an earlier try has
+// left of them.
 func (b Box) moveOut(name string) error {
 	_, parts, err := b.parts()
 	if err != nil {
@@ -69,7 +69,7 @@ func (b Box) moveOut(name string) error {
 	for _, p := range parts {
 		from, to := filepath.Join(b.Dir, p.name), filepath.Join(layer, p.layer)
 		if exists(to) {
-			continue // from is the empty one that was made since
+			continue // from is the empty one made since
 		}
 		err := os.MkdirAll(filepath.Dir(to), 0o700)
 		if err == nil {
@@ -85,8 +85,8 @@ func (b Box) moveOut(name string) error {
 	return nil
 }
 
-// moveDirectory renames a directory whose owner may have forbidden to write it,
-// which a new parent needs.
+// moveDirectory renames a directory whose owner may have made it read-only,
+// while a move to a new parent needs write permission.
 func moveDirectory(from, to string) error {
 	err := os.Rename(from, to)
 	if !errors.Is(err, unix.EACCES) {
@@ -99,7 +99,7 @@ func moveDirectory(from, to string) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return unix.ENOTDIR
 	}
-	// Nothing runs that could put a link in its place.
+	// Nothing runs that could replace it with a link.
 	if err := unix.Chmod(from, st.Mode&0o7777|0o700); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func moveDirectory(from, to string) error {
 }
 
 // empty makes empty directories above a stack, with the modes and times of the
-// topmost in it: those are what a merged directory shows.
+// topmost in it: a merged directory shows those.
 func (b Box) empty(stack []string) error {
 	for _, p := range b.partsOf(stack) {
 		at := filepath.Join(b.Dir, p.name)
@@ -158,7 +158,7 @@ func (b Box) ownCaches(name string) error {
 	return os.MkdirAll(filepath.Join(b.Dir, filepath.Dir(name)), 0o700)
 }
 
-// partsOf are the parts that a stack has, each with its topmost layer's path.
+// partsOf returns the parts of a stack, each with its topmost layer's path.
 func (b Box) partsOf(stack []string) []part {
 	var found []part
 	seen := map[string]bool{}

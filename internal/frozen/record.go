@@ -26,9 +26,9 @@ type Record struct {
 	// Stack are the layers below what the sandbox writes, newest first.
 	Stack []string `json:"stack"`
 	Kept  []Kept   `json:"kept"` // its snapshots, oldest first
-	// Whole is set where there is no stack, see [Box].
+	// Whole is set if there is no stack, see [Box].
 	Whole bool `json:"whole,omitempty"`
-	// Pending is what was begun and is to be finished.
+	// Pending is a change that was begun and must be finished.
 	Pending *Pending `json:"pending,omitempty"`
 }
 
@@ -42,13 +42,13 @@ type Kept struct {
 
 // Pending is one change of a record that is under way.
 type Pending struct {
-	// Layer receives what is written at this moment; it is made by renaming, or,
-	// with Copied, by copying, and then a layer that is not complete is dropped.
+	// Layer receives everything written up to now; it is made by renaming, or,
+	// with Copied, by copying, and then an incomplete layer is dropped.
 	Layer  string `json:"layer"`
 	Copied bool   `json:"copied,omitempty"`
-	// Fill is a layer whose copy becomes what is written, where there is no stack.
+	// Fill is a layer whose copy becomes the written files, if there is no stack.
 	Fill string `json:"fill,omitempty"`
-	// Drop has the layer go afterwards: what it holds was given up.
+	// Drop removes the layer afterwards: its content was given up.
 	Drop  bool     `json:"drop,omitempty"`
 	Stack []string `json:"stack"` // afterwards
 	Keep  *Kept    `json:"keep,omitempty"`
@@ -59,13 +59,13 @@ func (r *Record) Has(id string) bool {
 	return slices.ContainsFunc(r.Kept, func(k Kept) bool { return k.ID == id })
 }
 
-// Store is the directory of the layers of all sandboxes beside the one whose
-// directory is dir.
+// Store returns the directory of the layers of all sandboxes, beside the
+// sandbox directory dir.
 func Store(dir string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(dir)), "frozen")
 }
 
-// names tells all layers that the record needs.
+// names returns all layers that the record needs.
 func (r *Record) names() []string {
 	names := slices.Clone(r.Stack)
 	for _, kept := range r.Kept {
@@ -81,8 +81,8 @@ func (r *Record) names() []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
-// Read gives the record of the sandbox whose directory is dir; an empty one
-// where there is none. It finishes nothing.
+// Read returns the record of the sandbox whose directory is dir; an empty one
+// if there is none. It finishes nothing.
 func Read(dir string) (*Record, error) {
 	r := &Record{Version: version}
 	path := filepath.Join(dir, File)
@@ -132,7 +132,7 @@ func newName() string {
 	return time.Now().UTC().Format("20060102150405") + "-" + hex.EncodeToString(random)
 }
 
-// isName reports whether a name of a layer is one of ours: a record that was
+// isName reports whether a layer's name is one of ours: a record that was
 // edited by hand must not lead out of the store.
 func isName(name string) bool {
 	return name != "" && len(name) < 64 && strings.Trim(name, "0123456789abcdef-") == ""

@@ -12,13 +12,13 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 )
 
-// lockName is the lock of a store: held by who makes a record of layers that
-// another record names, and by who removes what no record names.
+// lockName is the lock of a store. It is held while a record is made of layers
+// that another record names, and while layers are removed that no record names.
 const lockName = "lock"
 
 // Unused lists the layers of a store that no record of holders names. holders
-// lists the directories of all sandboxes, deleted ones of which files are kept
-// among them; it is called after the layers were listed.
+// lists the directories of all sandboxes, including deleted ones whose files
+// are kept; it is called after the layers were listed.
 func Unused(store string, holders func() ([]string, error)) ([]string, error) {
 	entries, err := os.ReadDir(store)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +38,7 @@ func Unused(store string, holders func() ([]string, error)) ([]string, error) {
 			err = fault.New(fault.Conflict, "cannot tell what a sandbox needs: %q has just moved", dir)
 		}
 		if err != nil {
-			return nil, err // nothing goes while one cannot be asked
+			return nil, err // nothing is removed while a record is unreadable
 		}
 		for _, name := range r.names() {
 			needed[name] = true

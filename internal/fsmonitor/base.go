@@ -9,7 +9,7 @@ import (
 // object ids in bytes, a line break, and the sorted paths, each with a NUL.
 const BaseFile = "litterbox-base"
 
-// FormatBase is the content of [BaseFile] for the sorted paths of a base.
+// FormatBase returns the content of [BaseFile] for the sorted paths of a base.
 func FormatBase(oidSize int, paths []string) []byte {
 	var b strings.Builder
 	b.WriteString(strconv.Itoa(oidSize) + "\n")

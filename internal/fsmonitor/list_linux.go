@@ -13,23 +13,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// token is what git remembers of an answer and gives back with the next
-// question. Ours does not depend on it.
+// token is what git remembers of an answer and sends with the next question.
+// Our answers do not depend on it.
 const token = "litterbox"
 
 // everything is the answer that all files may have changed.
 const everything = "/"
 
-// enough is how many paths are listed before it is quicker for git to look at
+// enough is the number of paths beyond which it is quicker for git to look at
 // all files itself.
 const enough = 20_000
 
-// Main answers one question of git's: version 2 of the hook wants a token
+// Main answers one question from git: version 2 of the hook wants a token
 // first, version 1 (before git 2.26) does not.
 func Main(args []string, out io.Writer) int {
 	w := bufio.NewWriter(out)
 	if len(args) > 1 && args[1] != "1" {
-		_, _ = w.WriteString(token + "\x00") // Flush below tells
+		_, _ = w.WriteString(token + "\x00") // Flush below reports it
 	}
 	place := Place{Changes: append([]string{Changes}, frozen()...), Mounts: "/proc/self/mountinfo"}
 	var err error
@@ -47,12 +47,12 @@ func Main(args []string, out io.Writer) int {
 
 // Place is where to look.
 type Place struct {
-	Changes   []string // upper directory, and what was frozen of it before
-	Workspace string   // the only work tree that it says something about
+	Changes   []string // the upper directory, and its earlier frozen layers
+	Workspace string   // the only work tree that it answers for
 	Mounts    string   // mountinfo, proc_pid_mountinfo(5)
 }
 
-// List gives the paths that may have changed. A path with a slash at its end
+// List returns the paths that may have changed. A path with a slash at its end
 // stands for everything below it.
 func List(p Place) []string {
 	here, err := os.Getwd()
@@ -76,7 +76,7 @@ func List(p Place) []string {
 	return l.paths
 }
 
-// frozen lists the layers that were changes once.
+// frozen lists the layers that once were changes.
 func frozen() []string {
 	entries, err := os.ReadDir(Frozen)
 	if err != nil {
@@ -130,7 +130,7 @@ func (l *lister) directory(dir, path string) error {
 	return nil
 }
 
-// merged tells whether the layers show through a directory; overlayfs notes
+// merged reports whether the layers show through a directory; overlayfs marks
 // where they do not (Documentation/filesystems/overlayfs.rst).
 func merged(dir string) bool {
 	var value [1]byte
@@ -138,8 +138,8 @@ func merged(dir string) bool {
 	return errors.Is(err, unix.ENODATA)
 }
 
-// mountedBelow lists what is mounted inside of the workspace: it hides files of
-// the base that the upper directory knows nothing of.
+// mountedBelow lists the mounts inside the workspace: they hide files of the
+// base that the upper directory knows nothing about.
 func mountedBelow(mounts, workspace string) ([]string, error) {
 	f, err := os.Open(mounts)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzMounts lets anything be mounted anywhere: what is told to git lies in the
-// workspace.
+// FuzzMounts lets anything be mounted anywhere: the paths told to git are in
+// the workspace.
 func FuzzMounts(f *testing.F) {
 	f.Add("31 23 0:28 / /src/here/cache rw,relatime - tmpfs tmpfs rw,mode=755\n30 1 8:1 / /src rw - ext4 /dev/sda1 rw\n", "/src/here")
 	f.Add("31 23 0:28 / /src/with\\040blank/a\\134b rw - tmpfs tmpfs rw\n", "/src/with blank")

@@ -30,8 +30,8 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// The index inside is the agent's: whatever it holds, an answer or an error
-// comes of it.
+// The index inside is the agent's: whatever it holds, the result is an answer
+// or an error.
 func FuzzNewer(f *testing.F) {
 	f.Add(base("a", "b/c"), index("a", "b", "c"))
 	f.Add("", index())

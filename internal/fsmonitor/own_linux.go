@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// errIndex is an index that is not plain enough to be read here.
+// errIndex means that an index is not plain enough to be read here.
 var errIndex = errors.New("the index is of another kind")
 
 // ownEntries lists the entries of the index that the base does not have. A file
@@ -92,8 +92,8 @@ func newer(base string, index []byte, size int) ([]string, error) {
 	return found, nil
 }
 
-// skipTo goes on in a list of names to the first that is not before name, and
-// tells whether it is the same. The name stays: an unmerged path comes again.
+// skipTo advances in a list of names to the first that is not before name, and
+// reports whether it is equal. The name stays: an unmerged path comes again.
 func skipTo(base, name string) (known bool, rest string) {
 	for base != "" {
 		next, after, _ := strings.Cut(base, "\x00")

@@ -10,18 +10,18 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Bounds are what one git process may take. Objects that an agent made can ask
-// for any amount of it: a tree of ten levels of ten entries stands for 10^10
+// Bounds are what one git process may take. Objects made by an agent can
+// demand any amount: a tree of ten levels of ten entries stands for 10^10
 // paths, a delta of a few bytes for gigabytes.
 //
 // Zero fields set no bound.
 type Bounds struct {
-	Memory int64         // bytes of its own; packs that it maps do not count
+	Memory int64         // bytes its own; packs that it maps do not count
 	time   time.Duration // of processors
-	output int64         // bytes that are collected from it
+	output int64         // bytes collected from it
 }
 
-// Git holds a base object, a delta and its result at once, each of at most
+// Git holds a base object, a delta and its result at once, each at most
 // maxDelta bytes, and some hundred bytes for each path.
 const (
 	GitMemory = 2 << 30
@@ -29,15 +29,14 @@ const (
 	gitOutput = 1 << 30
 )
 
-// modest are settings under which git needs little memory whatever the objects
-// are: larger files are streamed, never compared with others and never deltas.
+// modest are settings under which git needs little memory for any objects:
+// larger files are streamed, never compared with others and never deltas.
 var modest = [...]string{
 	"core.bigFileThreshold=64m", "pack.windowMemory=256m", "pack.deltaCacheSize=64m", "pack.threads=2",
 }
 
-// bounds are those of the process; ok is false where it has none, because it
-// reads what the human's own repository has, or is the user's own git and may
-// run hooks and editors.
+// bounds returns those of the process; ok is false where it has none, because it reads
+// the human's own repository, or is the user's own git and may run hooks and editors.
 func (c Command) bounds() (b Bounds, ok bool) {
 	b = Bounds{Memory: GitMemory, time: gitTime, output: gitOutput}
 	if c.Tight != (Bounds{}) {
@@ -61,8 +60,8 @@ func (c Command) Start(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	// Right after the start instead of before: a limit that is in force while
-	// memory grows holds as well, and there is no process in between.
+	// Right after the start instead of before: a limit set while memory grows
+	// works as well, and needs no process in between.
 	if err := limitProcess(cmd.Process.Pid, b); err != nil {
 		_ = cmd.Cancel() // it may have ended by itself
 		_ = cmd.Wait()   // killed
@@ -71,8 +70,8 @@ func (c Command) Start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// reads reports whether the process changes nothing but files of its own, so
-// that it can end at any moment.
+// reads reports whether the process changes only files of its own, so that it
+// can end at any moment.
 func (c Command) reads() bool {
 	switch c.Verb() {
 	case "cat-file", "diff-tree", "index-pack", "ls-tree", "merge-base", "merge-tree", "pack-objects", "rev-list":
@@ -86,7 +85,7 @@ func (c Command) reads() bool {
 type collected struct {
 	buffer bytes.Buffer
 	limit  int64
-	over   error // it was more
+	over   error // it was too much
 }
 
 func (c *collected) Write(b []byte) (int, error) {
@@ -97,7 +96,7 @@ func (c *collected) Write(b []byte) (int, error) {
 	return c.buffer.Write(b)
 }
 
-// Messages is what git says on its standard error: its beginning.
+// Messages is the beginning of git's standard error.
 type Messages struct{ text []byte }
 
 func (m *Messages) Write(b []byte) (int, error) {
@@ -109,7 +108,7 @@ func (m *Messages) String() string { return string(m.text) }
 
 const maxMessages = 64 << 10 // bytes
 
-// exceeded reports which bound ended the process; nil when none did.
+// exceeded reports which bound ended the process; nil if none did.
 func (c Command) exceeded(exit *exec.ExitError, stderr string) error {
 	b, ok := c.bounds()
 	status, known := exit.Sys().(syscall.WaitStatus)
@@ -118,7 +117,7 @@ func (c Command) exceeded(exit *exec.ExitError, stderr string) error {
 		return nil
 	case known && status.Signaled() && status.Signal() == syscall.SIGXCPU:
 		return fault.New(fault.Denied, "git %s needs more than %v of a processor", c.Verb(), b.time)
-	// Words of git's wrapper.c, of a shell, and of a thread without a stack.
+	// Words from git's wrapper.c, a shell, and a thread without a stack.
 	case strings.Contains(stderr, "ut of memory") || strings.Contains(stderr, "ut of space") || strings.Contains(stderr, "unable to create thread"):
 		return fault.New(fault.Denied, "git %s needs more than %d bytes of memory", c.Verb(), b.Memory)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// standIn puts a script in the place of git.
+// standIn replaces git with a script.
 func standIn(t *testing.T, script string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -65,7 +65,7 @@ echo "$tree"
 `
 
 // The same tree that expansion counts is too much for git: without a limit it
-// takes all of the memory of the machine.
+// takes all of the machine's memory.
 func TestTreeBombMeetsTheLimitOfMemory(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("sh", "-c", "git init -q . && cd .git && git mktree </dev/null && "+treeBomb)
@@ -82,7 +82,7 @@ func TestTreeBombMeetsTheLimitOfMemory(t *testing.T) {
 	}
 }
 
-// A git that is given up ends with all that it has started.
+// An abandoned git ends with all that it has started.
 func TestGitEndsAsAGroup(t *testing.T) {
 	dir := standIn(t, "sleep 1000 >/dev/null 2>&1 &\necho $!\nwait\n")
 	read, write, err := os.Pipe()

@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The flags of an index entry that stand beside its name's length
-// (gitformat-index(5)): assume-valid, extended, and two bits for the stage of a
-// conflict. An entry with any of them is git's to judge.
+// The flags of an index entry beside its name's length (gitformat-index(5)):
+// assume-valid, extended, and two bits for the stage of a conflict. An entry
+// with any of them is git's to judge.
 const oddEntry = 0xf000
 
-// Limits of what plainlyClean looks at. Beyond them git is not slower.
+// Limits of plainlyClean. Beyond them git is not slower.
 const (
 	plainIndex = 256 << 10 // bytes of the index, some thousand files
 	plainNames = 20_000    // names in directories
 )
 
-// plainlyClean tells whether the user's checkout is clean beyond doubt, without
+// plainlyClean reports whether the user's checkout is clean beyond doubt, without
 // starting git: the index is HEAD's tree, every file in it is exactly as git
-// last saw it, and there is no other that git would not ignore. False says
-// nothing. Nothing is read but the index and ignore files.
+// last saw it, and there is no other file that git would not ignore. False means
+// nothing. Only the index and ignore files are read.
 func (r *Repository) plainlyClean(ctx context.Context) bool {
 	path := filepath.Join(r.GitDir, "index")
 	var st unix.Stat_t
@@ -60,7 +60,7 @@ func (r *Repository) plainlyClean(ctx context.Context) bool {
 type cleanCheck struct {
 	top     string
 	size    int               // of an object id, in bytes
-	files   map[string][]byte // entries that have not been met
+	files   map[string][]byte // entries not yet met
 	dirs    map[string]bool   // directories above them; "" is the root
 	written moment            // the index
 	names   int               // that directories held so far
@@ -93,7 +93,7 @@ func (c *cleanCheck) take(entry []byte, path string) error {
 	}
 }
 
-// walk looks at a directory and what is below.
+// walk looks at a directory and everything below it.
 func (c *cleanCheck) walk(ctx context.Context, dir string, rules *ignore.Stack) bool {
 	found, err := os.ReadDir(filepath.Join(c.top, dir))
 	if c.names += len(found); err != nil || ctx.Err() != nil || c.names > plainNames {
@@ -108,7 +108,7 @@ func (c *cleanCheck) walk(ctx context.Context, dir string, rules *ignore.Stack) 
 		name := one.Name()
 		if strings.EqualFold(name, ".git") {
 			if dir != "" {
-				return false // a repository of its own, perhaps
+				return false // perhaps a repository of its own
 			}
 			continue
 		}
@@ -131,7 +131,7 @@ func (c *cleanCheck) walk(ctx context.Context, dir string, rules *ignore.Stack) 
 	return true
 }
 
-// ignoreFile reads the ignore file of a directory that holds the given names.
+// ignoreFile reads the ignore file of a directory that has the given names.
 func (c *cleanCheck) ignoreFile(dir string, found []os.DirEntry) (content []byte, ok bool) {
 	for _, one := range found {
 		if one.Name() != ".gitignore" {
@@ -146,7 +146,7 @@ func (c *cleanCheck) ignoreFile(dir string, found []os.DirEntry) (content []byte
 	return nil, true
 }
 
-// unchanged tells whether a file is the one that git last saw.
+// unchanged reports whether a file is the one that git last saw.
 func (c *cleanCheck) unchanged(path string, entry []byte) bool {
 	var st unix.Stat_t
 	if unix.Lstat(filepath.Join(c.top, path), &st) != nil {
@@ -173,8 +173,8 @@ func (c *cleanCheck) unchanged(path string, entry []byte) bool {
 		momentAt(entry[EntryMtime:]) == modified && momentAt(entry[EntryCtime:]) == changed
 }
 
-// cachedRoot is the tree that an index makes, as it says itself (the extension
-// TREE of gitformat-index(5)); empty when it does not, or says that entries are
+// cachedRoot returns the tree that an index makes, as its extension TREE says
+// (gitformat-index(5)). It is empty if there is none, or if entries are
 // elsewhere: extensions in small letters change what the entries mean.
 func cachedRoot(extensions []byte, size int) string {
 	root := ""

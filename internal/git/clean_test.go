@@ -8,8 +8,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 )
 
-// A checkout that is seen to be clean without git must be clean for git too;
-// and the ordinary one is seen, or git would be started for nothing.
+// A checkout that is found clean without git must be clean for git too; and
+// the ordinary one is found clean, or git would be started for nothing.
 func TestPlainlyClean(t *testing.T) {
 	// Another time at each use: git compares times by the second only.
 	settled := func(month string) string {

@@ -19,16 +19,17 @@ const PacksSuffix = ".packs"
 
 const (
 	// freshPacks is how many packs of single commits one sandbox leaves before
-	// they are to be joined, and mostPacks how many it may have when nobody
-	// came to do it; joinedPacks is how many of those joined make a larger one.
+	// they should be joined, and mostPacks how many it may have if no process
+	// has joined them; joinedPacks is how many joined packs make a larger one.
 	// Three busy sandboxes stay below the user's gc.autoPackLimit, which is 50.
 	freshPacks  = 6
 	mostPacks   = 12
 	joinedPacks = 3
-	// allPacks is how many packs a repository may have before fewer suffice.
+	// allPacks is how many packs a repository may have before fewer fresh ones
+	// call for joining.
 	allPacks = 30
 	// settledPack is the size in bytes from which a joined pack is left alone,
-	// hugePack that from which any is.
+	// and hugePack the size from which any pack is.
 	settledPack = 16 << 20
 	hugePack    = 256 << 20
 )
@@ -36,8 +37,8 @@ const (
 // owned are the packs that imports left for one sandbox.
 type owned struct{ fresh, joined []string }
 
-// ownedPacks reads the note and lists what still exists: the user's own git
-// may have packed it elsewhere.
+// ownedPacks reads the note and lists the packs that still exist: the user's
+// own git may have repacked them.
 func (r *Repository) ownedPacks(state string) owned {
 	var packs owned
 	note, err := os.ReadFile(state + PacksSuffix)
@@ -68,17 +69,17 @@ func (r *Repository) PackPath(name, extension string) string {
 	return filepath.Join(r.CommonDir, "objects", "pack", name+extension)
 }
 
-// Packing says how pressing it is to call Consolidate.
+// Packing says how urgent it is to call Consolidate.
 type Packing int
 
-// From nothing to do, over some time soon, to before the next commit.
+// From nothing to do, to some time soon, to before the next commit.
 const (
 	PackingNone Packing = iota
 	PackingDue
 	PackingOverdue
 )
 
-// Written looks after the pack that an import left, and tells whether it is
+// Written looks after the pack that an import left, and reports whether it is
 // time to join packs.
 func (r *Repository) Written(state string) Packing {
 	packs := r.ownedPacks(state).fresh
@@ -114,16 +115,16 @@ func (r *Repository) Written(state string) Packing {
 // Consolidation asks for the packs of one sandbox to be joined.
 type Consolidation struct {
 	State string // as in ImportRequest
-	// Lock takes a lock of the sandbox: "packs" against others who consolidate,
-	// and for a moment "commit", which whoever calls Import holds.
+	// Lock takes a lock of the sandbox: "packs" against others that
+	// consolidate, and for a moment "commit", which callers of Import hold.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)
-	Idle bool // take what the machine has left over
+	Idle bool // use only idle resources
 }
 
 // Consolidate joins the small packs that imports left for one sandbox, so that
 // they neither slow git down nor trip the user's gc.auto. Commits go on
-// meanwhile. Objects are never lost: the old packs go only after the new one
-// stands. In a large repository it takes about 50 ms.
+// meanwhile. Objects are never lost: the old packs are removed only after the
+// new one is in place. In a large repository it takes about 50 ms.
 func (r *Repository) Consolidate(ctx context.Context, q Consolidation) error {
 	unlock, err := q.Lock(ctx, "packs")
 	if err != nil {
@@ -134,7 +135,7 @@ func (r *Repository) Consolidate(ctx context.Context, q Consolidation) error {
 	if len(packs.fresh) < 2 {
 		return nil
 	}
-	// What imports wrote is not compressed yet.
+	// Packs written by imports are not compressed yet.
 	name, err := r.join(ctx, q, packs.fresh, "--no-reuse-object")
 	if err != nil {
 		return err
@@ -146,12 +147,12 @@ func (r *Repository) Consolidate(ctx context.Context, q Consolidation) error {
 		}
 		old = append(old, joined...)
 	}
-	// In one step, also where packs were joined twice: a git that does not find
+	// In one step, even where packs were joined twice: a git that does not find
 	// an object in the packs it knows lists them once more, not twice.
 	return r.replace(ctx, q, name, old)
 }
 
-// join makes one pack of several and gives its name.
+// join makes one pack of several and returns its name.
 func (r *Repository) join(ctx context.Context, q Consolidation, packs []string, flags ...string) (string, error) {
 	objects, err := r.objectsOf(packs)
 	if err != nil {
@@ -174,8 +175,8 @@ func (r *Repository) join(ctx context.Context, q Consolidation, packs []string, 
 }
 
 // replace notes the pack that stays and removes the ones it was made of. The
-// note comes first: a crash after it leaves packs that nobody needs, which is
-// harmless. What was written since is noted as it was.
+// note comes first: a crash after it leaves unneeded packs, which is harmless.
+// Packs written since stay noted as they were.
 func (r *Repository) replace(ctx context.Context, q Consolidation, joined string, old []string) error {
 	unlock, err := q.Lock(ctx, "commit")
 	if err != nil {
@@ -193,7 +194,7 @@ func (r *Repository) replace(ctx context.Context, q Consolidation, joined string
 			note += line
 		}
 	}
-	// In place: a git that is already under way appends to this very file.
+	// In place: a running git appends to this very file.
 	if err := os.WriteFile(q.State+PacksSuffix, []byte(note), 0o600); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot write %q", q.State+PacksSuffix)
 	}

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// DeadPacks lists what a git fast-import that was killed has left in the
-// repository, as every commit of ours is made by one. Others that write packs,
-// a fetch or a repack, write the number of objects first; only fast-import does
-// not know it before it ends. What somebody has open, what is younger than age
-// and what belongs to somebody else is left out.
+// DeadPacks lists the packs that a killed git fast-import, which makes every
+// commit of ours, has left in the repository. Other writers of packs, a fetch
+// or a repack, write the number of objects first; only fast-import does not
+// know it before it ends. Packs that a process has open, that are younger than
+// age or that belong to another user are left out.
 func (r *Repository) DeadPacks(age time.Duration) []string {
 	paths, err := filepath.Glob(filepath.Join(GlobEscape(r.CommonDir), "objects", "pack", "tmp_pack_*"))
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *Repository) DeadPacks(age time.Duration) []string {
 	return slices.DeleteFunc(paths, func(path string) bool { return open[path] })
 }
 
-// RemoveDeadPack removes one of them, unless it is none any more.
+// RemoveDeadPack removes one of them, unless it is no longer dead.
 func (r *Repository) RemoveDeadPack(path string, age time.Duration) error {
 	if !slices.Contains(r.DeadPacks(age), path) {
 		return nil
@@ -60,7 +60,7 @@ func unfinishedImport(path string, age time.Duration) bool {
 	return err == nil && string(header[:4]) == "PACK" && binary.BigEndian.Uint32(header[8:]) == 0
 }
 
-// openFiles are the files that processes of ours have open.
+// openFiles returns the files that processes of ours have open.
 func openFiles() map[string]bool {
 	found := map[string]bool{}
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")

@@ -2,8 +2,8 @@ package git
 
 import "context"
 
-// DeleteBranch deletes a branch that stands at tip; Conflict when it moved.
-// For branches with work of their own see [branch.Trash].
+// DeleteBranch deletes a branch that is at tip; Conflict if it moved. For
+// branches with work of their own see [branch.Trash].
 func (r *Repository) DeleteBranch(ctx context.Context, branch, tip string) error {
 	if err := CheckRef(branch); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 )
 
 // diskTrouble finds out whether git failed because the disk with dir is full or
-// read-only. Where git does not pass on what the system said, as for the lock of
-// a ref, the disk itself tells whether there is room.
+// read-only. Where git does not pass on the system's error, as for the lock of a
+// ref, the disk itself shows whether there is room.
 func diskTrouble(stderr, dir string) error {
 	if err := fault.DiskTrouble(stderr, dir); err != nil {
 		return err

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// HasSettled tells whether the memory would trust the times of a file.
+// HasSettled reports whether the memory would trust the times of a file.
 func HasSettled(path string) (bool, error) {
 	_, changed, err := statIdentity(path)
 	return settled(changed, time.Now()), err
 }
 
-// Remembered tells whether the memory keeps a setting.
+// Remembered reports whether the memory keeps a setting.
 func Remembered(key string) bool {
 	return slices.ContainsFunc(rememberedSections[:], func(s string) bool { return strings.HasPrefix(key, s) })
 }
@@ -31,7 +31,7 @@ func Values(t *testing.T, r *Repository) map[string]string {
 	return values
 }
 
-// PlainlyClean tells whether the checkout of r is seen to be clean without git.
+// PlainlyClean reports whether the checkout of r is found clean without git.
 func PlainlyClean(t *testing.T, r *Repository) bool {
 	t.Helper()
 	return r.plainlyClean(t.Context())

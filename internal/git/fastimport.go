@@ -18,7 +18,7 @@ import (
 
 // FastImport is a running `git fast-import` (git-fast-import(1)): one process
 // that takes blobs, makes trees from the old ones plus edits, and moves the
-// branch at its end, only forward and only if nobody else has moved it.
+// branch at its end, only forward and only if it has not moved meanwhile.
 type FastImport struct {
 	call    Command
 	cmd     *exec.Cmd
@@ -32,7 +32,7 @@ type FastImport struct {
 	mark    int
 	ended   bool
 	started time.Time
-	refs    []string // that it moves at its end
+	refs    []string // moved at its end
 	drop    func(since time.Time, refs ...string)
 }
 
@@ -48,8 +48,8 @@ func (r *Repository) StartFastImport(ctx context.Context, edges string, strict b
 	}
 	// Not --done: a process that ends before its first word is no accident.
 	c := r.Command("fast-import", "--quiet", "--date-format=raw", "--cat-blob-fd=3")
-	// With core.ignorecase, which a repository may carry from another system,
-	// fast-import would put one of two names in the place of the other.
+	// With core.ignorecase, which a repository may bring from another system,
+	// fast-import would replace one of two names with the other.
 	c.Config = []string{"fastimport.unpackLimit=0", "pack.compression=0", "core.ignorecase=false", "core.bigFileThreshold=64m", sync}
 	if edges != "" {
 		c.Args = append(c.Args, "--export-pack-edges="+edges)
@@ -90,7 +90,7 @@ func (f *FastImport) Blob(size int64, content io.Reader) error {
 	return f.died(f.in.WriteByte('\n'))
 }
 
-// Begin starts a commit; parent is a ref with ^0, or what end returned.
+// Begin starts a commit; parent is a ref with ^0, or a result of End.
 func (f *FastImport) Begin(ref string, author, committer Signature, message, parent string) error {
 	f.mark++
 	f.refs = append(f.refs, ref)
@@ -117,7 +117,7 @@ func (f *FastImport) Edit(e Edit) {
 	fmt.Fprintf(f.in, "M %06o %s %s\n", e.Mode, e.Oid, QuotePath(e.Path))
 }
 
-// End finishes the commit and gives its object id.
+// End finishes the commit and returns its object id.
 func (f *FastImport) End() (string, error) {
 	fmt.Fprintf(f.in, "\nget-mark :%d\n", f.mark)
 	if err := f.in.Flush(); err != nil {
@@ -127,14 +127,14 @@ func (f *FastImport) End() (string, error) {
 	return strings.TrimSuffix(line, "\n"), f.died(err)
 }
 
-// Reset makes a ref end where from says; the zero id means that it shall not exist.
+// Reset makes a ref end at from; the zero id means that it must not exist.
 func (f *FastImport) Reset(ref, from string) {
 	f.refs = append(f.refs, ref)
 	fmt.Fprintf(f.in, "reset %s\nfrom %s\n\n", ref, from)
 }
 
-// Keep stores what was sent so far as a pack, which is kept until the process
-// ends, and waits for that.
+// Keep stores what was sent so far as a pack, kept until the process ends, and
+// waits until it is stored.
 func (f *FastImport) Keep() error {
 	fmt.Fprintf(f.in, "checkpoint\n\nget-mark :%d\n", f.mark)
 	if err := f.in.Flush(); err != nil {
@@ -144,7 +144,7 @@ func (f *FastImport) Keep() error {
 	return f.died(err)
 }
 
-// TreeEntry is an answer to ls; mode 0 means that there is nothing.
+// TreeEntry is an answer to ls; mode 0 means that there is no entry.
 type TreeEntry struct {
 	Mode uint32
 	Oid  string
@@ -220,7 +220,7 @@ func (f *FastImport) wait(err error) error {
 	return exit
 }
 
-// died turns an error of the pipes into what git said before it ended.
+// died turns an error of the pipes into git's last message.
 func (f *FastImport) died(err error) error {
 	var known *fault.Error
 	if err == nil || errors.As(err, &known) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// judge runs git in a repository for what it says.
+// judge runs git in a repository for its output.
 func judge(t testing.TB, dir string, args ...string) (output string, ok bool) {
 	t.Helper()
 	cmd := exec.Command("git", args...)
@@ -48,8 +48,8 @@ func fresh(f *testing.F) (dir string, index []byte) {
 	return dir, index
 }
 
-// FuzzReadIndex reads what may stand in an index, under a checksum that fits:
-// what is accepted means the same when it is put together again, and to git.
+// FuzzReadIndex reads any content of an index, under a matching checksum: an
+// accepted one means the same when reassembled, and to git.
 func FuzzReadIndex(f *testing.F) {
 	dir, index := fresh(f)
 	body := index[:len(index)-sha1.Size]
@@ -87,8 +87,8 @@ func FuzzReadIndex(f *testing.F) {
 	})
 }
 
-// FuzzReadHead lets anything stand in HEAD, in the branch and in packed-refs:
-// what is read without git is what git reads.
+// FuzzReadHead puts anything into HEAD, the branch and packed-refs: reading
+// without git gives what git reads.
 func FuzzReadHead(f *testing.F) {
 	dir, _ := fresh(f)
 	head, _ := judge(f, dir, "rev-parse", "HEAD")
@@ -120,7 +120,7 @@ func FuzzReadHead(f *testing.F) {
 		}
 		want, ok := judge(t, dir, "rev-parse", "-q", "--verify", "HEAD")
 		if !ok {
-			return // git refuses what is damaged elsewhere; the commit is looked for next
+			return // git refuses damage elsewhere; the commit is looked up next
 		}
 		symbolic, _ := judge(t, dir, "symbolic-ref", "-q", "HEAD")
 		if got != strings.TrimSpace(want) || ref != strings.TrimSpace(symbolic) {
@@ -129,7 +129,7 @@ func FuzzReadHead(f *testing.F) {
 	})
 }
 
-// FuzzTrailers reads what git prints of commits that an agent wrote.
+// FuzzTrailers reads git's output about commits that an agent wrote.
 func FuzzTrailers(f *testing.F) {
 	oid := strings.Repeat("a", 40)
 	commit := "tree " + oid + "\nauthor A <a> 1 +0000\n\nsubject\n\nKey: value\n"

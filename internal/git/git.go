@@ -21,8 +21,8 @@ import (
 // option this package needs (rev-parse --path-format came with 2.31).
 const oldestGit = "2.31"
 
-// TooOld tells whether git of that version, as `git version` prints it, is
-// older. What cannot be read is tried.
+// TooOld reports whether git of that version, as `git version` prints it, is
+// older. An unreadable version is tried.
 func TooOld(version string) bool {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
@@ -33,7 +33,7 @@ func TooOld(version string) bool {
 
 // Command is one git process. Its environment holds none of the GIT_* variables
 // that redirect git (a hook of the user's may run us with GIT_INDEX_FILE set),
-// and its configuration runs no hooks, no file system monitor, no collection.
+// and its configuration runs no hooks, file system monitor or garbage collection.
 type Command struct {
 	GitDir  string   // GIT_DIR; empty lets git discover it from dir
 	Dir     string   // working directory; empty is GitDir, whose path no sandbox chose
@@ -42,18 +42,18 @@ type Command struct {
 	Env     []string // further K=V
 	Args    []string
 	Stdin   io.Reader
-	Stdout  io.Writer // nil: collected and returned by output
+	Stdout  io.Writer // nil: collected and returned by Output
 	Files   []*os.File
 	Plain   bool   // the user's own git: none of our -c, the user's environment
 	Umask   bool   // run under umask 022
-	Idle    bool   // take what the machine has left over
-	Trusted bool   // reads only what the human's repository has; no bounds
+	Idle    bool   // use only idle resources
+	Trusted bool   // reads only the human's repository; no bounds
 	Modest  bool   // with settings that need little memory
 	Tight   Bounds // instead of the usual ones
 }
 
-// quiet is what every process of ours is told; the user's configuration cannot
-// make it run anything.
+// quiet is passed to every process of ours, so that the user's configuration
+// cannot make it run anything.
 var quiet = [...]string{
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false",
 }
@@ -63,10 +63,10 @@ type Failure struct {
 	Verb   string
 	Code   int
 	Stderr string
-	Disk   error // what the disk had against it; nil when that was not it
+	Disk   error // the disk's error; nil if the disk was not the cause
 }
 
-// Unwrap gives what the disk had against it.
+// Unwrap returns the disk's error.
 func (f *Failure) Unwrap() error { return f.Disk }
 
 func (f *Failure) Error() string {
@@ -130,15 +130,15 @@ func (c Command) Cmd(ctx context.Context) (*exec.Cmd, error) {
 	cmd.Stdin, cmd.Stdout = c.Stdin, c.Stdout
 	cmd.ExtraFiles = c.Files
 	if !c.Plain {
-		// Ctrl-C on a terminal reaches everything in the foreground; whether git
-		// goes on is for the context to say, or an interrupted command would
-		// lose its commit.
+		// Ctrl-C on a terminal reaches everything in the foreground. The context
+		// decides whether git goes on, or an interrupted command would lose its
+		// commit.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	}
 	return cmd, nil
 }
 
-// environment is what the process gets of its caller's.
+// environment is the part of the caller's environment that the process gets.
 func (c Command) environment(callers []string) []string {
 	if c.Plain {
 		return append(append([]string{}, callers...), c.Env...) // never nil, which is this process's own
@@ -149,7 +149,7 @@ func (c Command) environment(callers []string) []string {
 		switch {
 		case key == "GIT_CONFIG_GLOBAL", key == "GIT_CONFIG_SYSTEM", key == "GIT_CONFIG_NOSYSTEM",
 			key == "GIT_EXEC_PATH":
-			// Where the user's own configuration and git itself are.
+			// The places of the user's own configuration and of git itself.
 		case strings.HasPrefix(key, "GIT_"), key == "LC_ALL", key == "LANGUAGE":
 			continue
 		}
@@ -199,7 +199,7 @@ func (c Command) Output(ctx context.Context) ([]byte, error) {
 	return out.buffer.Bytes(), c.Failure(ctx, err, stderr.String())
 }
 
-// Line is output for commands that answer with one line.
+// Line is Output for commands that answer with one line.
 func (c Command) Line(ctx context.Context) (string, error) {
 	out, err := c.Output(ctx)
 	return strings.TrimSuffix(string(out), "\n"), err
@@ -233,7 +233,7 @@ func (c Command) Verb() string {
 	return c.Args[0]
 }
 
-// ExitCode gives the status with which git ended, -1 when err is something else.
+// ExitCode returns the status with which git ended, -1 if err is something else.
 func ExitCode(err error) int {
 	var f *Failure
 	if errors.As(err, &f) {

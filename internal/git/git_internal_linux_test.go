@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Ctrl-C is sent to the whole foreground process group: a git of ours that
-// belonged to it would die in the middle of a commit.
+// Ctrl-C is sent to the whole foreground process group: our git, if it
+// belonged to it, would die in the middle of a commit.
 func TestCtrlCDoesNotReachGit(t *testing.T) {
 	dir := t.TempDir()
 	// The fifth field of stat is the process group, proc_pid_stat(5).

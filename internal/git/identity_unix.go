@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statIdentity is what else than size and time tells a file from its
-// successor, and when anything about it last changed: ctime cannot be set.
+// statIdentity returns what tells a file from its successor besides size and
+// time, and when anything about it last changed: ctime cannot be set.
 func statIdentity(path string) (identity string, changed time.Time, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {

@@ -44,7 +44,7 @@ const (
 var ErrIndex = errors.New("the index is not of version 2 or 3")
 
 // IndexEntries calls each with the bytes of every entry and its path. It
-// returns what follows the entries, without the checksum at the end.
+// returns the rest after the entries, without the checksum at the end.
 func IndexEntries(index []byte, format string, each func(entry []byte, path string) error) (extensions []byte, err error) {
 	size := NewHash(format).Size()
 	if len(index) < IndexHeader+size || string(index[:4]) != "DIRC" {
@@ -97,12 +97,12 @@ func WriteIndex(path, format string, body []byte, o Owner) error {
 	return os.Rename(fresh, path)
 }
 
-// FinishIndex makes the index that a checkout left fit for use inside of a
+// FinishIndex makes the index that a checkout left fit for use inside a
 // sandbox: it gets the owner's ids, and no entry stays "racily clean". git
-// reads again the content of every file whose time is not older than the
-// index, in whole seconds (Documentation/technical/racy-git), which would make
-// the first `git status` slow; such files are dated back by a second or two.
-// With o.Chown the files get their owner on the way.
+// rereads every file whose time is not older than the index, in whole seconds
+// (Documentation/technical/racy-git), which would make the first `git status`
+// slow; such files are dated back by a second or two. With o.Chown the files
+// get their owner on the way.
 func FinishIndex(ctx context.Context, files, path, format string, o Owner) error {
 	index, err := os.ReadFile(path)
 	if err != nil {
@@ -133,7 +133,7 @@ func FinishIndex(ctx context.Context, files, path, format string, o Owner) error
 
 // finishing is a file that a checkout wrote.
 type finishing struct {
-	entry []byte // of the index, as it shall be
+	entry []byte // of the index, as it should be
 	name  string
 	young bool // its time must become the entry's
 }

@@ -44,7 +44,7 @@ func ReadIndex(path, format string) (*parsedIndex, error) {
 	if err != nil {
 		return nil, cannot(err)
 	}
-	if binary.BigEndian.Uint32(content[4:]) != 2 { // entries of 3 have a field more
+	if binary.BigEndian.Uint32(content[4:]) != 2 { // entries of version 3 have one more field
 		return nil, cannot(ErrIndex)
 	}
 	for len(rest) >= 8 {
@@ -79,8 +79,8 @@ func (x *parsedIndex) Body(format string) []byte {
 	return b
 }
 
-// Only gives an index of what changes bring, without any stat data, and of the
-// attribute files above them. wanted are the brought paths, each with a NUL.
+// Only returns an index of the paths that changes bring, without any stat data,
+// and of the attribute files above them. wanted are those paths, each with a NUL.
 func (x *parsedIndex) Only(changes []TreeDiff, format string) (body []byte, wanted string) {
 	entries := map[string][]byte{}
 	for _, d := range changes {
@@ -106,7 +106,7 @@ func (x *parsedIndex) Only(changes []TreeDiff, format string) (body []byte, want
 	return small.Body(format), wanted
 }
 
-// newEntry is the entry of a file that nobody has looked at yet.
+// newEntry returns the entry of a file without stat data.
 func newEntry(d TreeDiff) []byte {
 	entry := make([]byte, EntryOid)
 	binary.BigEndian.PutUint32(entry[EntryMode:], d.NewMode)
@@ -117,7 +117,7 @@ func newEntry(d TreeDiff) []byte {
 	return append(entry, make([]byte, 8-len(entry)%8)...)
 }
 
-// With gives the index after changes, whose new entries above has.
+// With returns the index after changes, whose new entries are in above.
 func (x *parsedIndex) With(above *parsedIndex, changes []TreeDiff, format string) *parsedIndex {
 	fresh := make(map[string][]byte, len(above.Paths))
 	for n, name := range above.Paths {
@@ -159,7 +159,7 @@ func (x *parsedIndex) With(above *parsedIndex, changes []TreeDiff, format string
 }
 
 // invalidate marks directories of a cache tree extension as unknown: git then
-// reads their trees. What cannot be read is dropped, which costs git more time.
+// reads their trees. Unreadable parts are dropped, which costs git more time.
 func invalidate(cached []byte, directories map[string]bool, size int) []byte {
 	var out []byte
 	var walk func(dir string) bool

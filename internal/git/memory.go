@@ -20,11 +20,11 @@ import (
 )
 
 // Memory keeps what git said about a repository's configuration, so that the
-// next command need not start git to hear the same again. What it holds counts
-// only as long as every file that git would read is exactly as it was.
+// next command need not start git to learn it again. It counts only as long as
+// every file that git would read is exactly as it was.
 type Memory struct {
-	// Dir gives a private directory for the repository with that common
-	// directory; it is made when it is missing.
+	// Dir returns a private directory for the repository with that common
+	// directory; it is made if missing.
 	Dir func(commonDir string) string
 }
 
@@ -32,14 +32,14 @@ type Memory struct {
 type remembered struct {
 	Version int               `json:"version"`
 	Git     string            `json:"git"`     // the program
-	Env     map[string]string `json:"env"`     // what says where configuration lies
+	Env     map[string]string `json:"env"`     // variables that say where configuration is
 	Sources map[string]string `json:"sources"` // path → signature, "" when there is no such file
 	Values  map[string]string `json:"values"`
 	head
 }
 
-// head is a commit that HEAD named once, and its tree; empty where git was
-// asked for its configuration only.
+// head is a commit that HEAD once named, and its tree; empty where git was
+// only asked for its configuration.
 type head struct {
 	Commit string `json:"commit"`
 	Tree   string `json:"tree"`
@@ -47,8 +47,8 @@ type head struct {
 
 const memoryVersion = 2
 
-// rememberedSections are those whose values are kept. Others are nobody's
-// business here, and can hold passwords (http.extraHeader, url.*).
+// rememberedSections are those whose values are kept. Others are not needed
+// here, and can hold passwords (http.extraHeader, url.*).
 var rememberedSections = [...]string{"core.", "user.", "author.", "extensions.", "filter.lfs.", "lfs."}
 
 // Open is [Open] without a process, where the memory and a look at the files
@@ -100,7 +100,7 @@ func (m Memory) path(l Location) string {
 	return filepath.Join(m.Dir(l.CommonDir), "git-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// readMemory reads what was remembered, whether it still holds or not.
+// readMemory reads the memory, whether it still holds or not.
 func readMemory(path string) (found remembered, ok bool) {
 	data, err := os.ReadFile(path)
 	if err != nil || seal.Decode(data, &found) != nil || found.Version != memoryVersion {
@@ -109,15 +109,14 @@ func readMemory(path string) (found remembered, ok bool) {
 	return found, true
 }
 
-// lastHead is what stays true of a memory that no longer holds: which tree a
-// commit has.
+// lastHead returns what stays true of a memory that no longer holds: the tree
+// of a commit.
 func lastHead(path string) head {
 	found, _ := readMemory(path)
 	return found.head
 }
 
-// recall reads what was remembered; nil when there is nothing or it may no
-// longer hold.
+// recall reads the memory; nil if there is none or it may no longer hold.
 func recall(who *caller.Caller, path string, l Location) *remembered {
 	found, ok := readMemory(path)
 	if !ok {
@@ -140,9 +139,9 @@ func recall(who *caller.Caller, path string, l Location) *remembered {
 	return &found
 }
 
-// settled tells whether a file has been left alone for long enough, by now,
-// that its times tell its content: the kernel's clock ticks every 1 to 10 ms,
-// and some file systems count in seconds, or two.
+// settled reports whether a file has been left alone long enough by now for
+// its times to identify its content: the kernel's clock ticks every 1 to 10
+// ms, and some file systems count in seconds, or two.
 func settled(changed, now time.Time) bool {
 	if changed.Nanosecond() == 0 {
 		return now.Sub(changed) > 3*time.Second
@@ -151,7 +150,7 @@ func settled(changed, now time.Time) bool {
 }
 
 // remember keeps what git said since started. It is housekeeping: what cannot
-// be kept is asked again the next time.
+// be kept is asked for again the next time.
 func remember(who *caller.Caller, path string, l Location, said *Settings, at head, started time.Time) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -161,7 +160,7 @@ func remember(who *caller.Caller, path string, l Location, said *Settings, at he
 		Values: map[string]string{}, head: at}
 	for _, source := range append(configFiles(who, git, l), said.files...) {
 		if !filepath.IsAbs(source) {
-			continue // as git names the repository's own, which are among ours
+			continue // git's name for the repository's own files, which are among ours
 		}
 		signature, changed := signatureOf(source)
 		if signature != "" && !settled(changed, started) {
@@ -171,7 +170,7 @@ func remember(who *caller.Caller, path string, l Location, said *Settings, at he
 	}
 	for key, value := range said.Values {
 		if strings.HasPrefix(key, "include.") || strings.HasPrefix(key, "includeif.") {
-			return // what else is read then depends on more than files
+			return // then the result depends on more than files
 		}
 		if isPromisor(key) || slices.ContainsFunc(rememberedSections[:], func(s string) bool { return strings.HasPrefix(key, s) }) {
 			found.Values[key] = value
@@ -201,8 +200,8 @@ func ReplaceFile(path string, data []byte) error {
 	return nil
 }
 
-// configEnv is the part of a caller's environment that [call] hands on and that
-// tells git where its configuration is.
+// configEnv returns the part of a caller's environment that [call] hands on and
+// that tells git where its configuration is.
 func configEnv(who *caller.Caller) map[string]string {
 	env := map[string]string{}
 	for _, key := range []string{"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"} {
@@ -213,7 +212,7 @@ func configEnv(who *caller.Caller) map[string]string {
 	return env
 }
 
-// configFiles are the files in which git looks for configuration
+// configFiles returns the files in which git looks for configuration
 // (git-config(1), FILES), whether they exist or not, and git itself.
 func configFiles(who *caller.Caller, git string, l Location) []string {
 	files := []string{git, filepath.Join(l.CommonDir, "config"), filepath.Join(l.GitDir, "config.worktree"), "/etc/gitconfig"}
@@ -238,8 +237,8 @@ func configFiles(who *caller.Caller, git string, l Location) []string {
 	return files
 }
 
-// signatureOf tells one state of a file from the next, and when it last
-// changed. Links are followed, as git does.
+// signatureOf returns a text that tells one state of a file from the next, and
+// when it last changed. Links are followed, as git does.
 func signatureOf(path string) (signature string, changed time.Time) {
 	signature, changed, err := statIdentity(path)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -255,7 +254,7 @@ func isPromisor(key string) bool {
 	return len(key) > len("remote..promisor") && strings.HasPrefix(key, "remote.") && strings.HasSuffix(key, ".promisor")
 }
 
-// Partial is the name of the remote that a partial clone was made from.
+// Partial returns the name of the remote that a partial clone was made from.
 func (r *Repository) Partial() string {
 	s, err := r.Settings()
 	if err != nil || r.View != "" {

@@ -58,8 +58,8 @@ func age(t *testing.T, paths ...string) {
 	}
 }
 
-// What the memory answers is what git would answer, whatever happens to the
-// repository meanwhile; and in an ordinary one it does answer.
+// The memory answers as git would, whatever happens to the repository
+// meanwhile; and in an ordinary one it does answer.
 func TestMemoryAgreesWithGit(t *testing.T) {
 	dir := gittest.Repository(t)
 	userConfig := filepath.Join(os.Getenv("HOME"), ".gitconfig")
@@ -119,8 +119,8 @@ func TestMemoryAgreesWithGit(t *testing.T) {
 	check(dir, "through a symbolic branch", asked)
 	gittest.Git(t, dir, "checkout", "-q", "main")
 
-	// What has just changed is asked for each time. On a busy machine it may be
-	// old before both times are over; then it changes again.
+	// A file that has just changed is asked for each time. On a busy machine it
+	// may be old before both times are over; then it changes again.
 	config := filepath.Join(dir, ".git/config")
 	for try := 0; ; try++ {
 		gittest.Git(t, dir, "config", "user.name", fmt.Sprint("Grace ", try))
@@ -210,8 +210,8 @@ func TestMemoryLearnsFromSettings(t *testing.T) {
 	}
 }
 
-// What is not kept cannot be asked for: each setting that the package reads
-// stands in a section that the memory keeps.
+// A setting that is not kept cannot be read: each one that the package reads
+// is in a section that the memory keeps.
 func TestMemoryKeepsWhatIsAsked(t *testing.T) {
 	names, err := filepath.Glob("../*/*.go")
 	if err != nil {
@@ -239,10 +239,10 @@ func TestMemoryKeepsWhatIsAsked(t *testing.T) {
 	}
 }
 
-// ignoreSettings leaves out what is asked of git only when it is needed.
+// ignoreSettings leaves out what git is asked for only when needed.
 var ignoreSettings = cmp.FilterPath(func(p cmp.Path) bool { return strings.EqualFold(p.Last().String(), ".settings") }, cmp.Ignore())
 
-// Passwords stand in git's configuration too.
+// git's configuration can hold passwords, too.
 func TestMemoryHoldsNoCredentials(t *testing.T) {
 	dir := gittest.Repository(t)
 	gittest.Git(t, dir, "config", "http.extraHeader", "Authorization: swordfish")

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// isDotGit tells whether a file system could take name for .git: in any case,
-// as an NTFS short name or with what NTFS ignores at the end, or with the
-// characters HFS+ ignores. The rules are git's (CVE-2014-9390, CVE-2019-1353,
-// is_ntfs_dotgit and is_hfs_dotgit).
+// isDotGit reports whether a file system could take name for .git: in any case,
+// as an NTFS short name, with a suffix that NTFS ignores, or with the
+// characters that HFS+ ignores. The rules are git's (CVE-2014-9390,
+// CVE-2019-1353, is_ntfs_dotgit and is_hfs_dotgit).
 func isDotGit(name string) bool {
 	if hfsEqual(name, ".git") {
 		return true
@@ -60,8 +60,8 @@ func hfsEqual(name, want string) bool {
 // MaxPath is the longest path that is committed, in bytes (PATH_MAX of Linux).
 const MaxPath = 4096
 
-// BadPath says why a path must never enter a commit, or "" when it may. git
-// 2.39's fast-import accepts ".git/hooks/x" and "../x", so we look ourselves.
+// BadPath says why a path must never enter a commit, or "" if it may. git
+// 2.39's fast-import accepts ".git/hooks/x" and "../x", so we check ourselves.
 func BadPath(path string, mode uint32) string {
 	if len(path) > MaxPath {
 		return "its path is longer than 4096 bytes"

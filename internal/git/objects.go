@@ -10,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Objects answers questions about single objects by a git process that stays,
-// started with the first one. It is for one goroutine.
+// Objects answers questions about single objects with one lasting git process,
+// started with the first question. It is for one goroutine.
 type Objects struct {
 	c         Command
 	ctx       context.Context
@@ -27,7 +27,7 @@ func (r *Repository) Contents(ctx context.Context) *Objects {
 	return &Objects{c: r.Command("cat-file", "--batch"), ctx: ctx}
 }
 
-// Headers reads the kinds and sizes of objects, whatever those are.
+// Headers reads the kinds and sizes of objects of any kind and size.
 func (r *Repository) Headers(ctx context.Context) *Objects {
 	return &Objects{c: r.Command("cat-file", "--batch-check"), ctx: ctx}
 }
@@ -67,14 +67,14 @@ func (o *Objects) header(name string) (oid, kind string, size int64, err error) 
 	return oid, kind, size, nil
 }
 
-// Header is the kind and the size of an object, of [Repository.Headers].
+// Header returns the kind and the size of an object, from [Repository.Headers].
 func (o *Objects) Header(name string) (kind string, size int64, err error) {
 	_, kind, size, err = o.header(name)
 	return kind, size, err
 }
 
-// Content is the kind and the content of an object, of [Repository.Contents].
-// More than limit bytes are refused.
+// Content returns the kind and the content of an object, from
+// [Repository.Contents]. It refuses more than limit bytes.
 func (o *Objects) Content(name string, limit int64) (kind string, content []byte, err error) {
 	_, kind, size, err := o.header(name)
 	if err != nil {

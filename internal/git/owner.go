@@ -7,9 +7,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Owner is who the files belong to as a sandbox sees them. With Chown the files
+// Owner is the owner of the files as a sandbox sees them. With Chown the files
 // themselves get these ids (a sandbox run by root sees the layers through an
-// idmapped mount); otherwise only the index speaks of them.
+// idmapped mount); otherwise only the index has them.
 type Owner struct {
 	UID, GID int
 	Chown    bool
@@ -23,7 +23,7 @@ func (o Owner) Suffix() string {
 	return s
 }
 
-// Give changes the owner of one file where the layers' files have one.
+// Give changes the owner of one file if the layers' files have one.
 func (o Owner) Give(path string) error {
 	if !o.Chown {
 		return nil

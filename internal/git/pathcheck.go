@@ -7,8 +7,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// PathCheck reads diff-tree's output as it comes: a few trees that hold each
-// other many times over can stand for more paths than any memory holds.
+// PathCheck reads diff-tree's output as it comes: a few trees that contain
+// each other many times can stand for more paths than any memory holds.
 type PathCheck struct {
 	Stop  func()
 	Err   error

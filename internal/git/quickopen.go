@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// quickOpen reads what [Open] asks git for. It knows the ordinary repository
-// only; whatever is out of the ordinary (another ref storage, somebody else's
-// files, a commit that only a pack holds) is nil, and git's to answer.
+// quickOpen reads what [Open] asks git for. It knows only the ordinary
+// repository; for anything else (another ref storage, another user's files, a
+// commit that only a pack holds) it returns nil, and git must answer.
 func quickOpen(dir string, l Location, known *remembered) *Repository {
 	if known == nil || strings.ContainsAny(l.Top+l.GitDir, "\n") || !ordinary(known.Values) || !ours(l) || !inside(dir, l) {
 		return nil
@@ -35,7 +35,7 @@ func quickOpen(dir string, l Location, known *remembered) *Repository {
 	return r
 }
 
-// ordinary tells whether the configuration holds nothing that changes where a
+// ordinary reports whether the configuration holds nothing that changes where a
 // repository is or how it is stored (gitrepository-layout(5), git-config(1)).
 func ordinary(values map[string]string) bool {
 	if values["core.worktree"] != "" {
@@ -64,9 +64,9 @@ func ordinary(values map[string]string) bool {
 	return true
 }
 
-// inside tells whether git, going up from dir, finds the work tree of l first:
-// no directory on the way is a bare repository itself or of another file
-// system, which ends git's search.
+// inside reports whether git, going up from dir, finds the work tree of l first:
+// no directory on the way is itself a bare repository or on another file system,
+// which ends git's search.
 func inside(dir string, l Location) bool {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -97,7 +97,7 @@ func inside(dir string, l Location) bool {
 	return dir == l.Top
 }
 
-// ours tells whether the repository is ours alone; git refuses others unless
+// ours reports whether the repository is ours alone; git refuses others unless
 // safe.directory lists them (git-config(1)).
 func ours(l Location) bool {
 	for _, path := range []string{l.Top, filepath.Join(l.Top, ".git"), l.GitDir, l.CommonDir} {
@@ -108,7 +108,7 @@ func ours(l Location) bool {
 	return true
 }
 
-// readHead reads HEAD and the branch it names; empty when it is not a plain one.
+// readHead reads HEAD and the branch it names; empty if it is not a plain one.
 func (r *Repository) readHead() (oid, ref string) {
 	content, err := os.ReadFile(filepath.Join(r.GitDir, "HEAD"))
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *Repository) readHead() (oid, ref string) {
 	return r.plainOid(string(packed[at-r.HexLen() : at])), ref
 }
 
-// plainOid gives s when it is an object id of this repository's format.
+// plainOid returns s if it is an object id of this repository's format.
 func (r *Repository) plainOid(s string) string {
 	if len(s) != r.HexLen() || !IsOid(s) {
 		return ""
@@ -146,8 +146,8 @@ func (r *Repository) plainOid(s string) string {
 	return s
 }
 
-// treeOfLoose reads the tree of a commit that lies as a file of its own; empty
-// when it does not.
+// treeOfLoose reads the tree of a commit stored as a file of its own; empty if
+// it is not.
 func (r *Repository) treeOfLoose(commit string) string {
 	line, _, _ := strings.Cut(r.looseCommit(commit), "\n")
 	tree, _ := strings.CutPrefix(line, "tree ")
@@ -168,8 +168,7 @@ func (r *Repository) ParentsOfLoose(commit string) []string {
 	return parents
 }
 
-// looseCommit reads a commit that lies as a file of its own (gitformat-loose,
-// zlib).
+// looseCommit reads a commit stored as a file of its own (gitformat-loose, zlib).
 func (r *Repository) looseCommit(commit string) string {
 	f, err := os.Open(filepath.Join(r.CommonDir, "objects", commit[:2], commit[2:]))
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	PreviewRefs = "refs/litterbox/present/" // never exists; names a commit while it is made
 )
 
-// CheckRef applies git-check-ref-format(1) to what follows prefix.
+// CheckRef applies git-check-ref-format(1) to the part after the prefix.
 func CheckRef(name string) error {
 	bad := name == "" || name == "@" || name == "HEAD" || strings.HasPrefix(name, "-") ||
 		strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") ||
@@ -40,8 +40,8 @@ func CheckRef(name string) error {
 	return nil
 }
 
-// Tip is the commit that a branch (short name) points at; NotFound when there
-// is none.
+// Tip returns the commit that a branch (short name) points at; NotFound if
+// there is none.
 func (r *Repository) Tip(ctx context.Context, branch string) (string, error) {
 	if err := CheckRef(branch); err != nil {
 		return "", err
@@ -58,6 +58,12 @@ func (r *Repository) Tip(ctx context.Context, branch string) (string, error) {
 // Nothing is ever replaced: AlreadyExists, Conflict (`fix` beside `fix/x`) or
 // Invalid.
 func (r *Repository) CreateBranch(ctx context.Context, branch, commit, id string) error {
+	return r.CreateBranchFrom(ctx, branch, commit, id, commit)
+}
+
+// CreateBranchFrom is CreateBranch for a branch that already has commits of its own:
+// base is kept as long as sandbox id exists.
+func (r *Repository) CreateBranchFrom(ctx context.Context, branch, commit, id, base string) error {
 	if err := CheckRef(branch); err != nil {
 		return err
 	}
@@ -66,9 +72,9 @@ func (r *Repository) CreateBranch(ctx context.Context, branch, commit, id string
 		if err := CheckRef(id); err != nil {
 			return err
 		}
-		// git writes them in this order, so that even when it is killed in
-		// between a branch of ours has its pin.
-		lines = append(lines, "create "+keepRefs+id+"\x00"+commit+"\x00")
+		// git writes them in this order, so that a branch of ours has its pin
+		// even if git is killed in between.
+		lines = append(lines, "create "+keepRefs+id+"\x00"+base+"\x00")
 	}
 	lines = append(lines, "create "+Heads+branch+"\x00"+commit+"\x00")
 	return r.UpdateRefs(ctx, "cannot create the branch", branch, lines...)
@@ -82,7 +88,7 @@ func (r *Repository) Pin(ctx context.Context, id, commit string) error {
 	return r.UpdateRefs(ctx, "cannot keep the base of", id, "update "+keepRefs+id+"\x00"+commit+"\x00\x00")
 }
 
-// Pinned tells whether something is kept for sandbox id.
+// Pinned reports whether a commit is kept for sandbox id.
 func (r *Repository) Pinned(ctx context.Context, id string) (bool, error) {
 	if err := CheckRef(id); err != nil {
 		return false, err
@@ -94,8 +100,8 @@ func (r *Repository) Pinned(ctx context.Context, id string) (bool, error) {
 	return err == nil, err
 }
 
-// Unpin is the counterpart of Pin. A pin that is not there is no error. What
-// milestones squashed and what was deleted stays reachable.
+// Unpin undoes Pin. A missing pin is no error. Commits that milestones
+// squashed and deleted branches stay reachable.
 func (r *Repository) Unpin(ctx context.Context, id string) error {
 	if err := CheckRef(id); err != nil {
 		return err
@@ -151,7 +157,7 @@ func (r *Repository) UpdateRefs(ctx context.Context, verb, name string, lines ..
 	return fault.Wrap(fault.Internal, err, "%s %q", verb, name)
 }
 
-// refsOf names the refs of update-ref's commands: "verb SP ref NUL …".
+// refsOf returns the refs of update-ref's commands: "verb SP ref NUL …".
 func refsOf(lines []string) []string {
 	var refs []string
 	for _, line := range lines {
@@ -162,7 +168,7 @@ func refsOf(lines []string) []string {
 	return refs
 }
 
-// Has tells whether the repository has the commit.
+// Has reports whether the repository has the commit.
 func (r *Repository) Has(ctx context.Context, commit string) (bool, error) {
 	if !IsOid(commit) {
 		return false, fault.New(fault.Invalid, "cannot look for %q: not an object id", commit)
@@ -174,7 +180,7 @@ func (r *Repository) Has(ctx context.Context, commit string) (bool, error) {
 	return err == nil, err
 }
 
-// IsAncestor tells whether ancestor is reachable from descendant.
+// IsAncestor reports whether ancestor is reachable from descendant.
 func (r *Repository) IsAncestor(ctx context.Context, ancestor, descendant string) (bool, error) {
 	if !IsOid(ancestor) || !IsOid(descendant) {
 		return false, fault.New(fault.Invalid, "cannot compare %q with %q: not object ids", ancestor, descendant)
@@ -186,8 +192,8 @@ func (r *Repository) IsAncestor(ctx context.Context, ancestor, descendant string
 	return err == nil, err
 }
 
-// Dirty tells whether the user's checkout holds changes that are not
-// committed, new files included. It reads only up to the first one.
+// Dirty reports whether the user's checkout holds uncommitted changes, new
+// files included. It reads only up to the first one.
 func (r *Repository) Dirty(ctx context.Context) (bool, error) {
 	if r.plainlyClean(ctx) {
 		return false, nil
@@ -195,8 +201,8 @@ func (r *Repository) Dirty(ctx context.Context) (bool, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	c := r.InCheckout("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=dirty")
-	// Whoever asks has more urgent work for the processors, so it has one thread;
-	// in a large repository it shall not even compete for that.
+	// The caller has more urgent work for the processors, so git has one thread;
+	// in a large repository it should not even compete for that.
 	c.Config = append(c.Config, "core.preloadIndex=false")
 	if info, err := os.Stat(filepath.Join(r.GitDir, "index")); err == nil && info.Size() > largeIndex {
 		c.Idle = true
@@ -214,8 +220,8 @@ func (r *Repository) Dirty(ctx context.Context) (bool, error) {
 }
 
 // Uncommitted lists the tracked paths of the user's checkout that differ from
-// HEAD, staged or not: those to take over, and those that are gone. Submodules
-// and new files that were never added stay out.
+// HEAD, staged or not: those to take over, and those that are gone. It leaves
+// out submodules and new files that were never added.
 func (r *Repository) Uncommitted(ctx context.Context) (changed, gone []string, err error) {
 	out, err := r.InCheckout("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
 		"--ignore-submodules=all", "HEAD", "--").Output(ctx)
@@ -241,8 +247,8 @@ func (r *Repository) Uncommitted(ctx context.Context) (changed, gone []string, e
 	return changed, gone, nil
 }
 
-// Ignored picks those paths that git ignores in the user's checkout; what is
-// tracked is not ignored.
+// Ignored picks the paths that git ignores in the user's checkout; tracked
+// paths are not ignored.
 func (r *Repository) Ignored(ctx context.Context, paths []string) (map[string]bool, error) {
 	ignored := map[string]bool{}
 	if len(paths) == 0 {
@@ -277,7 +283,7 @@ func (f *firstByte) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ErrMoved is a branch that somebody moved between our reading and our writing.
+// ErrMoved means that a branch moved between our reading and our writing.
 var ErrMoved = fault.New(fault.Conflict, "the branch moved meanwhile")
 
 func CheckOids(oids ...string) error {

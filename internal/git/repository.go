@@ -2,8 +2,8 @@
 // settings, refs and index, and git processes that read and write objects.
 //
 // It never runs git in or against anything that a sandbox can write. Ignore
-// rules and built-in conversions are its subpackages ignore and attribute. It
-// knows nothing of drivers or records.
+// rules and built-in conversions are in its subpackages ignore and attribute.
+// It knows nothing of drivers or records.
 //
 // Start reading at [Open] and [branch.Import].
 package git
@@ -45,11 +45,11 @@ type Location struct {
 }
 
 // Open finds the repository that dir is in and reads HEAD. It fails with
-// NotFound outside of a repository, Invalid for a bare one and for an unborn
-// HEAD, and Unavailable when git is missing or too old.
+// NotFound outside a repository, Invalid for a bare one and for an unborn
+// HEAD, and Unavailable if git is missing or too old.
 func Open(ctx context.Context, dir string) (*Repository, error) {
 	// The user's configuration is needed by nearly every caller of Open; read
-	// at the same time, on another processor, it costs no time.
+	// at the same time on another processor, it costs no time.
 	settings := make(chan func() (*Settings, error), 1)
 	go func() { settings <- ReadSettings(context.WithoutCancel(ctx), Command{Dir: dir}) }()
 
@@ -102,9 +102,9 @@ func notRepository(dir string, err error) error {
 		WithHint("git init && git commit --allow-empty -m 'first commit'")
 }
 
-// At is a repository known from a record: its common git directory, its work
-// tree (may be empty) and any object id. It starts no process; HEAD is not read.
-// The caller of ctx counts later too; when ctx ends does not matter.
+// At returns a repository known from a record: its common git directory, its
+// work tree (may be empty) and any object id. It starts no process and does not
+// read HEAD. The caller of ctx counts later too; the end of ctx does not matter.
 func At(ctx context.Context, commonDir, top, oid string) *Repository {
 	r := &Repository{Location: Location{Top: top, GitDir: commonDir, CommonDir: commonDir}, ObjectFormat: "sha1", caller: caller.Of(ctx)}
 	if len(oid) == 64 {
@@ -119,9 +119,9 @@ func At(ctx context.Context, commonDir, top, oid string) *Repository {
 	return r
 }
 
-// Locate finds the repository of dir without starting git, for commands whose
-// time counts. It knows plain repositories and linked worktrees; where it
-// answers false, ask [Open].
+// Locate finds the repository of dir without starting git, for commands that
+// must be fast. It knows plain repositories and linked worktrees; where it
+// returns false, ask [Open].
 func Locate(dir string) (Location, bool) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -173,7 +173,7 @@ func locateLinked(top, dotGit string) (Location, bool) {
 	return l, err == nil
 }
 
-// Command is a process against this repository's common directory.
+// Command returns a process against this repository's common directory.
 func (r *Repository) Command(args ...string) Command {
 	if r.View != "" {
 		return Command{GitDir: r.View, Private: true, Args: args, Env: []string{"GIT_OBJECT_DIRECTORY=" + filepath.Join(r.CommonDir, "objects")}}
@@ -181,12 +181,12 @@ func (r *Repository) Command(args ...string) Command {
 	return Command{GitDir: r.CommonDir, Args: args}
 }
 
-// InCheckout is a process against the user's checkout (its HEAD and index).
+// InCheckout returns a process against the user's checkout (its HEAD and index).
 func (r *Repository) InCheckout(args ...string) Command {
 	return Command{GitDir: r.GitDir, Dir: r.Top, Env: []string{"GIT_WORK_TREE=" + r.Top}, Args: args}
 }
 
-// Zero is the object id that means "does not exist".
+// Zero returns the object id that means "does not exist".
 func (r *Repository) Zero() string { return strings.Repeat("0", r.HexLen()) }
 
 func (r *Repository) HexLen() int {
@@ -196,7 +196,7 @@ func (r *Repository) HexLen() int {
 	return 40
 }
 
-// IsOid tells whether s is a full object id.
+// IsOid reports whether s is a full object id.
 func IsOid(s string) bool {
 	if len(s) != 40 && len(s) != 64 {
 		return false
@@ -209,7 +209,7 @@ func IsOid(s string) bool {
 	return true
 }
 
-// Resolve finds the commit and tree that rev names, with any spelling
+// Resolve finds the commit and tree that rev names, in any spelling
 // gitrevisions(7) allows. It fails with NotFound.
 func (r *Repository) Resolve(ctx context.Context, rev string) (commit, tree string, err error) {
 	if rev == "" || strings.ContainsAny(rev, "\n\x00") {
@@ -244,8 +244,7 @@ func (r *Repository) LookUp(ctx context.Context, names ...string) ([]object, err
 	return c.LookUp(ctx, names)
 }
 
-// LookUp resolves names. On standard input they leave nothing for an option to
-// hide in.
+// LookUp resolves names. They are passed on standard input, where no option can hide.
 func (c Command) LookUp(ctx context.Context, names []string) ([]object, error) {
 	c.Args = []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}
 	c.Stdin = strings.NewReader(strings.Join(names, "\n") + "\n")

@@ -78,6 +78,13 @@ func TestBranches(t *testing.T) {
 	if got := gittest.Git(t, r.Top, "rev-parse", "refs/litterbox/keep/id1"); got != r.Head {
 		t.Fatalf("pinned %q", got)
 	}
+	later := gittest.Git(t, r.Top, "commit-tree", "-p", "HEAD", "-m", "later", "HEAD^{tree}")
+	if err := r.CreateBranchFrom(ctx, "forked", later, "id3", r.Head); err != nil {
+		t.Fatal(err)
+	}
+	if got := gittest.Git(t, r.Top, "rev-parse", "refs/litterbox/keep/id3", "forked"); got != r.Head+"\n"+later {
+		t.Fatalf("pinned %q", got)
+	}
 	gittest.Kind(t, r.CreateBranch(ctx, "fix", r.Head, "id2"), fault.AlreadyExists, false)
 	conflict := r.CreateBranch(ctx, "fix/x", r.Head, "id2")
 	gittest.Kind(t, conflict, fault.Conflict, false)

@@ -20,10 +20,10 @@ import (
 type Settings struct {
 	Values map[string]string // lower-case section and key; the last one wins
 	files  []string          // where they came from
-	caller *caller.Caller    // whose they are
+	caller *caller.Caller    // the user they belong to
 }
 
-// ReadSettings runs git config and hands out a function with the outcome.
+// ReadSettings runs git config and returns a function that returns the outcome.
 func ReadSettings(ctx context.Context, c Command) func() (*Settings, error) {
 	c.Args = []string{"config", "--list", "-z", "--show-origin"}
 	out, err := c.Output(ctx)
@@ -48,12 +48,12 @@ func ReadSettings(ctx context.Context, c Command) func() (*Settings, error) {
 }
 
 // AllSettings reads the user's whole configuration as it is now, for the rare
-// question about what no memory keeps.
+// values that no memory keeps.
 func (r *Repository) AllSettings(ctx context.Context) (*Settings, error) {
 	return ReadSettings(ctx, r.InCheckout())()
 }
 
-// Of gives a value, "" where there is none.
+// Of returns a value, "" if there is none.
 func (s *Settings) Of(key string) string { return s.Values[key] }
 
 // Truth reads a boolean as git does.
@@ -65,7 +65,7 @@ func (s *Settings) Truth(key string) bool {
 	return false
 }
 
-// AutoCRLF gives core.autocrlf as "true", "input" or "false".
+// AutoCRLF returns core.autocrlf as "true", "input" or "false".
 func (s *Settings) AutoCRLF() string {
 	if strings.EqualFold(s.Values["core.autocrlf"], "input") {
 		return "input"
@@ -76,7 +76,7 @@ func (s *Settings) AutoCRLF() string {
 	return "false"
 }
 
-// Eol gives core.eol as "lf", "crlf" or "native".
+// Eol returns core.eol as "lf", "crlf" or "native".
 func (s *Settings) Eol() string {
 	switch v := strings.ToLower(s.Values["core.eol"]); v {
 	case "lf", "crlf":
@@ -127,7 +127,7 @@ func readRules(path string) ([]byte, error) {
 	return content, nil
 }
 
-// Rules are the user's ignore and attribute files outside of the work tree.
+// Rules are the user's ignore and attribute files outside the work tree.
 type Rules struct {
 	ExcludesFile, Exclude []byte // core.excludesFile, info/exclude
 	AttributesFile        []byte // core.attributesFile
@@ -144,8 +144,8 @@ func (r *Repository) Rules(s *Settings) (Rules, error) {
 	return found, errors.Join(errs[:]...)
 }
 
-// Identity is the author that the user's own commits would carry. It fails
-// with Invalid, and the commands to type, when none is configured.
+// Identity returns the author that the user's own commits would have. It fails
+// with Invalid, and the commands to type, if none is configured.
 func (r *Repository) Identity(ctx context.Context) (sandbox.Identity, error) {
 	s, err := r.Settings()
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Signature is who and when.
+// Signature is a person and a time.
 type Signature struct {
 	Name  string
 	Email string
 	When  time.Time
 }
 
-// Line is a signature as it stands in a commit.
+// Line returns the signature as written in a commit.
 func (s Signature) Line() string {
 	clean := func(text string) string {
 		text = strings.Map(func(r rune) rune {

@@ -8,9 +8,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 )
 
-// spare is a git fast-import that was started before anybody knew what to tell
-// it, so that a commit need not wait for the start of a process. It has read
-// nothing of the repository yet, and without a word it ends without a trace.
+// spare is a git fast-import that was started before there was anything to
+// import, so that a commit need not wait for the start of a process. It has read
+// nothing of the repository yet, and without input it ends without a trace.
 type spare struct {
 	mu      sync.Mutex
 	process *FastImport
@@ -19,19 +19,19 @@ type spare struct {
 	timer   *time.Timer
 }
 
-// spareTime is how long one waits: commands that run longer need not be paid
-// for with an idle process, and a commit after them not hurry.
+// spareTime is how long one waits: longer commands are not worth an idle
+// process, and a commit after them need not hurry.
 const spareTime = 2 * time.Second
 
 // Prefetch begins, in the background, what an Import with the same State and
 // Strict needs before it can begin. Called while a command still runs inside,
-// it takes the start of git and the look at its configuration off the commit.
+// it spares the commit the start of git and the reading of its configuration.
 func (r *Repository) Prefetch(state string, strict bool) {
 	go func() {
-		_, _ = r.Settings() // whoever needs them gets the error, too
+		_, _ = r.Settings() // callers that need them get the error, too
 	}()
 	edges := state + PacksSuffix
-	r.spare.mu.Lock() // until it has started: who takes it waits
+	r.spare.mu.Lock() // until it has started: TakeSpare waits
 	go func() {
 		defer r.spare.mu.Unlock()
 		if r.spare.process != nil {
@@ -50,8 +50,8 @@ func (r *Repository) Prefetch(state string, strict bool) {
 	}()
 }
 
-// own is a context for work that no request waits for, on behalf of who opened
-// the repository.
+// own returns a context for work that no request waits for, on behalf of the
+// opener of the repository.
 func (r *Repository) own() context.Context {
 	if r.caller == nil {
 		return context.Background()
@@ -59,7 +59,7 @@ func (r *Repository) own() context.Context {
 	return caller.For(context.Background(), *r.caller)
 }
 
-// TakeSpare gives the spare process to whoever needs one like it, or nil.
+// TakeSpare returns the spare process to a caller that needs one like it, or nil.
 func (r *Repository) TakeSpare(edges string, strict bool) *FastImport {
 	r.spare.mu.Lock()
 	defer r.spare.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 )
 
-// A process that was started ahead serves the commit that follows; one that
-// nobody used leaves nothing behind, and neither does one for another sandbox.
+// A process that was started ahead serves the commit that follows; an unused
+// one leaves nothing behind, and neither does one for another sandbox.
 func TestPrefetch(t *testing.T) {
 	dir := gittest.Repository(t)
 	b := branchtest.New(t, dir, "box")

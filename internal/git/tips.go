@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Tips are the commits of all branches by short name, with one git process.
+// Tips returns the commits of all branches by short name, with one git process.
 func (r *Repository) Tips(ctx context.Context) (map[string]string, error) {
 	out, err := r.Command("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/").Output(ctx)
 	if err != nil {

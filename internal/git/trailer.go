@@ -13,7 +13,7 @@ import (
 
 // TrailerOf reads one trailer of many commits with one process: the last value
 // of key in the last paragraph of each message. A commit without it has an
-// empty value; one that the repository does not have is left out.
+// empty value; one missing from the repository is left out.
 func (r *Repository) TrailerOf(ctx context.Context, key string, commits []string) (map[string]string, error) {
 	if err := CheckOids(commits...); err != nil {
 		return nil, err
@@ -39,7 +39,8 @@ func (r *Repository) TrailerOf(ctx context.Context, key string, commits []string
 	return values, nil
 }
 
-// MaxCommit bounds the commit object that is read: messages are an agent's.
+// MaxCommit bounds the size of a commit object that is read: an agent writes
+// the messages.
 const MaxCommit = 16 << 20
 
 // readTrailers reads what git cat-file --batch prints.
@@ -60,7 +61,7 @@ func readTrailers(r *bufio.Reader, key string, values map[string]string) error {
 		if size > MaxCommit || size < 0 {
 			return fault.New(fault.Invalid, "the object %s is too large for a commit", oid)
 		}
-		content := make([]byte, size+1) // and the line's end behind it
+		content := make([]byte, size+1) // and the line end after it
 		if _, err := io.ReadFull(r, content); err != nil {
 			return err
 		}
@@ -70,8 +71,8 @@ func readTrailers(r *bufio.Reader, key string, values map[string]string) error {
 	}
 }
 
-// lastTrailer looks into the last paragraph only: what stands before it may be
-// a message that somebody chose.
+// lastTrailer looks only into the last paragraph: the text before it may be a
+// chosen message.
 func lastTrailer(commit, key string) string {
 	commit = strings.TrimRight(commit, "\n")
 	last := commit[strings.LastIndex(commit, "\n\n")+1:]

@@ -35,7 +35,7 @@ func ParseRaw(out []byte) ([]TreeDiff, error) {
 	return found, nil
 }
 
-// EmptyTree is the tree without entries, which git knows without having it.
+// EmptyTree returns the tree without entries, which git knows without having it.
 func (r *Repository) EmptyTree() string {
 	h := NewHash(r.ObjectFormat)
 	h.Write([]byte("tree 0\x00"))

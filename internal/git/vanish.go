@@ -15,16 +15,16 @@ import (
 
 // The user's git may collect garbage at any time. With --prune=now, or when its
 // grace period is over, it removes what no ref names yet: files that a git of
-// ours is writing at this moment, and objects that are written and about to be
-// named. Nothing is lost by that, since all of it is made from files that
-// stay; it only has to be made again.
+// ours is writing at this moment, and objects that are written but not yet
+// named. Nothing is lost by that, since all of it is made from files that stay;
+// it must only be made again.
 
-// vanishPatience bounds how long we begin again: a collection ends, and between
+// vanishPatience bounds how long we try again: a collection ends, and between
 // two of them there is time enough for a commit.
 const vanishPatience = 30 * time.Second
 
-// vanishing matches what git says when objects or its own temporary files are
-// taken away (builtin/fast-import.c, index-pack.c, object-file.c, 2.31 to 2.50).
+// vanishing matches git's messages when objects or its own temporary files are
+// removed (builtin/fast-import.c, index-pack.c, object-file.c, 2.31 to 2.50).
 var vanishing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`cannot store (pack|index) file|cannot create keep file|unable to create temporary file: No such file|could not open '[^']*tmp_|[Uu]nable to (open|rename|create)[^\n]*(tmp_|objects/)|` +
 		`bad (tree )?object [0-9a-f]{40}|[Bb]ad object|[Nn]ot a valid object|nonexistent object|missing object|could not (read|parse) [0-9a-f]{40}|` +
@@ -32,7 +32,7 @@ var vanishing = sync.OnceValue(func() *regexp.Regexp {
 		`object [0-9a-f]{40} not found|cannot (open|read) pack`)
 })
 
-// vanished tells whether an error may come from a collection under way.
+// vanished reports whether a collection under way may have caused an error.
 func vanished(err error) bool {
 	if err == nil || fault.KindOf(err) == fault.Canceled {
 		return false
@@ -44,8 +44,7 @@ func vanished(err error) bool {
 	return vanishing().MatchString(err.Error())
 }
 
-// DespiteCollection does something again for as long as the user's git takes
-// away what it makes.
+// DespiteCollection repeats do for as long as the user's git removes what it makes.
 func DespiteCollection(ctx context.Context, do func(again bool) error) error {
 	deadline := time.Now().Add(vanishPatience)
 	pause := 10 * time.Millisecond
@@ -63,19 +62,19 @@ func DespiteCollection(ctx context.Context, do func(again bool) error) error {
 	}
 }
 
-// keepAge is how old a .keep without its pack must be to be nobody's: git makes
-// the one right before the other. One beside its pack stays until its git
+// keepAge is how old a .keep without its pack must be to count as abandoned:
+// git makes it right before the pack. One beside its pack stays until its git
 // fast-import ends, a moment later; staleAge is far beyond that.
 const (
 	keepAge  = 200 * time.Millisecond
 	staleAge = 5 * time.Second
 )
 
-// keepText is what git fast-import writes into its .keep (builtin/fast-import.c).
+// keepText is the text git fast-import writes into its .keep (builtin/fast-import.c).
 const keepText = "fast-import"
 
-// DropKeeps removes the .keep that a git fast-import leaves which failed before
-// or after it stored its pack: the same pack could not be stored ever after.
+// DropKeeps removes the .keep left by a git fast-import that failed before or
+// after storing its pack: the same pack could never be stored again.
 func (r *Repository) DropKeeps() {
 	keeps, _ := filepath.Glob(filepath.Join(r.CommonDir, "objects", "pack", "pack-*.keep")) // only a bad pattern fails
 	for _, keep := range keeps {

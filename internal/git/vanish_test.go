@@ -10,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 )
 
-// What a git fast-import has left goes, so that the same pack can be stored; the
-// human's, and what one that is under way may have made, stays.
+// A .keep left by a git fast-import goes, so that the same pack can be stored;
+// the human's, and those that a running one may have made, stay.
 func TestDropKeeps(t *testing.T) {
 	dir := gittest.Repository(t)
 	r := gittest.Open(t, dir)

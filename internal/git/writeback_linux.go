@@ -7,9 +7,9 @@ import (
 )
 
 // startWriteback asks the kernel to begin writing a file, without waiting. On
-// ext4 that assigns its blocks, so that the journal cannot know the branch
-// before it knows the objects (data=ordered): after a power loss the last
-// seconds may be missing, but nothing points at an empty file.
+// ext4 that assigns its blocks, so that the journal cannot record the branch
+// before the objects (data=ordered): after a power loss the last seconds may
+// be missing, but nothing points at an empty file.
 func startWriteback(path string) {
 	f, err := os.Open(path)
 	if err != nil {

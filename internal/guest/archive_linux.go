@@ -6,15 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/guest/proc"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
-	"golang.org/x/sys/unix"
 )
 
 // pack sends a file or a directory as a tar stream.
@@ -23,7 +20,7 @@ func (g *guest) pack(x *exchange) (wire.Empty, error) {
 	if err != nil {
 		return wire.Empty{}, err
 	}
-	info, err := os.Stat(root) // what was named is meant, even through a link
+	info, err := os.Stat(root) // the named file is meant, even through a link
 	if err != nil {
 		return wire.Empty{}, wrap(err, "cannot copy %q", root)
 	}
@@ -75,7 +72,7 @@ func packTree(archive *tar.Writer, root string) error {
 	})
 }
 
-// packable leaves out what is no content: sockets, pipes and devices.
+// packable leaves out files without content: sockets, pipes and devices.
 func packable(info fs.FileInfo) bool {
 	return info.Mode().IsRegular() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0
 }
@@ -104,7 +101,7 @@ func packOne(archive *tar.Writer, at, name string, info fs.FileInfo) error {
 	if info.IsDir() {
 		header.Name += "/"
 	}
-	// Who owns it inside means nothing outside.
+	// The owner inside means nothing outside.
 	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", ""
 	header.AccessTime, header.ChangeTime = time.Time{}, time.Time{}
 	header.Format = tar.FormatPAX // names of any length, times in full
@@ -120,117 +117,4 @@ func packOne(archive *tar.Writer, at, name string, info fs.FileInfo) error {
 		err = archive.Flush()
 	}
 	return err
-}
-
-// unpack extracts a tar stream below a directory. os.Root keeps it there,
-// whatever names and links the stream or the directory holds.
-func (g *guest) unpack(x *exchange) (wire.Empty, error) {
-	into, err := g.path(x.request.Path)
-	if err != nil {
-		return wire.Empty{}, err
-	}
-	if err := os.MkdirAll(into, 0o755); err != nil {
-		return wire.Empty{}, wrap(err, "cannot make %q", into)
-	}
-	root, err := os.OpenRoot(into)
-	if err != nil {
-		return wire.Empty{}, wrap(err, "cannot open %q", into)
-	}
-	defer root.Close()
-	in := &incoming{r: x.in}
-	if err := extract(root, tar.NewReader(in)); err != nil {
-		return wire.Empty{}, wrap(err, "cannot copy into %q", into)
-	}
-	// The stream goes on after the archive's end mark: tar pads its blocks.
-	if _, err := io.Copy(io.Discard, in); err != nil {
-		return wire.Empty{}, fault.Wrap(fault.Unavailable, err, "cannot copy into %q", into)
-	}
-	return wire.Empty{}, nil
-}
-
-// extract makes every entry. Directories get their modes and times last: they
-// may be read-only, and each entry below changes the time.
-func extract(root *os.Root, archive *tar.Reader) error {
-	var directories []*tar.Header
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fault.Wrap(fault.Invalid, err, "cannot read the archive")
-		}
-		if header.Name, err = inside(header.Name); err != nil {
-			return err
-		}
-		if header.Typeflag == tar.TypeDir {
-			directories = append(directories, header)
-		}
-		if err := extractOne(root, header, archive); err != nil {
-			return wrap(err, "cannot make %q", header.Name)
-		}
-	}
-	for i := len(directories) - 1; i >= 0; i-- {
-		d := directories[i]
-		if err := errors.Join(root.Chmod(d.Name, fs.FileMode(d.Mode).Perm()), root.Chtimes(d.Name, time.Time{}, d.ModTime)); err != nil {
-			return wrap(err, "cannot make %q", d.Name)
-		}
-	}
-	return nil
-}
-
-// inside checks a name of the archive.
-func inside(name string) (string, error) {
-	clean := path.Clean(name)
-	if name == "" || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", fault.New(fault.Invalid, "the archive's %q leaves the target", name)
-	}
-	return clean, nil
-}
-
-func extractOne(root *os.Root, header *tar.Header, content io.Reader) error {
-	if header.Typeflag == tar.TypeDir {
-		if err := root.MkdirAll(header.Name, 0o755); err != nil {
-			return err
-		}
-		return root.Chmod(header.Name, 0o700|fs.FileMode(header.Mode).Perm())
-	}
-	if err := root.MkdirAll(path.Dir(header.Name), 0o755); err != nil {
-		return err
-	}
-	// What stands there is replaced, never written through: it may be a link.
-	if info, err := root.Lstat(header.Name); err == nil {
-		if info.IsDir() {
-			return unix.EISDIR
-		}
-		if err := root.Remove(header.Name); err != nil {
-			return err
-		}
-	}
-	switch header.Typeflag {
-	case tar.TypeReg:
-		return extractFile(root, header, content)
-	case tar.TypeSymlink:
-		return root.Symlink(header.Linkname, header.Name)
-	case tar.TypeLink:
-		to, err := inside(header.Linkname)
-		if err != nil {
-			return err
-		}
-		return root.Link(to, header.Name)
-	}
-	return fault.New(fault.Invalid, "neither a file, a directory nor a link")
-}
-
-func extractFile(root *os.Root, header *tar.Header, content io.Reader) error {
-	f, err := root.OpenFile(header.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, content)
-	err = errors.Join(err, f.Chmod(fs.FileMode(header.Mode).Perm()), f.Close())
-	if err != nil {
-		return err
-	}
-	return root.Chtimes(header.Name, time.Time{}, header.ModTime)
 }

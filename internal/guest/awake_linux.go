@@ -3,15 +3,15 @@ package guest
 import "time"
 
 // awake is a timer that counts only the time in which the sandbox was not
-// paused: a command must not find its timeout over when it goes on.
+// paused: a command must not find its timeout over when it resumes.
 type awake struct {
 	over chan time.Time // gets one value when the time is over
 	done chan struct{}
 }
 
-// The timer looks every step, and takes a gap that is longer by more than
-// slack for a pause. A machine so busy that it comes late by as much only
-// makes the timeout longer.
+// The timer looks every step, and takes a gap that is longer by more than slack
+// for a pause. A machine busy enough to make it that late only makes the
+// timeout longer.
 const (
 	awakeStep  = time.Second
 	awakeSlack = time.Second
@@ -39,7 +39,7 @@ func (a *awake) count(left time.Duration) {
 	a.over <- time.Now()
 }
 
-// passed is what a step counts that took so long.
+// passed is how much time a step counts for, given how long it took.
 func passed(step, took time.Duration) time.Duration {
 	if took > step+awakeSlack {
 		return step

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What a pause takes does not count: a step that takes longer than it can is
-// taken for one.
+// The time of a pause does not count: a step that takes longer than it can is
+// taken for a pause.
 func TestPassed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ step, took, want time.Duration }{

@@ -31,7 +31,7 @@ type box struct {
 	process   *exec.Cmd
 }
 
-// newBox starts one. Each prepare gets the host's lower directory before.
+// newBox starts a box. Each prepare gets the host's lower directory before that.
 func newBox(t *testing.T, prepare ...func(lower string)) *box {
 	t.Helper()
 	b := prepareBox(t)
@@ -177,7 +177,7 @@ func argv(words ...string) [][]byte {
 	return out
 }
 
-// outcome is what a command leaves, without what differs between runs.
+// outcome is the result of a command, without details that differ between runs.
 type outcome struct {
 	Code   int
 	Signal string
@@ -215,7 +215,7 @@ func (b *box) role(name string, env ...string) outcome {
 	return got
 }
 
-// eventually waits for what happens inside without an event to wait for.
+// eventually waits for a change inside that comes without an event.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buffers adds up what the sandbox's sockets hold in the kernel, which belongs
-// to no process.
+// buffers adds up the kernel memory of the sandbox's sockets, which belongs to
+// no process.
 func (g *guest) buffers() (wire.Buffers, error) {
 	if g.egress == nil {
 		return wire.Buffers{}, fault.New(fault.Unsupported, "cannot ask about sockets: the place shares its network")
@@ -24,11 +24,11 @@ const (
 	unixDiagRequest = 16 + 24
 	unixDiagMessage = 16
 	inetDiagMessage = 72
-	unixQueues      = 4 // UNIX_DIAG_RQLEN: two numbers, of which the first is what can be read
+	unixQueues      = 4 // UNIX_DIAG_RQLEN: two numbers, the first of which is the readable amount
 	unixMemory      = 5 // UNIX_DIAG_MEMINFO
 	inetMemory      = 7 // INET_DIAG_SKMEMINFO
 
-	// Fields of SK_MEMINFO, by their place.
+	// Fields of SK_MEMINFO, by position.
 	receiving, sending, queued, backlog = 0, 2, 5, 7
 )
 
@@ -53,8 +53,8 @@ func held(d *egress.Diag) int64 {
 			sent += memoryOf(value, sending)
 		}
 	})
-	// Data is charged to its sender, who is not listed once it is closed; then
-	// only what can be read is left to see.
+	// Data is charged to its sender, which is not listed once it is closed; then
+	// only the readable amount is left to see.
 	total = max(sent, readable)
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
 		for _, protocol := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
@@ -79,7 +79,7 @@ func memoryOf(values []byte, at int) int64 {
 }
 
 // dump sends a request and hands on the attributes of each answer, which begin
-// behind a header of that size.
+// after a header of that size.
 func dump(d *egress.Diag, request []byte, header int, attribute func(kind uint16, value []byte)) {
 	d.Sequence++
 	binary.NativeEndian.PutUint32(request, uint32(len(request)))

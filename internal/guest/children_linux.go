@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// children is the one owner of waiting. Everything that ends below PID 1
+// children is the one owner of waiting. Every process that ends below PID 1
 // comes here: the guest's own children get their status, orphans are just
-// reaped. (Beside it, os/exec would wait too, and one of the two would get
-// the other's answer.)
+// reaped. (Beside it, os/exec would wait too, and one of the two would get the
+// other's answer.)
 type children struct {
 	// mu is held across a fork and its registration, and across wait4 and
 	// its delivery, so that no child can end unseen in between. It also makes
@@ -35,7 +35,7 @@ type child struct {
 
 func newChildren() *children { return &children{running: map[int]*child{}} }
 
-// add runs fork and registers what it made.
+// add runs fork and registers the child it made.
 func (c *children) add(fork func() (int, error)) (*child, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,9 +49,9 @@ func (c *children) add(fork func() (int, error)) (*child, error) {
 	return made, nil
 }
 
-// reapForever collects whoever ends.
+// reapForever collects processes as they end.
 func (c *children) reapForever() {
-	ended := make(chan os.Signal, 1) // one is enough: reap takes all there are
+	ended := make(chan os.Signal, 1) // one is enough: reap takes all that there are
 	signal.Notify(ended, unix.SIGCHLD)
 	for {
 		c.reap()
@@ -59,7 +59,7 @@ func (c *children) reapForever() {
 	}
 }
 
-// reap collects all that have ended and tells whether no child is left at
+// reap collects all that have ended and reports whether no child is left at
 // all: as PID 1, whether the guest is alone.
 func (c *children) reap() (alone bool) {
 	for {
@@ -102,7 +102,7 @@ func (c *children) signalOne(to *child, sig unix.Signal) {
 	}
 }
 
-// over tells whether the child has ended.
+// over reports whether the child has ended.
 func (c *child) over() bool {
 	select {
 	case <-c.done:
@@ -112,7 +112,7 @@ func (c *child) over() bool {
 	}
 }
 
-// signalAll sends a signal to everybody but the guest.
+// signalAll sends a signal to every process but the guest.
 func (c *children) signalAll(sig unix.Signal) {
 	if proc.IsInit() {
 		_ = unix.Kill(-1, sig)
@@ -124,8 +124,8 @@ func (c *children) signalAll(sig unix.Signal) {
 	for pid := range c.running {
 		_ = unix.Kill(-pid, sig)
 	}
-	// And whoever has left those groups. Nobody is reaped meanwhile, so each
-	// number is still that of a descendant of ours.
+	// And processes that have left those groups. None is reaped meanwhile, so each
+	// number is still a descendant's.
 	for _, pid := range proc.Descendants(os.Getpid()) {
 		_ = unix.Kill(pid, sig)
 	}
@@ -142,8 +142,8 @@ func (c *children) sessions() map[int]bool {
 	return led
 }
 
-// ticksSinceBoot is now as proc_pid_stat(5) field 22 counts: USER_HZ is 100
-// on every architecture litterbox runs on.
+// ticksSinceBoot is the present as proc_pid_stat(5) field 22 counts it: USER_HZ
+// is 100 on every architecture litterbox runs on.
 func ticksSinceBoot() uint64 {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {

@@ -4,7 +4,7 @@
 //
 // It deliberately sets nothing up (mounts, namespaces, seccomp and limits are
 // in force before it starts) and decides nothing: it has the rights of the
-// commands it runs and trusts nobody but the holder of the keeper's key.
+// commands it runs and trusts only the holder of the keeper's key.
 //
 // Start reading at [Run], then serve_linux.go for the operations.
 package guest
@@ -37,26 +37,34 @@ type Config struct {
 	Env        []string     // K=V, for every command
 	Network    bool         // outgoing connections are led to ConnectionPort and ResolverPort
 
-	// Datagrams, when not nil, are what UDP is carried with; without them it is
-	// the kernel that refuses it.
+	// Streams says that no descriptors are passed: connections are carried by
+	// conduits of the wire.
+	Streams bool
+
+	// Datagrams, when not nil, carry UDP; without them the kernel refuses it.
 	Datagrams *egress.DatagramSockets
 
 	// SocketDiag is an open socket of NETLINK_SOCK_DIAG in the sandbox's network
-	// namespace, with which the guest finds out fast who connects; 0 is none.
+	// namespace, with which the guest quickly finds out which process connects; 0
+	// is none.
 	SocketDiag int
 
 	// Nested says that inner user namespaces are allowed, and with them every
 	// mode of a file.
 	Nested bool
 
+	// Install says that a package manager runs here, and that programs asking for
+	// set-user-ID and set-group-ID bits are made without them.
+	Install bool
+
 	// Shared is set where the guest has no namespaces of its own.
 	Shared *Shared
 
 	// Notify, when not nil, is called once on the thread that makes every
-	// child, before the first one. It installs a seccomp filter with
-	// user notification of rename, renameat and renameat2 on that thread, and of
-	// chmod and its like where they ask for the set-group-ID bit, and
-	// returns its listener; the guest answers there (rename_linux.go). With
+	// child, before the first one. It installs a seccomp filter on that thread
+	// with user notification of rename, renameat and renameat2, and of chmod and
+	// its like where they ask for the set-group-ID bit, and returns its listener;
+	// the guest answers there (rename_linux.go). With
 	// SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (kernel 5.19) a caller's timer
 	// signals do not start a long rename over and over.
 	Notify func() (listenerFD int, err error)

@@ -39,8 +39,8 @@ func (s *executions) close() {
 	s.starts.Wait()
 }
 
-// begin registers a command. The caller calls over when its process and what
-// was told to end with it are gone.
+// begin registers a command. The caller calls over when its process, and those
+// told to end with it, are gone.
 func (s *executions) begin(e *execution, r *wire.Exec) (over func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +65,8 @@ func (s *executions) list() []wire.Running {
 	return all
 }
 
-// end asks every command to end, with the kill that follows when its grace is
-// over. A shell on a terminal ignores TERM and obeys HUP.
+// end asks every command to end, followed by a kill when its grace is over. A
+// shell on a terminal ignores TERM and obeys HUP.
 func (s *executions) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +80,8 @@ func (s *executions) end() {
 }
 
 // quiesce ends everything inside but the guest, which still answers questions
-// about what was done: services as they are stopped, then the rest. No command
-// and no service begins afterwards.
+// about the result: services in the order of stopping, then the rest. No
+// command and no service begins afterwards.
 func (g *guest) quiesce(grace time.Duration) (wire.Empty, error) {
 	g.executions.close()
 	return wire.Empty{}, g.endAll(grace, g.executions.end)
@@ -91,7 +91,7 @@ func (g *guest) quiesce(grace time.Duration) (wire.Empty, error) {
 // and after the grace by KILL.
 func (g *guest) endAll(grace time.Duration, begin func()) error {
 	const (
-		kernelTime  = 5 * time.Second  // to end what has been killed
+		kernelTime  = 5 * time.Second  // for killed processes to end
 		serviceTime = 20 * time.Second // for services, which have a grace of their own
 	)
 	begin() // while a service takes its time, editors may save

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultGrace is the time between TERM and KILL where a request names none.
+// defaultGrace is the time between TERM and KILL if a request names none.
 const defaultGrace = 2 * time.Second
 
-// Exit codes that stand for more than a number; timeout(1) and every shell
-// use them so.
+// Exit codes that stand for more than a number; timeout(1) and every shell use
+// them the same way.
 const (
 	codeTimeout       = 124
 	codeNotExecutable = 126
@@ -36,7 +36,7 @@ type execution struct {
 	grace time.Duration
 
 	interrupted atomic.Pointer[time.Time] // when the client last sent INT or QUIT; nil: never
-	ended       atomic.Bool               // the command's process is over: its number is not to be signalled
+	ended       atomic.Bool               // the command's process is over: its number must not be signalled
 	endOnce     sync.Once
 	ending      chan struct{} // closed when the groups were told to end; the rest is set then
 
@@ -128,8 +128,8 @@ func (g *guest) prepare(r *wire.Exec) (command, error) {
 	return c, nil
 }
 
-// launch starts the command, with what a shell does for a text file without
-// an interpreter line, and for one that cannot be executed.
+// launch starts the command. Like a shell, it handles a text file without an
+// interpreter line, and a file that cannot be executed.
 func (g *guest) launch(c command) (*child, error) {
 	child, err := g.spawner.start(c)
 	if errors.Is(err, unix.ENOEXEC) {
@@ -146,7 +146,7 @@ func (g *guest) launch(c command) (*child, error) {
 	return child, err
 }
 
-// run moves the streams until the command ends, and says how it did.
+// run moves the streams until the command ends, and reports how it ended.
 func (e *execution) run(x *exchange, r *wire.Exec) (wire.Exit, error) {
 	out := newOutput(x.out, e.stdio.sources)
 	out.whole = keepWhole(r.Keep, r.Iteration)
@@ -198,8 +198,8 @@ func (e *execution) run(x *exchange, r *wire.Exec) (wire.Exit, error) {
 	return exit, nil
 }
 
-// control obeys what the client sends beside input. It never waits for the
-// command, so a signal gets through however much input stands before it.
+// control obeys what the client sends besides input. It never waits for the
+// command, so a signal gets through no matter how much input precedes it.
 func (e *execution) control(x *exchange, in *input, broken chan<- struct{}) {
 	for {
 		kind, payload, err := x.in.Next()
@@ -207,8 +207,8 @@ func (e *execution) control(x *exchange, in *input, broken chan<- struct{}) {
 			err = in.add(payload)
 		}
 		if err != nil {
-			// The client or its keeper has died, or talks nonsense. Closing
-			// also frees whoever is writing to it.
+			// The client or its keeper has died, or talks nonsense. Closing also frees
+			// goroutines that write to it.
 			close(broken)
 			x.stream.Close()
 			return
@@ -228,7 +228,7 @@ func (e *execution) control(x *exchange, in *input, broken chan<- struct{}) {
 }
 
 // obey passes a client's signal on. TERM and HUP ask for an end, so KILL
-// follows them; an INT may well be handled and survived.
+// follows them; an INT may be handled and survived.
 func (e *execution) obey(name string) {
 	switch sig := unix.SignalNum("SIG" + name); sig {
 	case 0:
@@ -259,8 +259,8 @@ func (e *execution) signal(sig unix.Signal) {
 
 // end asks the groups to end, and kills them when the grace is over.
 func (e *execution) end(signals ...unix.Signal) {
-	// Before any signal: one may end the command at once, and whoever then
-	// waits for the rest of its groups looks whether they were told to end.
+	// Before any signal: one may end the command at once, and the wait for the
+	// rest of its groups checks whether they were told to end.
 	e.endOnce.Do(func() {
 		e.foreground = e.stdio.foreground()
 		e.deadline = time.Now().Add(e.grace)
@@ -273,10 +273,10 @@ func (e *execution) end(signals ...unix.Signal) {
 	e.signal(unix.SIGCONT) // a stopped process cannot obey
 }
 
-// endInterrupted ends what is left of the groups of a command that an
-// interrupt has just ended. A shell without job control makes its background
-// children ignore INT and QUIT (POSIX, Asynchronous Lists); whoever typed
-// Ctrl-C meant them too.
+// endInterrupted ends the rest of the groups of a command that an interrupt has
+// just ended. A shell without job control makes its background children ignore
+// INT and QUIT (POSIX, Asynchronous Lists); the human who typed Ctrl-C meant
+// them too.
 func (e *execution) endInterrupted() {
 	at := e.interrupted.Load()
 	if at == nil || time.Since(*at) > e.grace {
@@ -289,12 +289,12 @@ func (e *execution) endInterrupted() {
 }
 
 // endGroups waits, when the groups were told to end, for the rest of them,
-// which may outlive the command's own process; what is committed afterwards
-// then stands still.
+// which may outlive the command's own process; then nothing moves while the
+// result is committed.
 func (e *execution) endGroups() {
 	const (
 		pause      = 5 * time.Millisecond
-		kernelTime = 20 * time.Second // to end what has been killed, on a machine that is busy
+		kernelTime = 20 * time.Second // for killed processes to end on a busy machine
 	)
 	select {
 	case <-e.ending:
@@ -319,12 +319,12 @@ func (e *execution) endGroups() {
 	}
 }
 
-// living returns which of the groups that were told to end have members,
-// although the command itself is gone: also those that are just dying, which
+// living returns which of the groups that were told to end still have members
+// after the command itself is gone. Members include those just dying, which
 // still count against the limit of processes, and the dead that the guest is
 // about to reap. A zombie whose parent lives is the parent's affair. The kernel
-// does not reuse a number that still names a session: a process of that number
-// means a new session.
+// does not reuse a number that still names a session: a process with that
+// number means a new session.
 func (e *execution) living() map[int]bool {
 	if _, ok := readProcess(e.child.pid); ok {
 		return nil
@@ -346,7 +346,7 @@ func (e *execution) living() map[int]bool {
 	return groups
 }
 
-// exitOf words the status of a child that has ended.
+// exitOf describes the status of a child that has ended.
 func exitOf(c *child) wire.Exit {
 	exit := wire.Exit{Code: c.status.ExitStatus(), Duration: c.took}
 	if c.status.Signaled() {

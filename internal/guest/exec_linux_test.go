@@ -82,7 +82,7 @@ func TestExecInvalid(t *testing.T) {
 	}
 }
 
-// Two hundred at once: each gets its own exit code, none is lost, and nobody
+// Two hundred at once: each gets its own exit code, none is lost, and none
 // stays behind as a zombie.
 func TestExecManyAtOnce(t *testing.T) {
 	b := newBox(t)
@@ -134,9 +134,9 @@ func TestPID1SurvivesEverySignal(t *testing.T) {
 	if before.PID != 1 {
 		t.Fatalf("the guest is PID %d", before.PID)
 	}
-	// Only what ends a program with a core dump may be left to the kernel,
-	// which drops it where it is taken off the queue; the rest kernels also
-	// carry out where it is put there, unless somebody handles it.
+	// Only signals that end a program with a core dump may be left to the kernel,
+	// which drops them when they are taken off the queue; kernels also carry out
+	// the others when they are queued, unless they are handled.
 	dropped := uint64(0)
 	for _, sig := range []unix.Signal{
 		unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGSYS, unix.SIGKILL, unix.SIGSTOP,
@@ -176,7 +176,7 @@ func TestSignalsEndTheGroup(t *testing.T) {
 		name   string
 		script string
 		signal string
-		grace  time.Duration // long where it must suffice on a loaded machine
+		grace  time.Duration // long if it must suffice on a loaded machine
 		want   outcome
 	}{
 		{"INT", `trap 'exit 9' INT; sleep 1000 & echo ready; wait`, "INT", time.Minute, outcome{9, "", "ready\n", ""}},
@@ -207,7 +207,7 @@ func TestSignalsEndTheGroup(t *testing.T) {
 	}
 }
 
-// watcher is a writer that acts once when a text has come by.
+// watcher is a writer that acts once when a text has passed.
 type watcher struct {
 	bytes.Buffer
 	want  string
@@ -299,7 +299,7 @@ func TestNextKeeper(t *testing.T) {
 	})
 }
 
-// What is not read must not hold up what is said beside it.
+// Unread input must not hold up other messages.
 func TestInputNobodyReads(t *testing.T) {
 	b := newBox(t)
 	signals := make(chan string, 1)
@@ -310,7 +310,7 @@ func TestInputNobodyReads(t *testing.T) {
 	}
 }
 
-// countingReader is endless, and acts once when so many bytes were taken.
+// countingReader is endless, and acts once when a number of bytes were taken.
 type countingReader struct {
 	n, after int
 	then     func()
@@ -325,7 +325,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A terminal that nobody types on never ends; the command does.
+// A terminal that no one types on never ends; the command does.
 func TestInputThatNeverEnds(t *testing.T) {
 	b := newBox(t)
 	never, typed := io.Pipe()

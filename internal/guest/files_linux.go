@@ -47,7 +47,7 @@ func (g *guest) read(x *exchange) (wire.FileInfo, error) {
 	return wire.FileInfo{Path: []byte(path), Size: info.Size(), Mode: unixMode(info)}, nil
 }
 
-// frames turns what is written into output frames.
+// frames turns writes into output frames.
 type frames struct{ w *wire.Writer }
 
 func (f frames) Write(p []byte) (int, error) {
@@ -91,8 +91,8 @@ func (i *incoming) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// write replaces a file in one step: whoever reads it sees the old content or
-// the new, also after a crash in between.
+// write replaces a file in one step: a reader sees the old content or the new,
+// also after a crash in between.
 func (g *guest) write(x *exchange) (wire.FileInfo, error) {
 	asked, err := g.path(x.request.Path)
 	if err != nil {
@@ -118,7 +118,7 @@ func (g *guest) write(x *exchange) (wire.FileInfo, error) {
 	return wire.FileInfo{Path: []byte(path), Size: size, Mode: mode}, nil
 }
 
-// append writes a file anew with what it holds and what comes, so that a reader
+// append writes a file anew with its old content and the new, so that a reader
 // never sees half of that.
 func (g *guest) append(x *exchange) (wire.FileInfo, error) {
 	asked, err := g.path(x.request.Path)
@@ -149,7 +149,7 @@ func (g *guest) append(x *exchange) (wire.FileInfo, error) {
 }
 
 // target finds the file to replace, behind symbolic links as a shell's ">"
-// would, and the mode it shall have.
+// would, and the mode it should get.
 func target(path string) (string, uint32, error) {
 	const newMode = 0o644
 	real, err := filepath.EvalSymlinks(path)
@@ -177,7 +177,8 @@ func target(path string) (string, uint32, error) {
 // partialPrefix begins the name of a file that is being written.
 const partialPrefix = "litterbox-write-"
 
-// dropPartialWrites removes what a crash left of writes that were never answered.
+// dropPartialWrites removes the remains of writes that a crash cut off before their
+// answer.
 func dropPartialWrites(workspace string) {
 	git := filepath.Join(workspace, ".git")
 	names, err := proc.ReadNames(git)
@@ -192,7 +193,7 @@ func dropPartialWrites(workspace string) {
 }
 
 // replace writes a new file beside path and renames it. In the workspace it
-// grows inside of .git, where no commit taken meanwhile can see it.
+// grows inside .git, where no commit taken meanwhile can see it.
 func (g *guest) replace(path string, mode uint32, from io.Reader) (size int64, err error) {
 	if mode&unix.S_ISGID != 0 && !g.Nested {
 		return 0, unix.EPERM // as for commands, see setGroup
@@ -220,7 +221,7 @@ func (g *guest) replace(path string, mode uint32, from io.Reader) (size int64, e
 	return size, os.Rename(f.Name(), path)
 }
 
-// sameDevice tells whether both are directories of one file system.
+// sameDevice reports whether both are directories on one file system.
 func sameDevice(a, b string) bool {
 	var sa, sb unix.Stat_t
 	return unix.Lstat(a, &sa) == nil && unix.Stat(b, &sb) == nil &&

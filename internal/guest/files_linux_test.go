@@ -135,7 +135,7 @@ type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// entry is what must survive a tar stream.
+// entry holds what must survive a tar stream.
 type entry struct {
 	Name, Link, Content string
 	Mode                fs.FileMode
@@ -255,7 +255,7 @@ func TestUnpackStaysInside(t *testing.T) {
 			t.Errorf("%q was taken", h.Name)
 		}
 	}
-	// What stands in the way of a file is replaced, not written through.
+	// An existing file is replaced, not written through.
 	var stream bytes.Buffer
 	w := tar.NewWriter(&stream)
 	content := "new"

@@ -18,7 +18,7 @@ import (
 // unless the backlog of the server is full.
 const dialTime = 10 * time.Second
 
-// dial connects the host to a server inside. The guest's own ports are none.
+// dial connects the host to a server inside. The guest's own ports are not among them.
 func (g *guest) dial(port uint16) (*net.TCPConn, error) {
 	if port == egress.ConnectionPort || port == egress.ResolverPort || port == 0 {
 		return nil, fault.New(fault.Invalid, "cannot connect to port %d inside: it is the sandbox's own", port)
@@ -59,13 +59,56 @@ func (g *guest) serveDials(conn *net.UnixConn) {
 	}
 }
 
+// port dials for a conduit of the keeper's.
+func (g *guest) port(port uint16) (func(*wire.Conduit), error) {
+	<-g.prepared
+	conn, err := g.dial(port)
+	if err != nil {
+		return nil, err
+	}
+	return g.carrying(func(c *wire.Conduit) { egress.Carry(conn, c) }), nil
+}
+
+// announced finds the connection that the keeper carries.
+func (g *guest) announced(id uint64) (func(*wire.Conduit), error) {
+	<-g.prepared
+	if g.egress == nil {
+		return nil, errors.New("there is no network")
+	}
+	carry, err := g.egress.Announced(id)
+	return g.carrying(carry), err
+}
+
+func (g *guest) carrying(carry func(*wire.Conduit)) func(*wire.Conduit) {
+	return func(c *wire.Conduit) {
+		g.rest.Begin()
+		defer g.rest.End()
+		carry(c)
+	}
+}
+
+// announcing is the result of OpNetwork, which writes its answer itself.
+type announcing struct{}
+
+// announce serves the keeper that carries the sandbox's connections until the
+// stream ends.
+func (g *guest) announce(stream wire.Stream) {
+	link, err := wire.ServeNetwork(stream, g.egress.Take)
+	if err != nil {
+		stream.Close() // Serve sees it end, and lets go of the link
+	}
+	g.rest.End() // it is open for as long as the sandbox runs
+	defer g.rest.Begin()
+	g.egress.Serve(link)
+}
+
 // connection is the result of OpForward; it writes an empty object.
 type connection struct{ conn *net.TCPConn }
 
 // MarshalJSON makes it the result that the client waits for.
 func (*connection) MarshalJSON() ([]byte, error) { return []byte("{}"), nil }
 
-// connect is dialling where the wire is all there is.
+// connect dials where the wire is the only way.
 func (g *guest) connect(x *exchange) (any, error) {
 	conn, err := g.dial(x.request.Port)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // FuzzHead lets an agent write anything into its HEAD, its branch and its packed
-// refs: what is read of them without git is what git reads.
+// refs: reading them without git gives what git reads.
 func FuzzHead(f *testing.F) {
 	dir := f.TempDir()
 	git := func(args ...string) (string, bool) {

@@ -19,17 +19,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// head tells where the agent's own history stands. It is asked after every
-// command, so the ordinary layout is read here; whatever else there is
-// (another ref storage, a linked worktree, refs that point to refs) git reads.
+// head reports where the agent's own history stands. It is called after every
+// command, so the ordinary layout is read here; git reads every other one
+// (another ref storage, a linked worktree, refs that point to refs).
 func (g *guest) head() (wire.Head, error) {
 	dir := filepath.Join(g.Workspace, ".git")
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return wire.Head{Damage: wire.DamageGone}, nil
 	}
-	// Nor is it a repository without a HEAD to read, and git would wait for
-	// ever for a FIFO of that name.
+	// Without a readable HEAD it is no repository either, and git would wait
+	// forever for a FIFO of that name.
 	if info, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil && !info.Mode().IsRegular() {
 		return wire.Head{Damage: wire.DamageHead}, nil
 	}
@@ -39,7 +39,7 @@ func (g *guest) head() (wire.Head, error) {
 			return head, err
 		}
 		if head.Commit == "" && head.Branch == "" {
-			head.Damage = wire.DamageHead // git finds nothing that it could use
+			head.Damage = wire.DamageHead // git finds nothing usable
 		}
 	}
 	if info != nil && info.IsDir() {
@@ -48,9 +48,9 @@ func (g *guest) head() (wire.Head, error) {
 	return head, nil
 }
 
-// damaged looks for what git needs besides HEAD: without refs or objects a
-// directory is no repository. A commit that is neither a file of its own nor
-// in a pack is missing.
+// damaged checks for what git needs besides HEAD: without refs or objects a
+// directory is no repository. A commit that is neither a file of its own nor in
+// a pack is missing.
 func damaged(dir string, head wire.Head) string {
 	isDir := func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -74,7 +74,7 @@ func damaged(dir string, head wire.Head) string {
 func readHead(dir string) (head wire.Head, ok bool) {
 	const maxConfig = 1 << 20
 	config, err := proc.ReadSmall(filepath.Join(dir, "config"), maxConfig)
-	// Coarse on purpose: a comment that mentions it costs a process, no more.
+	// Coarse on purpose: a comment that mentions it only costs a process.
 	if err != nil || bytes.Contains(bytes.ToLower(config), []byte("refstorage")) || len(config) == maxConfig {
 		return wire.Head{}, false
 	}
@@ -109,8 +109,8 @@ func readLine(path string) (string, error) {
 	return strings.TrimRight(string(text), "\n"), err
 }
 
-// findPacked looks a ref up in packed-refs; "" when it is not there. What is no
-// record there is an error: git makes something of many such lines.
+// findPacked looks a ref up in packed-refs; "" when it is not there. Any other
+// line there is an error: git accepts many of those.
 func findPacked(path, ref string) (string, error) {
 	f, _, err := proc.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,11 +136,11 @@ func findPacked(path, ref string) (string, error) {
 	return "", lines.Err()
 }
 
-// askTime is how long git may look for HEAD: a repository can be made so that
-// it waits for ever, and a commit outside waits for the answer.
+// askTime is how long git may look for HEAD: a repository can be made to stall
+// it forever, and a commit outside waits for the answer.
 const askTime = 5 * time.Second
 
-// askHead has git find HEAD.
+// askHead makes git find HEAD.
 func (g *guest) askHead() (wire.Head, error) {
 	return g.askHeadOf(nil)
 }
@@ -161,7 +161,7 @@ func (g *guest) askHeadOf(dir []byte) (wire.Head, error) {
 	return wire.Head{Commit: commit, Branch: branch}, nil
 }
 
-// gitLine runs git for one line of output; "" where git found nothing.
+// gitLine runs git for one line of output, "" when git found nothing.
 func (g *guest) gitLine(dir []byte, args ...string) (string, error) {
 	var out bytes.Buffer
 	enough := make(chan struct{})
@@ -176,7 +176,7 @@ func (g *guest) gitLine(dir []byte, args ...string) (string, error) {
 	return strings.TrimRight(out.String(), "\n"), nil
 }
 
-// export sends a thin pack of Want without what Have reaches.
+// export sends a thin pack of Want without the objects that Have reaches.
 func (g *guest) export(x *exchange) (wire.Empty, error) { return g.exportFrom(x, nil) }
 
 // exportFrom does it in a directory: the workspace, or a submodule of it.
@@ -192,7 +192,7 @@ func (g *guest) exportFrom(x *exchange, dir []byte) (wire.Empty, error) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		// The client says nothing more; the stream's end is all that can come.
+		// The client says nothing more; only the stream's end can come.
 		for err := error(nil); err == nil; {
 			_, _, err = x.in.Next()
 		}
@@ -238,7 +238,7 @@ func (g *guest) git(dir []byte, enough <-chan struct{}, stdin string, w io.Write
 	go func() {
 		select {
 		case <-enough:
-			// Something may hold the pipes beyond the end of what is called git.
+			// Something may hold the pipes beyond the end of the process called git.
 			g.children.signal(child, unix.SIGKILL)
 			stdio.close()
 		case <-finished:

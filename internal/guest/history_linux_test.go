@@ -46,7 +46,7 @@ func TestHead(t *testing.T) {
 	check("asked from git", "refs/heads/main")
 	b.sh("mv .git real; echo 'gitdir: real' >.git")
 	check("a .git file", "refs/heads/main")
-	// What makes git wait for ever must not make anybody else wait.
+	// A file that makes git wait forever must not make any other process wait.
 	b.sh("rm .git; mv real .git; git config --unset core.note; mkfifo p; mv .git/HEAD h; mv p .git/HEAD")
 	if got, err := wire.FindHead(limit(t), b.open()); err != nil || got != (wire.Head{Damage: wire.DamageHead}) {
 		t.Errorf("a FIFO in place of HEAD: %+v, %v", got, err)

@@ -9,9 +9,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// input carries what a client sends to a command that reads it when it likes.
-// At most wire.StdinWindow bytes wait here: the client sends no more before
-// it was given credit.
+// input carries a client's input to a command that reads it when it likes. At
+// most wire.StdinWindow bytes wait here: the client sends no more before it is
+// given credit.
 type input struct {
 	out   *wire.Writer // takes the credit
 	stdio *stdio
@@ -20,7 +20,7 @@ type input struct {
 	change  *sync.Cond
 	waiting []byte
 	ended   bool // the client has no more
-	closed  bool // nobody reads any more
+	closed  bool // the command reads no more
 }
 
 func newInput(out *wire.Writer, s *stdio) *input {
@@ -29,7 +29,7 @@ func newInput(out *wire.Writer, s *stdio) *input {
 	return in
 }
 
-// add takes what the client sent and returns at once.
+// add takes input from the client and returns at once.
 func (in *input) add(p []byte) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -51,7 +51,7 @@ func (in *input) end() {
 	in.change.Signal()
 }
 
-// close drops what waits and frees a pump that is stuck on a full pipe.
+// close drops the waiting input and frees a pump that is stuck on a full pipe.
 func (in *input) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,23 +19,24 @@ func (g *guest) kill(most int64) (wire.ProcessList, error) {
 		return wire.ProcessList{}, fault.New(fault.Invalid, "cannot end %d processes", most)
 	}
 	type sized struct {
-		wire.Process
+		process
 		pages int64
 	}
 	var all []sized
 	if _, err := list(func(p process) bool {
-		all = append(all, sized{p.Process, residentPages(p.PID)})
+		all = append(all, sized{p, residentPages(p.PID)})
 		return false
 	}); err != nil {
 		return wire.ProcessList{}, err
 	}
 	slices.SortStableFunc(all, func(a, b sized) int { return int(b.pages - a.pages) })
 	if most == 0 {
-		// One system call reaches everybody, also who is just being forked:
+		// One system call reaches every process, also one that is just being forked:
 		// a process with a signal pending cannot fork (fork(2), ERESTARTNOINTR).
 		g.children.signalAll(unix.SIGKILL)
 	}
 	var ended wire.ProcessList
+	var killed []process
 	for i, p := range all {
 		if most > 0 && int64(i) >= most {
 			break
@@ -42,16 +44,36 @@ func (g *guest) kill(most int64) (wire.ProcessList, error) {
 		if most > 0 && unix.Kill(p.PID, unix.SIGKILL) != nil {
 			continue
 		}
+		killed = append(killed, p.process)
 		if i < killsNamed {
 			p.Command = commandOf(p.PID, p.Command)
 			ended.Processes = append(ended.Processes, p.Process)
 		}
 	}
 	ended.Processes = fit(ended.Processes)
+	awaitEnd(killed)
 	return ended, nil
 }
 
-// killsNamed is how many processes an answer names: a fork storm has thousands.
+// awaitEnd waits until killed processes have begun to end. Until then they count
+// as before, and a second measurement would end processes begun since.
+func awaitEnd(killed []process) {
+	const (
+		pause = 2 * time.Millisecond
+		most  = 2 * time.Second // the keeper gives up on a guest that takes five
+	)
+	for deadline := time.Now().Add(most); ; time.Sleep(pause) {
+		killed = slices.DeleteFunc(killed, func(was process) bool {
+			now, ok := readProcess(was.PID)
+			return !ok || now.ticks != was.ticks
+		})
+		if len(killed) == 0 || time.Now().After(deadline) {
+			return
+		}
+	}
+}
+
+// killsNamed is how many processes an answer may name: a fork storm has thousands.
 const killsNamed = 16
 
 // residentPages reads the second field of proc_pid_statm(5).

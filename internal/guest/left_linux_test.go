@@ -7,8 +7,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// A command that begins while another one ends is not what that one has left
-// running.
+// A command that begins while another one ends was not left running by that
+// one.
 func TestOthersAreNotLeftBehind(t *testing.T) {
 	b := newBox(t)
 	var running sync.WaitGroup

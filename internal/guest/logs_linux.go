@@ -11,11 +11,11 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// frameOfLines is how much text goes into one frame: JSON writes a byte with
-// up to six, and the longest line still fits beside it.
+// frameOfLines is how much text goes into one frame: JSON writes a byte as up
+// to six, and the longest line still fits beside it.
 const frameOfLines = 16 << 10
 
-// logs sends the journal of a service, and what is added to it.
+// logs sends the journal of a service, and further lines as they come.
 func (g *guest) logs(x *exchange) (wire.LogEnd, error) {
 	query := x.request.Logs
 	if query == nil {
@@ -46,7 +46,7 @@ func (g *guest) logs(x *exchange) (wire.LogEnd, error) {
 	}
 }
 
-// sendLines sends what there is from an offset on, or where the query's tail
+// sendLines sends the lines from an offset on, or from where the query's tail
 // begins.
 func (g *guest) sendLines(out *wire.Writer, query *wire.LogQuery, from int64, find bool) (wire.LogEnd, error) {
 	root, err := os.OpenRoot(g.services.logDir())
@@ -91,7 +91,7 @@ func (g *guest) sendLines(out *wire.Writer, query *wire.LogQuery, from int64, fi
 	})
 	flush()
 	if !more {
-		next = last // also when what was there from `from` on is not kept any more
+		next = last // also when the lines from `from` on are no longer kept
 	}
 	if err == nil {
 		err = sendErr

@@ -68,7 +68,7 @@ func TestView(t *testing.T) {
 		{path: "lines.txt", offset: 99, want: "", at: 99},
 		{path: "pkg/../lines.txt", line: 3, want: "three", at: 8},
 		{path: "loop/up/lines.txt", line: 3, want: "three", at: 8},
-		// Hidden, in every way of saying it.
+		// Hidden, in every spelling.
 		{path: ".env", kind: fault.Denied},
 		{path: "./.env", kind: fault.Denied},
 		{path: b.workspace + "/.env", kind: fault.Denied},
@@ -81,7 +81,7 @@ func TestView(t *testing.T) {
 		{path: ".missing", kind: fault.Denied},
 		{path: "pkg/.hidden/c.go", kind: fault.Denied},
 		{path: filepath.Join(b.dir, "home/.ssh/id"), kind: fault.Denied},
-		// The guest's own, and what the kernel makes up.
+		// The guest's own files, and those that the kernel makes up.
 		{path: "/proc/self/environ", kind: fault.Denied},
 		{path: "/proc/1/mem", kind: fault.Denied},
 		{path: "proc/environ", kind: fault.Denied},
@@ -188,7 +188,12 @@ func TestFind(t *testing.T) {
 		{glob: ".env"},
 		{glob: "x.log"},
 		{glob: "y.tmp"},
-		{glob: "{a,b", want: ""},
+		{glob: "{a,b", kind: fault.Invalid},
+		{glob: `\{a,b`, want: ""},
+		{glob: `\{main.go,b\}`, want: ""},
+		{glob: "main.{go", kind: fault.Invalid},
+		{glob: "[[:nothing:]]", kind: fault.Invalid},
+		{glob: `main.go\`, kind: fault.Invalid},
 		{path: ".config", kind: fault.Denied},
 		{path: "cfg", kind: fault.Denied},
 		{path: ".git", kind: fault.Denied},
@@ -243,7 +248,7 @@ func TestSearch(t *testing.T) {
 		{pattern: "", kind: fault.Invalid},
 		{pattern: strings.Repeat("x", 5000), kind: fault.Invalid},
 		{pattern: "x", path: "fifo", kind: fault.Invalid},
-		{pattern: "(a+)+$", path: "long.txt"}, // exponential where a matcher goes back
+		{pattern: "(a+)+$", path: "long.txt"}, // exponential for a backtracking matcher
 	} {
 		matches, _, err := wire.SearchFiles(limit(t), b.open(), wire.FindRequest{
 			Path: []byte(c.path), Pattern: []byte(c.pattern), Glob: []byte(c.glob), Fold: c.fold, Limit: 100,
@@ -260,7 +265,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// A tree that was made to hold up whoever walks it.
+// A tree that was made to hold up a walk.
 func TestWalkIsBounded(t *testing.T) {
 	b := newBox(t)
 	b.sh(`i=0; d=deep; while [ $i -lt 300 ]; do d=$d/d; i=$((i+1)); done; mkdir -p $d; touch $d/end

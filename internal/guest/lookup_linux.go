@@ -20,7 +20,7 @@ type notRunnable struct {
 
 func (n *notRunnable) Error() string { return fmt.Sprintf("cannot run %q: %s", n.name, n.why) }
 
-// exit says so on the command's stderr.
+// exit reports it on the command's stderr.
 func (n *notRunnable) exit(w *wire.Writer, r *wire.Exec) (wire.Exit, error) {
 	end := "\n"
 	if r.Terminal != nil {
@@ -74,7 +74,7 @@ func notFound(name string, err error) error {
 	return &notRunnable{codeNotExecutable, name, err.Error()}
 }
 
-// executable tells why path cannot be executed.
+// executable returns why path cannot be executed.
 func executable(dir, path string) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)

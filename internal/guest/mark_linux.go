@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a service detaches from itself (two forks, a session of its own) may
-// clear its environment too, as daemons do. So each run of a service has a mark
-// that every process inherits and that no program has a reason to change: the
-// soft limit of file locks, which counts nothing since Linux 2.4.25
-// (RLIMIT_LOCKS, getrlimit(2)). The environment's mark is for those whose limits
-// were changed all the same.
+// A process that a service detaches from itself (two forks, a session of its
+// own) may clear its environment too, as daemons do. So each run of a service
+// has a mark that every process inherits and that no program has a reason to
+// change: the soft limit of file locks, which counts nothing since Linux 2.4.25
+// (RLIMIT_LOCKS, getrlimit(2)). The mark in the environment is for processes
+// whose limits were changed all the same.
 
 // marked runs fork while this process, and so the new one, has the mark. Only
-// the spawner's thread forks, so nobody else gets it.
+// the spawner's thread forks, so no other process gets it.
 func marked(mark uint64, fork func() (int, error)) (int, error) {
 	var own unix.Rlimit
 	if mark == 0 || unix.Getrlimit(unix.RLIMIT_LOCKS, &own) != nil || mark > own.Max {
@@ -28,7 +28,7 @@ func marked(mark uint64, fork func() (int, error)) (int, error) {
 	if unix.Setrlimit(unix.RLIMIT_LOCKS, &with) != nil {
 		return fork()
 	}
-	defer func() { _ = unix.Setrlimit(unix.RLIMIT_LOCKS, &own) }() // it could be set before
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_LOCKS, &own) }() // it was possible before
 	return fork()
 }
 

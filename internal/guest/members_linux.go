@@ -13,9 +13,8 @@ import (
 // maxEnviron is how much of a process's environment is looked at.
 const maxEnviron = 256 << 10
 
-// members lists the living processes of a service: the session that its
-// process leads, what was left behind and carries its mark, and everything
-// below these.
+// members lists the living processes of a service: the session that its process
+// leads, those left behind that carry its mark, and everything below these.
 func (g *guest) members(name string, leader *child) []process {
 	all := everybody()
 	own := g.family(all, map[*child]string{leader: name})
@@ -28,8 +27,8 @@ func (g *guest) members(name string, leader *child) []process {
 	return members
 }
 
-// supervised tells of each process of a service which one it belongs to. It
-// costs nothing where no service is configured.
+// supervised maps each process of a service to that service. It costs nothing
+// when no service is configured.
 func (g *guest) supervised() map[int]string {
 	g.services.mu.Lock()
 	leaders := map[*child]string{}
@@ -45,8 +44,8 @@ func (g *guest) supervised() map[int]string {
 	return g.family(everybody(), leaders)
 }
 
-// family sorts processes by service. first are the first processes of those
-// that run, or ran last.
+// family sorts processes by service. first has the first process of each
+// service's current or last run.
 func (g *guest) family(all []process, first map[*child]string) map[int]string {
 	byPID := make(map[int]process, len(all))
 	for _, p := range all {
@@ -110,7 +109,7 @@ func variableOf(pid int) string {
 	return ""
 }
 
-// everybody lists the living processes but the guest.
+// everybody lists the living processes except the guest.
 func everybody() []process {
 	pids, err := proc.Insiders()
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// module tells where a submodule of the workspace stands, and whether anything
-// in it is not committed. Without a .git of its own it is none: git there would
-// answer for the repository above.
+// module reports where a submodule of the workspace stands, and whether
+// anything in it is not committed. Without a .git of its own it is not one: git
+// there would answer for the repository above.
 func (g *guest) module(x *exchange) (wire.Module, error) {
 	dir := x.request.Path
 	at, err := g.path(dir)

@@ -12,7 +12,7 @@ type nearby struct {
 	after  int // lines that still follow a match
 }
 
-// show sends a line that matches at some place, or that lies near one.
+// show sends a line that matches, or that is near one that does.
 func (n *nearby) show(number int64, line []byte, at []int) error {
 	switch {
 	case at != nil && len(line) > 0:

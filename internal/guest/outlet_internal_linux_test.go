@@ -8,8 +8,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/service/journal"
 )
 
-// What a service wrote before its end comes before the note of its end, however
-// late its output is read, and though somebody else holds the pipe.
+// A service's output from before its end comes before the note of its end,
+// however late it is read, and even if another process holds the pipe.
 func TestOutletWaitsForWhatWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	j := journal.New(dir, "web")
@@ -17,7 +17,7 @@ func TestOutletWaitsForWhatWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer theirs.Close() // as a process that the service has detached would
+	defer theirs.Close() // like a process that the service has detached
 	if _, err := theirs.WriteString("last words\n"); err != nil {
 		t.Fatal(err)
 	}

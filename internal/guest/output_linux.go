@@ -12,15 +12,15 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// What a command leaves running may go on writing; it goes to a file, so that
-// neither the answer waits for it nor it for a reader.
+// Processes that a command leaves running may go on writing; their output goes
+// to a file, so that the answer does not wait for them, nor they for a reader.
 const (
 	outputDir = "/run/litterbox"
-	outputMax = 16 << 20 // bytes; what comes after is read and dropped
+	outputMax = 16 << 20 // bytes; the rest is read and dropped
 )
 
-// A command that has ended is given this long for what its own children still
-// write: until nothing has come for quietTime, and drainTime at most.
+// How long a command that has ended is given for output of its children: until
+// nothing has come for quietTime, and at most drainTime.
 const (
 	quietTime = 100 * time.Millisecond
 	drainTime = 500 * time.Millisecond
@@ -36,14 +36,14 @@ type output struct {
 	settled bool       // the answer goes out: nothing more to the client
 	log     *os.File   // may be nil even then: drop
 	room    int64      // bytes that log may still take
-	whole   *whole     // nil: nobody asked to keep it
+	whole   *whole     // nil: not asked for
 }
 
 func newOutput(w *wire.Writer, sources []*source) *output {
 	return &output{w: w, sources: sources, activity: make(chan struct{}, 1)}
 }
 
-// start reads each source on a goroutine that lasts until nobody holds the
+// start reads each source on a goroutine that lasts until no process holds the
 // other end, which may be long after the command.
 func (o *output) start() {
 	var reading sync.WaitGroup
@@ -65,7 +65,7 @@ func (o *output) pump(s *source) {
 	defer s.file.Close()
 	defer o.wake()
 	defer s.ended.Store(true)
-	// Together with its header a full piece fits one SSH packet.
+	// With its header a full piece fits one SSH packet.
 	eachPiece(s.file, make([]byte, 32<<10-64), &o.mu, func(piece []byte) {
 		o.pass(s.kind, piece)
 		s.passed += int64(len(piece))
@@ -74,9 +74,9 @@ func (o *output) pump(s *source) {
 }
 
 // eachPiece passes on what is written to the other end of a pipe or terminal,
-// until nobody holds that any more. Reading a piece and passing it on are one
-// step below mu: whoever holds it sees every byte either in the pipe or passed
-// on.
+// until no process holds that end any more. Reading a piece and passing it on
+// are one step under mu: its holder sees every byte either in the pipe or
+// passed on.
 func eachPiece(file *os.File, buf []byte, mu *sync.Mutex, pass func(piece []byte)) {
 	conn, err := file.SyscallConn()
 	for over := false; !over && err == nil; {
@@ -124,8 +124,8 @@ func (o *output) wake() {
 }
 
 // drain waits, once the command has ended, for the output that belongs to it:
-// all that was written before the end, however slow the client, and what
-// follows shortly after. It gives up when the client is gone.
+// everything written before the end, however slow the client, and what follows
+// shortly after. It gives up when the client is gone.
 func (o *output) drain(broken <-chan struct{}) {
 	o.mu.Lock()
 	for _, s := range o.sources {
@@ -158,8 +158,8 @@ func (o *output) drain(broken <-chan struct{}) {
 	}
 }
 
-// progress tells whether every source has ended, whether nothing waits to be
-// read, and whether all that was owed is delivered.
+// progress reports whether every source has ended, whether nothing waits to be
+// read, and whether everything owed is delivered.
 func (o *output) progress() (over, idle, paid bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -175,8 +175,8 @@ func (o *output) progress() (over, idle, paid bool) {
 	return over, idle, paid
 }
 
-// settle ends the client's part: what still comes goes to the file of this
-// iteration. It returns the file's name when somebody can still write.
+// settle ends the client's part: later output goes to the file of this
+// iteration. It returns the file's name when a process can still write.
 func (o *output) settle(iteration int) (file string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -198,7 +198,7 @@ func (o *output) settle(iteration int) (file string) {
 }
 
 // openLog opens a file for late output. The directory is the commands' own to
-// change, so what stands there may be anything.
+// change, so anything may be there.
 func openLog(name string) (log *os.File, room int64, err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, 0, err

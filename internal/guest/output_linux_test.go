@@ -90,7 +90,7 @@ func TestLateOutputIsBounded(t *testing.T) {
 	})
 }
 
-// stuckWriter does not take anything before it is released.
+// stuckWriter takes nothing before it is released.
 type stuckWriter struct {
 	bytes.Buffer
 	release <-chan struct{}
@@ -101,7 +101,7 @@ func (w *stuckWriter) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// However late a client reads: what was written before the end arrives.
+// However late a client reads, output written before the end arrives.
 func TestSlowReaderLosesNothing(t *testing.T) {
 	b := newBox(t)
 	release := make(chan struct{})
@@ -112,7 +112,7 @@ func TestSlowReaderLosesNothing(t *testing.T) {
 			_, err := os.Stat(filepath.Join(b.upper, "over"))
 			return err == nil
 		})
-		// Longer than the guest waits for output that merely may come.
+		// Longer than the guest waits for output that may or may not come.
 		time.Sleep(time.Second)
 	}()
 	exit, err := wire.Run(limit(t), b.open(), wire.Exec{Argv: argv("sh", "-c",

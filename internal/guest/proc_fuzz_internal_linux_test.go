@@ -10,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
 )
 
-// FuzzProc lets anything stand in the files of /proc that the guest reads, and
-// a process be called anything.
+// FuzzProc puts anything into the files of /proc that the guest reads, and
+// gives a process any name.
 func FuzzProc(f *testing.F) {
 	f.Add("cat", "31933 (cat) R 31046 31046 11150 0 -1 4194304 99 0 0 0 0 0 0 0 20 0 1 0 2450085 3133440 362 18446744073709551615 94367156047872\n")
 	f.Add("a) X 1 1 1 0 -1 4 (b", "1 (x) S 1")
@@ -40,8 +40,8 @@ func FuzzProc(f *testing.F) {
 	})
 }
 
-// FuzzKernelMessages reads what the kernel may answer about a socket, and tell
-// about a datagram: none, or a socket, or an address.
+// FuzzKernelMessages reads the kernel's possible answers about a socket and
+// data about a datagram: none, or a socket, or an address.
 func FuzzKernelMessages(f *testing.F) {
 	for _, text := range []string{
 		// A socket that is connected, and one that is not there (sock_diag(7)).

@@ -20,19 +20,19 @@ type process struct {
 	wire.Process
 	session int
 	ticks   uint64 // start, in clock ticks since boot
-	over    bool   // on its way to being a zombie: it runs no more of its program
-	zombie  bool   // nothing is left of it but its exit code
+	over    bool   // about to be a zombie: it runs no more of its program
+	zombie  bool   // only its exit code is left
 }
 
-// processes lists the commands of clients, and what runs outside of them.
+// processes lists the commands of clients, and the processes outside of them.
 func (g *guest) processes() (wire.ProcessList, error) {
 	list, err := g.outside(func(p process, sessions map[int]bool) bool { return !sessions[p.session] })
-	return wire.ProcessList{Processes: list, Commands: g.executions.list(), Complete: true}, err
+	return wire.ProcessList{Processes: list, Commands: g.executions.list(), Complete: true, Editors: editors()}, err
 }
 
-// leftBy lists what a command that has ended left running: its session, and
-// what has started since outside of every other command's session (a daemon
-// makes a session of its own).
+// leftBy lists the processes that an ended command left running: its session,
+// and those started since outside every other command's session (a daemon makes
+// a session of its own).
 func (g *guest) leftBy(c *child) ([]wire.Process, error) {
 	return g.outside(func(p process, sessions map[int]bool) bool {
 		// A tick is 10 ms long; within one, numbers count up.
@@ -41,8 +41,8 @@ func (g *guest) leftBy(c *child) ([]wire.Process, error) {
 	})
 }
 
-// outside lists those of the wanted processes that are no service's. sessions
-// are those of the commands and services that run.
+// outside lists the wanted processes that belong to no service. sessions are
+// those of the commands and services that run.
 func (g *guest) outside(wanted func(p process, sessions map[int]bool) bool) ([]wire.Process, error) {
 	before, services := g.children.sessions(), g.supervised()
 	session := map[int]int{}
@@ -57,7 +57,7 @@ func (g *guest) outside(wanted func(p process, sessions map[int]bool) bool) ([]w
 		return found, err
 	}
 	// A command that began while we looked has a session, or is about to make
-	// one; and it may be over already. So may a service have made a process.
+	// one; and it may be over already. A service may have made a process, too.
 	now, services := g.children.sessions(), g.supervised()
 	return slices.DeleteFunc(found, func(p wire.Process) bool {
 		_, living := readProcess(p.PID)
@@ -65,7 +65,7 @@ func (g *guest) outside(wanted func(p process, sessions map[int]bool) bool) ([]w
 	}), err
 }
 
-// list reads /proc, without the guest itself and what has already ended.
+// list reads /proc, without the guest itself and ended processes.
 func list(wanted func(process) bool) ([]wire.Process, error) {
 	pids, err := proc.Insiders()
 	if err != nil {
@@ -81,8 +81,8 @@ func list(wanted func(process) bool) ([]wire.Process, error) {
 	return fit(found), nil
 }
 
-// readProcess reads what lives. ok is false for a process that is gone, a
-// zombie or on its way to being one.
+// readProcess reads a living process. ok is false for one that is gone, a
+// zombie or about to be one.
 func readProcess(pid int) (p process, ok bool) {
 	p, ok = readStat(pid)
 	return p, ok && !p.over
@@ -99,8 +99,8 @@ func readStat(pid int) (p process, ok bool) {
 	return p, ok
 }
 
-// parseStat reads one. The name stands in parentheses and may hold any byte,
-// more of them too.
+// parseStat reads one. The name is in parentheses and may hold any byte,
+// parentheses too.
 func parseStat(text string) (p process, ok bool) {
 	open, shut := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || shut < open {

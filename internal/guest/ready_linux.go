@@ -14,7 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// probe looks whether one run of a service is ready.
+// probe checks whether one run of a service is ready.
 type probe struct {
 	g     *guest
 	ready service.Ready
@@ -22,7 +22,7 @@ type probe struct {
 	env   []string
 }
 
-// wait looks until the answer is yes, for at most timeout.
+// wait checks until the answer is yes, for at most timeout.
 func (p probe) wait(ctx context.Context, timeout time.Duration) bool {
 	const (
 		firstPause = 10 * time.Millisecond
@@ -49,7 +49,7 @@ func (p probe) look(ctx context.Context) bool {
 		if err != nil {
 			return false
 		}
-		// A file of the run before means nothing.
+		// A file of the previous run means nothing.
 		info, err := os.Stat(path)
 		return err == nil && !info.ModTime().Before(p.since)
 	case len(p.ready.Command) > 0:

@@ -128,7 +128,7 @@ func TestRenameInGit(t *testing.T) {
 	}, "\n") {
 		t.Error(got)
 	}
-	// Where the scratch directory cannot be inside of what moves.
+	// When the scratch directory cannot be inside the one that moves.
 	moved := []outcome{b.rename(".git", "hidden"), b.rename("hidden", ".git")}
 	if diff := cmp.Diff(make([]outcome, 2), moved); diff != "" {
 		t.Error(diff)
@@ -138,7 +138,7 @@ func TestRenameInGit(t *testing.T) {
 	}
 }
 
-// Somebody who empties or removes the probe gains nothing and breaks nothing.
+// Emptying or removing the probe gains nothing and breaks nothing.
 func TestRenameProbeIsAttacked(t *testing.T) {
 	b := newBox(t, lowerTree(t))
 	b.sh("mkdir .git plain; echo x >plain/file; mv plain moved")
@@ -178,8 +178,8 @@ func TestRenameExchange(t *testing.T) {
 	}
 }
 
-// What the kernel refuses for other reasons it goes on refusing, and nothing
-// is left over.
+// The kernel still refuses what it refuses for other reasons, and nothing is
+// left over.
 func TestRenameRefused(t *testing.T) {
 	b := newBox(t, lowerTree(t))
 	before := b.listing("dir") + b.listing("other") + b.sh("ls -A")
@@ -225,7 +225,7 @@ func TestRenameAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever moment a crash comes at, the next start puts everything back.
+// After a crash at any moment, the next start puts everything back.
 func TestRenameIsRecovered(t *testing.T) {
 	for _, c := range []struct{ name, state string }{
 		{"before the first file", "mkdir $S/tree"},
@@ -260,7 +260,7 @@ func TestRenameIsRecovered(t *testing.T) {
 	}
 }
 
-// Where somebody made a file of the same name meanwhile, neither is lost.
+// If a file of the same name was made meanwhile, neither is lost.
 func TestRenameRecoveryKeepsBoth(t *testing.T) {
 	b := newBox(t, lowerTree(t))
 	b.sh(`S=litterbox-rename-X; mkdir -p $S/tree; printf %s "$PWD/dir" >$S/journal; mv dir/file $S/tree; mv dir/run $S/tree; echo newer >dir/file`)

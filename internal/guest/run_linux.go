@@ -10,6 +10,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/guest/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/guest/overlay"
+	"github.com/litterbox-sandbox/litterbox/internal/rest"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 	"golang.org/x/sys/unix"
 )
@@ -26,13 +27,13 @@ type guest struct {
 	children *children
 	spawner  *spawner
 	services *supervisor
-	idle     idle
+	rest     *rest.Rest
 
 	executions executions
 
 	prepared chan struct{} // closed when commands can run; then the fields above are set
 	stopOnce sync.Once
-	stop     chan struct{} // closed when the guest shall end
+	stop     chan struct{} // closed when the guest should end
 }
 
 // Run serves until a shutdown is asked for, and then returns nil, or until
@@ -54,12 +55,13 @@ func Run(config Config) error {
 	}
 	keepDescriptors()
 	outlive()
+	const collectAt = 100 // percent, as usual: a short run wants no collection
 	g := &guest{Config: config, started: time.Now(), children: newChildren(),
-		prepared: make(chan struct{}), stop: make(chan struct{})}
+		prepared: make(chan struct{}), stop: make(chan struct{}), rest: rest.New(collectAt)}
 	g.services = newSupervisor(g)
 	go g.children.reapForever()
-	// The handshake with the keeper, which may wait already, needs nothing of
-	// what follows; its first request does (handle).
+	// The handshake with the keeper, which may be waiting already, needs none of
+	// the setup below; its first request does (handle).
 	ended := make(chan error, 1)
 	go func() { ended <- g.accept() }()
 	if err := g.setUp(scores); err != nil {
@@ -82,7 +84,7 @@ func (g *guest) setUp(scores victims) error {
 		return err
 	}
 	g.spawner = spawner
-	// Before the first command can see what a crash left half done.
+	// Before the first command can see the half-done work of a crash.
 	overlay.RecoverRenames(config.Workspace)
 	dropPartialWrites(config.Workspace)
 	if config.Notify != nil && config.Shared != nil {
@@ -91,6 +93,9 @@ func (g *guest) setUp(scores victims) error {
 		r, err := overlay.NewRenamer(listener, config.Workspace, config.Home)
 		if err != nil {
 			return err
+		}
+		if config.Install {
+			r.WithoutSetID()
 		}
 		go r.Serve()
 	}
@@ -109,8 +114,8 @@ func (g *guest) setUp(scores victims) error {
 	return nil
 }
 
-// keepDescriptors keeps what the guest inherited from its children: Go marks
-// only the descriptors that it opens itself.
+// keepDescriptors keeps inherited descriptors from the guest's children: Go
+// marks only the descriptors that it opens itself.
 func keepDescriptors() {
 	const first = 3
 	if unix.CloseRange(first, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil { // Linux 5.11
@@ -139,8 +144,8 @@ func (g *guest) accept() error {
 				if g.passesDescriptors(conn) {
 					return
 				}
-				// What goes wrong on a connection is its keeper's to report.
-				_ = wire.Serve(conn, g.PrivateKey, g.HostKey, g.handle)
+				// The keeper reports what goes wrong on its connection.
+				_ = wire.ServeAll(conn, g.PrivateKey, g.HostKey, wire.Handlers{Stream: g.handle, Announced: g.announced, Port: g.port})
 			})
 			continue
 		case g.stopping():
@@ -159,7 +164,7 @@ func (g *guest) accept() error {
 // that passes descriptors instead of SSH's, and reports whether it did.
 func (g *guest) passesDescriptors(conn net.Conn) bool {
 	unixConn, ok := conn.(*net.UnixConn)
-	if !ok {
+	if !ok || g.Streams {
 		return false
 	}
 	first, err := peek(unixConn, len(wire.EgressHello))
@@ -171,7 +176,9 @@ func (g *guest) passesDescriptors(conn net.Conn) bool {
 	}
 	<-g.prepared
 	if first == wire.EgressHello {
-		g.egress.Attach(unixConn)
+		link := wire.NewEgress(unixConn)
+		g.egress.Take(link)
+		g.egress.Serve(link)
 	} else {
 		g.serveDials(unixConn)
 	}

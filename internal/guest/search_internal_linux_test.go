@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// counted is a context that is over after so many looks at it.
+// counted is a context that is over after a number of looks at it.
 type counted struct {
 	context.Context
 	left int
@@ -24,7 +24,7 @@ func (c *counted) Err() error {
 	return nil
 }
 
-// A search ends inside a line too, whatever the pattern.
+// A search can also end inside a line, with any pattern.
 func TestSearchEndsInsideALine(t *testing.T) {
 	re, cost, err := compile("(?m)" + strings.Repeat("(x?y?){50}", 40) + "z")
 	if err != nil {

@@ -60,7 +60,7 @@ func (g *guest) search(x *exchange) (wire.Found, error) {
 	case err != nil:
 		return wire.Found{}, wrap(err, "cannot search %q", path)
 	case info.Mode().IsRegular():
-		w.found.Path = []byte(filepath.Dir(path)) // what the path of a match is relative to
+		w.found.Path = []byte(filepath.Dir(path)) // the path of a match is relative to it
 		err = s.file(start, filepath.Base(path))
 		if errors.Is(err, errStop) {
 			err = nil
@@ -119,13 +119,13 @@ func (s *searcher) file(f io.Reader, path string) error {
 			return err
 		}
 		if err != nil {
-			return nil // the end, or what cannot be read any further
+			return nil // the end, or no longer readable
 		}
 	}
 }
 
-// next gives the next line; an empty one stands for one that is too long, which
-// counts as skipped.
+// next returns the next line; an empty one stands for one that is too long,
+// which counts as skipped.
 func (s *searcher) next() ([]byte, error) {
 	line, err := s.lines.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -154,11 +154,11 @@ func (s *searcher) over() bool {
 	return true
 }
 
-// swiftly is how many steps a match may take before it has to look at the clock.
+// swiftly is how many steps a match may take before it must look at the clock.
 const swiftly = 16 << 20
 
-// match finds the pattern in a line. Where that can take long, the line ends
-// for it when the time is up.
+// match finds the pattern in a line. If that can take long, the line ends early
+// when the time is up.
 func (s *searcher) match(line []byte) []int {
 	if s.cost*len(line) <= swiftly {
 		return s.re.FindIndex(line)
@@ -183,11 +183,11 @@ func (w *timed) ReadRune() (rune, int, error) {
 	return r, size, nil
 }
 
-// maxSteps bounds a pattern by what a machine for it has to do for one byte. A
+// maxSteps bounds how much a machine for a pattern must do for one byte. A
 // short pattern can stand for millions, with repetitions of repetitions.
 const maxSteps = 20_000
 
-// compile gives the pattern with its cost. Its size is known before memory is
+// compile returns the pattern with its cost. Its size is known before memory is
 // taken for it.
 func compile(pattern string) (*regexp.Regexp, int, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
@@ -205,7 +205,7 @@ func compile(pattern string) (*regexp.Regexp, int, error) {
 	return re, cost, err
 }
 
-// demandsBreak reports whether a pattern only matches what holds a line break.
+// demandsBreak reports whether a pattern only matches text with a line break.
 func demandsBreak(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -216,7 +216,7 @@ func demandsBreak(re *syntax.Regexp) bool {
 	return false
 }
 
-// steps is about how many instructions a pattern has.
+// steps estimates how many instructions a pattern has.
 func steps(re *syntax.Regexp) int {
 	total := 1 + len(re.Rune)
 	for _, sub := range re.Sub {

@@ -25,11 +25,11 @@ type exchange struct {
 	request wire.Request
 }
 
-// handle answers one stream: a request, and whatever belongs to it.
+// handle answers one stream: a request, and everything that belongs to it.
 func (g *guest) handle(stream wire.Stream) {
 	<-g.prepared
-	g.idle.begin()
-	defer g.idle.end()
+	g.rest.Begin()
+	defer g.rest.End()
 	x := &exchange{stream: stream, in: wire.NewReader(stream), out: wire.NewWriter(stream)}
 	defer func() {
 		// A defect in one operation must not end everything inside.
@@ -42,12 +42,18 @@ func (g *guest) handle(stream wire.Stream) {
 		_ = wire.Fail(x.out, err)
 		return
 	}
+	if _, ok := result.(announcing); ok {
+		g.announce(x.stream)
+		return
+	}
 	if err := wire.WriteJSON(x.out, wire.KindResult, result); err != nil {
 		_ = wire.Fail(x.out, err)
 	}
 	switch result := result.(type) {
 	case *connection:
 		result.carry(x.stream)
+	case *fileServer:
+		result.serve(x.stream)
 	default:
 		if x.request.Op == wire.OpShutdown {
 			g.end()
@@ -105,6 +111,8 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.unpack(x)
 	case wire.OpRemove:
 		return g.remove(x.request.Paths)
+	case wire.OpFollow:
+		return g.follow(x)
 	case wire.OpProcesses:
 		return g.processes()
 	case wire.OpHead:
@@ -125,6 +133,13 @@ func (g *guest) answer(x *exchange) (any, error) {
 		return g.logs(x)
 	case wire.OpForward:
 		return g.connect(x)
+	case wire.OpFiles:
+		return &fileServer{g}, nil
+	case wire.OpNetwork:
+		if g.egress == nil {
+			return nil, fault.New(fault.Unsupported, "cannot carry connections: the sandbox has no network")
+		}
+		return announcing{}, nil
 	case wire.OpKill:
 		return g.kill(x.request.Limit)
 	case wire.OpBuffers:
@@ -145,8 +160,8 @@ func (g *guest) answer(x *exchange) (any, error) {
 	return nil, fault.New(fault.Unsupported, "cannot serve the operation %q", x.request.Op)
 }
 
-// shutdown ends everybody else. New commands may still start until the guest
-// is gone; KILL takes those too.
+// shutdown ends every other process. New commands may still start until the
+// guest is gone; KILL takes those too.
 func (g *guest) shutdown(grace time.Duration) (wire.Empty, error) {
 	return wire.Empty{}, g.endAll(grace, func() {})
 }
@@ -157,7 +172,7 @@ func (g *guest) path(requested []byte) (string, error) {
 		return "", fault.New(fault.Invalid, "cannot use an empty path")
 	}
 	if bytes.IndexByte(requested, 0) >= 0 {
-		return "", fault.New(fault.Invalid, "cannot use a path with a NUL byte") // cleaning could take it away
+		return "", fault.New(fault.Invalid, "cannot use a path with a NUL byte") // cleaning could remove it
 	}
 	path := string(requested)
 	switch home, below := strings.CutPrefix(path, "~"); {
@@ -170,7 +185,7 @@ func (g *guest) path(requested []byte) (string, error) {
 	return g.here(filepath.Clean(path)), nil
 }
 
-// here is where a path that keepers know stands in a place without mounts.
+// here translates a path that keepers know to the one in a place without mounts.
 func (g *guest) here(path string) string {
 	if g.Shared == nil {
 		return path
@@ -183,8 +198,8 @@ func (g *guest) here(path string) string {
 	return path
 }
 
-// wrap words a failed system call on a path, with a kind for what users do
-// wrong; the path in err is dropped, because the sentence has it.
+// wrap describes a failed system call on a path, with a kind for user mistakes.
+// It drops the path in err, because the sentence has it.
 func wrap(err error, format string, args ...any) error {
 	var inPath *fs.PathError
 	var inLink *os.LinkError

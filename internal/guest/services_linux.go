@@ -14,8 +14,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// supervisor keeps the sandbox's services as they are wanted. What to do about
-// an event is package service's to say; here it is done (unit_linux.go).
+// supervisor keeps the sandbox's services as they are wanted. Package service
+// decides what to do about an event; it is done here (unit_linux.go).
 type supervisor struct {
 	g *guest
 
@@ -24,7 +24,7 @@ type supervisor struct {
 	mu      sync.Mutex
 	units   map[string]*unit
 	changed chan struct{}        // closed at the next change of any unit
-	watcher func(service.Status) // takes what units come to; nil when nobody does
+	watcher func(service.Status) // takes the states of units; nil without a watcher
 	closing bool                 // the sandbox ends: nothing starts any more
 }
 
@@ -35,7 +35,7 @@ type unit struct {
 	journal *journal.Journal
 	gone    bool // not configured any more: forgotten once it has stopped
 
-	run       int    // counts launches, so that late news of an earlier one is known as such
+	run       int    // counts launches, so that late news of an earlier one is recognized
 	child     *child // of this run; nil when it could not be started
 	output    *outlet
 	cancel    func() // ends what watches this run
@@ -50,7 +50,7 @@ func newSupervisor(g *guest) *supervisor {
 	return &supervisor{g: g, units: map[string]*unit{}, changed: make(chan struct{})}
 }
 
-// environment is what every command and service gets beside the sandbox's own.
+// environment is what every command and service gets besides the sandbox's own.
 func (s *supervisor) environment() []string {
 	if env := s.env.Load(); env != nil {
 		return *env
@@ -61,8 +61,9 @@ func (s *supervisor) environment() []string {
 // logDir is where the journals lie.
 func (s *supervisor) logDir() string { return filepath.Join(s.g.Home, journal.Dir) }
 
-// configure makes the services as c says. What runs and is still wanted goes
-// on as it was started; a changed definition counts from its next start.
+// configure sets up the services as c says. A running service that is still
+// wanted goes on as it was started; a changed definition counts from its next
+// start.
 func (s *supervisor) configure(c *wire.Configure) (wire.Empty, error) {
 	if c == nil {
 		return wire.Empty{}, fault.New(fault.Invalid, "cannot configure nothing")
@@ -97,8 +98,8 @@ func (s *supervisor) configure(c *wire.Configure) (wire.Empty, error) {
 	return wire.Empty{}, nil
 }
 
-// order carries out a wish, and with Wait answers when nothing more is about
-// to change, or when the client has gone.
+// order carries out an order, and with Wait answers when nothing more is about
+// to change, or when the client is gone.
 func (s *supervisor) order(o *wire.ServiceOrder, gone <-chan struct{}) (wire.ServiceList, error) {
 	if o == nil || !slices.Contains(service.Wishes(), o.Action) {
 		return wire.ServiceList{}, fault.New(fault.Invalid, "cannot do that to a service")
@@ -145,7 +146,7 @@ func (s *supervisor) order(o *wire.ServiceOrder, gone <-chan struct{}) (wire.Ser
 	return list, nil
 }
 
-// names checks which services are meant, and puts them in order; none means all.
+// names resolves which services are meant, and puts them in order; none means all.
 func (s *supervisor) names(asked []string) ([]string, error) {
 	order, err := service.Order(s.specs())
 	if err != nil {
@@ -172,8 +173,8 @@ func (s *supervisor) specs() []service.Spec {
 	return specs
 }
 
-// pending tells whether a unit will change by itself soon. One that waits for
-// what rests or is not wanted will not.
+// pending reports whether a unit will change by itself soon. One that waits for
+// a unit that rests or is not wanted will not.
 func (s *supervisor) pending(u *unit) bool {
 	if u == nil {
 		return false
@@ -202,8 +203,8 @@ func (u *unit) status() service.Status {
 	return status
 }
 
-// settle starts whatever waits for needs that are met, forgets what is not
-// configured any more, and tells everybody who waits.
+// settle starts the units whose needs are now met, forgets those no longer
+// configured, and wakes all waiters.
 func (s *supervisor) settle() {
 	for again := true; again; {
 		again = false
@@ -257,7 +258,7 @@ func (s *supervisor) close(deadline time.Time) {
 		s.settle()
 		changed := s.changed
 		if slices.ContainsFunc(slices.Collect(maps.Values(live)), func(u *unit) bool { return u.machine.State == service.Stopped }) {
-			continue // that one had nothing to end; look again
+			continue // it had nothing to end; look again
 		}
 		s.mu.Unlock()
 		select {
@@ -270,10 +271,10 @@ func (s *supervisor) close(deadline time.Time) {
 	}
 }
 
-// watchAll sends what units come to until the client goes. There is one client,
-// the keeper; a new one takes over.
+// watchAll sends the states of units until the client goes. There is one
+// client, the keeper; a new one takes over.
 func (s *supervisor) watchAll(x *exchange) (wire.Empty, error) {
-	const room = 256 // changes that a slow keeper may be behind; further ones are dropped
+	const room = 256 // how many changes a slow keeper may lag; further ones are dropped
 	changes := make(chan service.Status, room)
 	s.mu.Lock()
 	s.watcher = func(status service.Status) {
@@ -282,7 +283,7 @@ func (s *supervisor) watchAll(x *exchange) (wire.Empty, error) {
 		default:
 		}
 	}
-	for _, u := range s.units { // what was missed before
+	for _, u := range s.units { // the states missed before
 		if state := u.machine.State; state.Settled() && state != service.Stopped {
 			s.watcher(u.status())
 		}

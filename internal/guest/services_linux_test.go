@@ -16,7 +16,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// sh makes a service of a shell script.
+// sh makes a service from a shell script.
 func sh(name, script string, change ...func(*service.Spec)) service.Spec {
 	spec := service.Spec{Name: name, Command: []string{"sh", "-c", script}, Grace: 20 * time.Second}
 	for _, c := range change {
@@ -37,7 +37,7 @@ func policy(r service.Restart) func(*service.Spec) {
 	return func(s *service.Spec) { s.Restart = r }
 }
 
-// configure sets the services; nothing is wanted but what is named.
+// configure sets the services; only the named ones are wanted.
 func (b *box) configure(specs []service.Spec, wanted ...string) {
 	b.t.Helper()
 	s := b.open()
@@ -47,7 +47,7 @@ func (b *box) configure(specs []service.Spec, wanted ...string) {
 	}
 }
 
-// wish carries one out and waits for what comes of it.
+// wish carries out a wish and waits for the result.
 func (b *box) wish(action service.Wish, names ...string) []service.Status {
 	b.t.Helper()
 	s := b.open()
@@ -79,7 +79,7 @@ func states(list []service.Status) string {
 	return strings.Join(words, " ")
 }
 
-// logs gives the text of a service's whole journal.
+// logs returns the text of a service's whole journal.
 func (b *box) logs(name string) string {
 	b.t.Helper()
 	s := b.open()
@@ -99,7 +99,7 @@ func (b *box) logs(name string) string {
 	return text.String()
 }
 
-// processes counts those whose command line begins with a text.
+// processes counts the processes whose command line begins with a text.
 func (b *box) processes(text string) int {
 	b.t.Helper()
 	out := b.sh(`for f in /proc/[0-9]*/cmdline; do { tr '\0' ' ' <$f; echo; } 2>/dev/null || true; done`)
@@ -169,7 +169,7 @@ func TestServiceErrors(t *testing.T) {
 	}
 }
 
-// Dependencies run before, and end after, what needs them.
+// Dependencies start before, and end after, the services that need them.
 func TestServiceOrder(t *testing.T) {
 	b := newBox(t)
 	script := func(name string) string {
@@ -192,7 +192,7 @@ func TestServiceOrder(t *testing.T) {
 	if got, want := b.sh("cat order"), "db up\napi up\nweb up\nweb down\napi down\ndb down"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	// What needs something that is not wanted waits, and says so.
+	// A service that needs an unwanted one waits, and says so.
 	b.configure(specs)
 	if got := states(b.wish(service.WishStart, "web")); got != "web=waiting" {
 		t.Error(got)
@@ -216,7 +216,7 @@ s=socket.socket(); time.sleep(0.2); s.bind(("127.0.0.1",%d)); s.listen(); print(
 		}),
 		sh("never", "exec sleep 600", func(s *service.Spec) { s.Ready = service.Ready{Port: 4001, Timeout: 300 * time.Millisecond} }),
 	}
-	// A file of another life does not count.
+	// A file of an earlier life does not count.
 	b.sh("touch -d yesterday ready")
 	b.configure(specs)
 	got := b.wish(service.WishStart)
@@ -228,7 +228,7 @@ s=socket.socket(); time.sleep(0.2); s.bind(("127.0.0.1",%d)); s.listen(); print(
 	if !strings.Contains(never.Problem, "not ready within 300ms") {
 		t.Errorf("never: %+v", never)
 	}
-	// What it prints right when it listens may come behind the note of the probe.
+	// A line printed just as it listens may come after the note of the probe.
 	eventually(t, "the journal of port holds both", func() bool {
 		out := b.logs("port")
 		return strings.Contains(out, "listening\n") && strings.Contains(out, "* ready\n")
@@ -287,7 +287,7 @@ func TestServiceRestartPolicies(t *testing.T) {
 	}
 }
 
-// Whatever a service makes of its processes, stop ends all of them.
+// No matter what a service does with its processes, stop ends all of them.
 func TestServiceMisbehaves(t *testing.T) {
 	b := newBox(t)
 	const detach = `import os,sys,time,signal
@@ -318,8 +318,8 @@ os.execvpe("sh", ["sh", "-c", "sleep 6000; true"], {"PATH": path})`
 		eventually(t, "sleep "+n+" runs", func() bool { return b.processes("sleep "+n) == 1 })
 	}
 	eventually(t, "no orphan stays a zombie", func() bool { return !strings.Contains(b.sh("cat /proc/[0-9]*/stat 2>/dev/null || true"), ") Z 1 ") })
-	// What has left the service's session is still the service's, and no
-	// background process of somebody's command.
+	// A process that has left the service's session is still the service's, and
+	// not a background process of a command.
 	exit, _ := b.run(wire.Exec{Argv: argv("true")}, nil)
 	if len(exit.Background) != 0 {
 		t.Errorf("a command left %+v", exit.Background)
@@ -335,7 +335,7 @@ os.execvpe("sh", ["sh", "-c", "sleep 6000; true"], {"PATH": path})`
 	}
 }
 
-// A service that goes into the background is told apart from one that works.
+// A service that goes into the background is distinguished from one that works.
 func TestServiceDaemonizes(t *testing.T) {
 	b := newBox(t)
 	b.configure([]service.Spec{sh("daemon", `setsid sleep 6009 & exit 0`)})
@@ -421,8 +421,8 @@ func TestServiceLogsPageAndFollow(t *testing.T) {
 	}
 }
 
-// What is configured counts: what is wanted runs, what is not stops, what is
-// unchanged goes on, what is gone is forgotten.
+// The configuration counts: wanted services run, others stop, unchanged ones go
+// on, removed ones are forgotten.
 func TestServiceReconfigure(t *testing.T) {
 	b := newBox(t)
 	specs := []service.Spec{sh("a", "exec sleep 6010"), sh("b", "exec sleep 6011"), sh("c", "exec sleep 6012")}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outlive makes the guest survive every signal that can be survived: its
-// children run under its uid and may send any.
+// outlive makes the guest survive every survivable signal: its children run
+// under its uid and may send any.
 //
 // Most signals are caught and dropped; the Go runtime would otherwise end the
 // program for TERM, HUP, QUIT and many others. Those that the runtime takes
@@ -22,11 +22,12 @@ import (
 // (pid_namespaces(7)). A true fault then ends the guest instead of becoming a
 // panic, which is no loss. Children start with default actions either way.
 //
-// What the kernel would end a program for without a core dump cannot be left
-// to that: if init's first thread happens to block the signal, as the runtime
-// does for moments and in every handler, and another thread does not, kernels
-// end init at once (sig_ignored and complete_signal of kernel/signal.c). A
-// handler, though it does nothing, stands against that at every moment.
+// Signals for which the kernel ends a program without a core dump cannot be
+// left to that: if init's first thread happens to block the signal, as the
+// runtime does for moments and in every handler, and another thread does not,
+// kernels end init at once (sig_ignored and complete_signal of
+// kernel/signal.c). A handler, even one that does nothing, prevents that at
+// every moment.
 func outlive() {
 	faults := []unix.Signal{
 		unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGSYS,
@@ -38,7 +39,7 @@ func outlive() {
 	for n := unix.Signal(1); n <= 64; n++ {
 		switch {
 		case n == unix.SIGKILL, n == unix.SIGSTOP:
-			// Nobody can catch these; from inside they never reach PID 1.
+			// These cannot be caught; from inside they never reach PID 1.
 		case n == unix.SIGURG:
 			// The runtime's own, several times a second, and harmless.
 		case n == unix.SIGCHLD:
@@ -77,10 +78,10 @@ func doNothing() action {
 	return action{handler: nothing, flags: onStack | restart | hasRestorer, restorer: restore}
 }
 
-// nothing and restore are the addresses of what nothing_linux_*.s holds.
+// nothing and restore are the addresses of the functions in nothing_linux_*.s.
 var nothing, restore uintptr
 
-// setAction says what a signal does, behind the runtime's back.
+// setAction sets what a signal does, behind the runtime's back.
 func setAction(n unix.Signal, to action) error { return sigaction(n, &to, nil) }
 
 func hasDefault(n unix.Signal) bool {

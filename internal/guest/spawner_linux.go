@@ -48,7 +48,7 @@ func newSpawner(c *children, scores victims, notify func() (int, error)) (*spawn
 		// Never unlocked. The runtime makes no new thread from a locked one
 		// (it keeps a clean template thread), so the filter stays here.
 		runtime.LockOSThread()
-		// On this thread whatever the program was linked with.
+		// On this thread, no matter how the program was linked.
 		first := start{listener: -1, err: overlay.StandApart()}
 		if notify != nil && first.err == nil {
 			first.listener, first.err = notify()
@@ -85,13 +85,13 @@ func (s *spawner) start(c command) (*child, error) {
 }
 
 func fork(c command) (int, error) {
-	// Always a session of its own: its number then names the group to
-	// signal, and what the command leaves running.
+	// Always a session of its own: its number then names the group to signal, and
+	// the processes the command leaves running.
 	return syscall.ForkExec(c.path, c.argv, &syscall.ProcAttr{
 		Dir:   c.dir,
 		Env:   c.env,
 		Files: c.files,
-		// As PID 1 the guest takes everybody along when it ends; elsewhere this
+		// As PID 1 the guest takes every process along when it ends; elsewhere this
 		// thread, which lives as long, takes at least its own children.
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: c.tty, Pdeathsig: deathSignal()},
 	})

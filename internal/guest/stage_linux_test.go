@@ -16,8 +16,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/guest"
 )
 
-// roleVariable makes the test binary play a part inside of a sandbox instead
-// of testing.
+// roleVariable makes the test binary play a part inside a sandbox instead of
+// testing.
 const roleVariable = "LITTERBOX_TEST_ROLE"
 
 // stage is what the guest under test needs to know.
@@ -50,8 +50,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// mountAndServe is PID 1 of new namespaces with CAP_SYS_ADMIN: it mounts what
-// a sandbox has, then becomes the guest without any capability.
+// mountAndServe is PID 1 of new namespaces with CAP_SYS_ADMIN: it makes a
+// sandbox's mounts, then becomes the guest without any capability.
 func mountAndServe() error {
 	runtime.LockOSThread() // capabilities belong to a thread
 	var s stage
@@ -159,7 +159,7 @@ func attackWithSignals() error {
 		return err
 	}
 	for sig := unix.Signal(1); sig <= 64; sig++ {
-		// What a forged siginfo_t says: number, errno, code, then the sender.
+		// The fields of a forged siginfo_t: number, errno, code, then the sender.
 		info := [32]uint32{uint32(sig), 0, ^uint32(0), 0, uint32(self), uint32(os.Getuid())} // SI_QUEUE is -1
 		if err := unix.Kill(1, sig); err != nil {
 			return fmt.Errorf("kill %d: %w", sig, err)
@@ -183,8 +183,8 @@ func attackWithSignals() error {
 }
 
 // floodWithSignals sends PID 1 signals that it handles together with those that
-// it has no use for. While a thread handles one it blocks all others, and what
-// its first thread blocks the kernel does not drop.
+// it has no use for. While a thread handles one it blocks all others, and the
+// kernel does not drop those that its first thread blocks.
 func floodWithSignals() error {
 	useless := []unix.Signal{unix.SIGSTKFLT, unix.SIGPROF, 32, 33, 34}
 	ended := make(chan error)

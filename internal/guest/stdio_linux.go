@@ -23,11 +23,11 @@ type stdio struct {
 type source struct {
 	file  *os.File
 	kind  wire.Kind
-	ended atomic.Bool // nobody holds the other end any more
+	ended atomic.Bool // no process holds the other end any more
 
 	// Both are guarded by output.mu.
 	passed int64 // bytes read and passed on
-	owed   int64 // what passed must reach: it was written before the command ended
+	owed   int64 // what passed must reach: all written before the command ended
 }
 
 func openStdio(terminal *wire.Terminal) (*stdio, error) {
@@ -68,8 +68,8 @@ func (s *stdio) openTerminal(size wire.Terminal) error {
 		return os.NewSyscallError("open /dev/ptmx", err)
 	}
 	s.sources = []*source{{file: pollable(master), kind: wire.KindStdout}}
-	// Input gets a descriptor of its own: it is closed with the command,
-	// while what the command leaves behind may go on writing to the terminal.
+	// Input gets a descriptor of its own: it is closed with the command, while
+	// processes the command leaves behind may go on writing to the terminal.
 	dup, err := unix.FcntlInt(uintptr(master), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return os.NewSyscallError("dup", err)
@@ -107,7 +107,7 @@ func (s *stdio) fds() []uintptr {
 func (s *stdio) closeChildSide() {
 	for _, f := range s.child {
 		if f != nil {
-			f.Close() // a terminal stands here three times; closing again is harmless
+			f.Close() // a terminal is here three times; closing it again is harmless
 		}
 	}
 }

@@ -7,10 +7,10 @@ import (
 )
 
 // The guest shares its sandbox's limits with the programs that reach them, and
-// everything inside ends with it. Two things keep it alive beside a bomb.
+// everything inside ends with it. Two things keep it alive next to a bomb.
 
-// spareThreads is how many threads wait for work that may come when no new one
-// can be made: the Go runtime ends a program that cannot have the thread it
+// spareThreads is how many threads wait for work that may come when no new
+// thread can be made: the Go runtime ends a program that cannot get a thread it
 // needs (pids, or RLIMIT_NPROC, used up).
 const spareThreads = 6
 
@@ -33,17 +33,17 @@ func keepThreads() {
 }
 
 // victims makes commands likelier victims of the kernel's OOM killer than the
-// guest is, and than what else runs on the machine (proc_pid_oom_score_adj(5)).
+// guest is, and than other programs on the machine (proc_pid_oom_score_adj(5)).
 type victims struct {
-	file *os.File // nil where it cannot be said; then sizes alone decide
+	file *os.File // nil when it cannot be set; then sizes alone decide
 }
 
-// commandScore is half of what a process can be worth: whoever uses half of the
-// memory that is there still goes first.
+// commandScore is half of the highest score: a process that uses half of the
+// memory still goes first.
 const commandScore = "500"
 
-// openVictims opens our own score, which the guest may not do any more once it
-// is hidden from its children.
+// openVictims opens our own score, which the guest may no longer do once it is
+// hidden from its children.
 func openVictims() victims {
 	file, err := os.OpenFile("/proc/self/oom_score_adj", os.O_WRONLY, 0)
 	if err != nil {
@@ -52,8 +52,8 @@ func openVictims() victims {
 	return victims{file}
 }
 
-// mark has the next process that is forked begin with the score, and unmark
-// gives the guest its own back.
+// mark makes the next forked process begin with the score, and unmark restores
+// the guest's own.
 func (v victims) mark()   { v.write(commandScore) }
 func (v victims) unmark() { v.write("0") }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// typist is a person at a terminal: waits for a text, then types.
+// typist is a human at a terminal, who waits for a text, then types.
 type typist struct {
 	seen  strings.Builder
 	steps []step
@@ -94,7 +94,7 @@ func TestTerminalJobControl(t *testing.T) {
 		step{"prompt$ ", "sh -c 'trap \"echo on\"\"ward\" CONT; echo in''side; while :; do read line; done'\n"},
 		step{"inside", "\x1a"},
 		step{"Stopped", "fg\n"},
-		step{"onward", "\x03"}, // only what runs in the foreground was continued
+		step{"onward", "\x03"}, // only the foreground was continued
 		step{"prompt$ ", "exit 6\n"},
 	)
 	if exit.Code != 6 || len(exit.Background) > 0 {
@@ -102,8 +102,8 @@ func TestTerminalJobControl(t *testing.T) {
 	}
 }
 
-// A signal reaches what the shell has put into the foreground, in a group of
-// its own.
+// A signal reaches the job that the shell has put into the foreground, in a
+// group of its own.
 func TestTerminalSignalReachesTheForeground(t *testing.T) {
 	b := newBox(t)
 	signals := make(chan string, 1)

@@ -15,15 +15,15 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// serviceVariable tells the processes of a service which one it is. What it
-// detaches from itself is found again by it too.
+// serviceVariable tells the processes of a service which one it is. It also
+// identifies processes that the service detaches.
 const serviceVariable = "LITTERBOX_SERVICE"
 
-// maxMark keeps clear of what a program could take for unlimited.
+// maxMark stays below values that a program could take for unlimited.
 const maxMark = 1 << 60
 
-// step lets the unit's machine take an event, and does what it says. The
-// caller holds mu, and calls settle afterwards.
+// step feeds the unit's machine an event, and does what it says. The caller
+// holds mu, and calls settle afterwards.
 func (s *supervisor) step(u *unit, e service.Event) {
 	before := u.machine.State
 	action := u.machine.Step(e, time.Now())
@@ -45,8 +45,8 @@ func (s *supervisor) step(u *unit, e service.Event) {
 	}
 }
 
-// news is an event of one run. It comes from a goroutine of its own, when the
-// next run may have begun already.
+// news is an event of one run. It comes from a goroutine of its own, possibly
+// after the next run has begun.
 func (s *supervisor) news(u *unit, run int, e service.Event, also func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *supervisor) launch(u *unit) {
 func (s *supervisor) await(u *unit, run int, child *child, output *outlet) {
 	defer close(output.recorded)
 	<-child.done
-	output.wait(200 * time.Millisecond) // its last words come before its end
+	output.wait(200 * time.Millisecond) // its last output comes before its end
 	exit := exitOf(child)
 	text := "ended with exit code " + strconv.Itoa(exit.Code)
 	if exit.Signal != "" {
@@ -185,13 +185,13 @@ func (s *supervisor) rest(u *unit) {
 }
 
 // end ends every process of a run: its own signal to the session that the
-// service leads, the same to what had left that session once the service's own
-// process is over (a database's workers are its own to end), and KILL to all of
-// them when the grace is over.
+// service leads, the same to processes that had left that session once the
+// service's own process is over (a database's workers are its own to end), and
+// KILL to all of them when the grace is over.
 func (s *supervisor) end(u *unit, run int, child *child, spec service.Spec, output *outlet) {
 	const (
 		pause      = 10 * time.Millisecond
-		kernelTime = 5 * time.Second // to end what has been killed
+		kernelTime = 5 * time.Second // for killed processes to end
 	)
 	if child == nil {
 		s.news(u, run, service.Gone, nil)
@@ -228,7 +228,7 @@ func (s *supervisor) end(u *unit, run int, child *child, spec service.Spec, outp
 	output.wait(500 * time.Millisecond)
 	output.file.Close()
 	select {
-	case <-output.recorded: // how it ended comes before that nothing is left
+	case <-output.recorded: // how it ended is recorded before the fact that nothing is left
 	case <-time.After(kernelTime):
 	}
 	s.news(u, run, service.Gone, nil)
@@ -241,13 +241,13 @@ func signalOf(name string, otherwise unix.Signal) unix.Signal {
 	return otherwise
 }
 
-// outlet carries what a service prints to its journal.
+// outlet carries a service's output to its journal.
 type outlet struct {
 	file    *os.File
 	journal *journal.Journal
-	done    chan struct{} // closed when nobody holds the other end any more
+	done    chan struct{} // closed when no process holds the other end any more
 
-	recorded chan struct{} // closed when it is recorded how the process ended
+	recorded chan struct{} // closed when the process's end is recorded
 
 	mu     sync.Mutex // held from reading a piece until it is in the journal
 	passed int64      // bytes that are
@@ -272,12 +272,12 @@ func (o *outlet) pump() {
 	o.journal.Flush(time.Now())
 }
 
-// wait waits for the end of the output, for a while. What was written before is
+// wait waits for the end of the output, for a while. Output written before is
 // in the journal then, however busy the machine.
 func (o *outlet) wait(most time.Duration) {
 	const (
 		pause    = 5 * time.Millisecond
-		patience = 30 * time.Second // with a disk that takes nothing
+		patience = 30 * time.Second // with a disk that takes no data
 	)
 	o.mu.Lock()
 	owed := o.passed + unread(o.file)

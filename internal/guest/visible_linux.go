@@ -17,13 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// realPath is where an open file stands, whatever links led to it.
+// realPath is where an open file is, no matter what links led to it.
 func realPath(f *os.File) (string, error) {
 	return os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 }
 
-// hidden gives the component of a real path that begins with a dot. What the
-// workspace itself stands in does not count.
+// hidden returns the component of a real path that begins with a dot. The
+// directories above the workspace do not count.
 func (g *guest) hidden(path string) (component string) {
 	if path == g.Workspace {
 		return ""
@@ -44,9 +44,9 @@ func denyHidden(verb, path string) error {
 }
 
 // openVisible opens a file or directory for a tool that must not see hidden
-// ones, unless hiddenToo, and nothing in a .git then either. It looks at where the open file really stands, so that no link, and no
-// link planted a moment ago, leads to one; and it refuses what the kernel makes
-// up: /proc/self is the guest here, whose memory holds the wire's key.
+// ones, unless hiddenToo, and nothing in a .git then either. It checks where the open file really is, so that no link, not even one
+// planted a moment ago, leads to one. It also refuses what the kernel makes up: /proc/self is the guest here, whose memory holds
+// the wire's key.
 func (g *guest) openVisible(verb, path string, hiddenToo bool) (*os.File, string, error) {
 	closed := func(path string) bool {
 		if hiddenToo {
@@ -54,7 +54,7 @@ func (g *guest) openVisible(verb, path string, hiddenToo bool) (*os.File, string
 		}
 		return g.hidden(path) != ""
 	}
-	// Asked about the name first: what is hidden is not even said to exist.
+	// The name is checked first: a hidden file is not even said to exist.
 	if closed(path) {
 		return nil, "", denyHidden(verb, path)
 	}
@@ -147,8 +147,8 @@ func offsetOfLine(r io.Reader, line int64) (int64, error) {
 	return offset, nil
 }
 
-// put writes a file for a tool: nothing in a .git, where git and the host's
-// import take things for granted.
+// put writes a file for a tool: nothing in a .git, whose content git and the
+// host's import take for granted.
 func (g *guest) put(x *exchange) (wire.FileInfo, error) {
 	asked, err := g.path(x.request.Path)
 	if err != nil {
@@ -191,7 +191,7 @@ func (g *guest) put(x *exchange) (wire.FileInfo, error) {
 	return wire.FileInfo{Path: []byte(path), Size: size, Mode: mode, Created: created}, nil
 }
 
-// unchanged compares a file with what somebody read of it.
+// unchanged compares a file with an earlier read of it.
 func unchanged(path, expect string) error {
 	if expect == "" {
 		return nil
@@ -229,8 +229,8 @@ func resolve(path string) (string, error) {
 	}
 }
 
-// inGit tells whether a path lies in a .git, in any spelling that some system
-// takes for it (CVE-2014-9390).
+// inGit reports whether a path lies in a .git, in any spelling that some system
+// accepts for it (CVE-2014-9390).
 func inGit(path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
 		name = strings.Map(func(r rune) rune {

@@ -70,7 +70,7 @@ func (g *guest) begin(x *exchange, verb string) (*walk, *os.File, context.Cancel
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), walkTime)
 	go func() {
-		// Nothing more is said to us; the end of the stream is the client's.
+		// The client sends nothing more; the end of the stream is its end.
 		_, _, _ = x.in.Next()
 		cancel()
 	}()
@@ -81,8 +81,8 @@ func (g *guest) begin(x *exchange, verb string) (*walk, *os.File, context.Cancel
 	return w, f, cancel, nil
 }
 
-// globsOf compiles a glob. One without a slash is for names, wherever the file
-// lies; {a,b} are alternatives.
+// globsOf compiles a glob. One without a slash is for names in any directory;
+// {a,b} are alternatives.
 func globsOf(glob string) (globs []wildmatch.Glob, paths []bool, err error) {
 	glob = strings.TrimPrefix(strings.TrimPrefix(glob, "./"), "/")
 	if glob == "" {
@@ -93,18 +93,27 @@ func globsOf(glob string) (globs []wildmatch.Glob, paths []bool, err error) {
 		return nil, nil, fault.New(fault.Invalid, "cannot use the glob %q: it has more than %d alternatives", glob, maxBraces)
 	}
 	for _, one := range all {
-		if unclosed(one) {
+		switch {
+		case unclosed(one):
 			return nil, nil, fault.New(fault.Invalid, "cannot use the glob %q: it has a [ without a ], and matches nothing", glob).
 				WithHint("write \\[ for the character itself")
+		case brace(one) >= 0:
+			return nil, nil, fault.New(fault.Invalid, "cannot use the glob %q: it has a { without a }", glob).
+				WithHint("write \\{ for the character itself")
 		}
 		isPath := strings.Contains(one, "/")
-		globs = append(globs, wildmatch.Compile(one, wildmatch.Mode{Path: isPath}))
+		compiled := wildmatch.Compile(one, wildmatch.Mode{Path: isPath})
+		if compiled.Never() {
+			return nil, nil, fault.New(fault.Invalid, "cannot use the glob %q: it matches nothing", glob).
+				WithHint("write \\[ and \\\\ for the characters themselves; a class has a name such as [:alpha:]")
+		}
+		globs = append(globs, compiled)
 		paths = append(paths, isPath)
 	}
 	return globs, paths, nil
 }
 
-// unclosed reports whether a glob has a bracket that nothing closes: such a one
+// unclosed reports whether a glob has a bracket that nothing closes: it then
 // matches no file (gitignore(5) and fnmatch(3) agree).
 func unclosed(glob string) bool {
 	for i := 0; i < len(glob); i++ {
@@ -127,9 +136,23 @@ func unclosed(glob string) bool {
 	return false
 }
 
-// alternatives expands the first pair of braces, and what follows from there.
+// brace is the position of a glob's first opening brace that stands for more
+// than itself, or -1.
+func brace(glob string) int {
+	for i := 0; i < len(glob); i++ {
+		switch glob[i] {
+		case '\\':
+			i++
+		case '{':
+			return i
+		}
+	}
+	return -1
+}
+
+// alternatives expands the first pair of braces, and those that follow.
 func alternatives(glob string) ([]string, bool) {
-	open := strings.IndexByte(glob, '{')
+	open := brace(glob)
 	if open < 0 {
 		return []string{glob}, true
 	}
@@ -137,6 +160,8 @@ func alternatives(glob string) ([]string, bool) {
 	var parts []string
 	for i := open; i < len(glob); i++ {
 		switch glob[i] {
+		case '\\':
+			i++
 		case '{':
 			depth++
 		case ',':
@@ -158,7 +183,7 @@ func alternatives(glob string) ([]string, bool) {
 			return all, true
 		}
 	}
-	return []string{glob}, true // a brace that nobody closes stands for itself
+	return []string{glob}, true // the brace has no end, which the caller refuses
 }
 
 func (w *walk) wanted(name, path string) bool {
@@ -174,9 +199,9 @@ func (w *walk) wanted(name, path string) bool {
 	return len(w.globs) == 0
 }
 
-// stack gathers the ignore files from the workspace down to dir. Outside of the
-// workspace, and in a directory that is itself ignored and was asked for by
-// name, nothing is ignored.
+// stack gathers the ignore files from the workspace down to dir. Outside the
+// workspace, and in an ignored directory that was asked for by name, nothing is
+// ignored.
 func (g *guest) stack(dir string) *ignore.Stack {
 	inside, ok := strings.CutPrefix(dir+"/", g.Workspace+"/")
 	if !ok {
@@ -269,7 +294,7 @@ func (w *walk) enter(dir *os.File, name, path, inside string, s *ignore.Stack, d
 	child := os.NewFile(uintptr(fd), name)
 	var made unix.Statfs_t
 	if unix.Fstatfs(fd, &made) != nil || made.Type == unix.PROC_SUPER_MAGIC || made.Type == unix.SYSFS_MAGIC {
-		return child.Close() // made up by the kernel, and the guest's own in part
+		return child.Close() // made up by the kernel, and partly the guest's own
 	}
 	return errors.Join(w.directory(child, path, inside, s, depth+1), child.Close())
 }
@@ -359,7 +384,7 @@ func (g *guest) find(x *exchange) (wire.Found, error) {
 }
 
 // inside is a path relative to the workspace; empty for the workspace itself,
-// and for what lies outside.
+// and for paths outside.
 func (g *guest) inside(path string) string {
 	inside, ok := strings.CutPrefix(path, g.Workspace+"/")
 	if !ok {

@@ -22,12 +22,12 @@ const (
 	wholeFiles  = 16
 )
 
-// whole keeps the output of a command, as it came, once there is more of it
-// than its client shows. output.mu guards it. A nil whole keeps nothing.
+// whole keeps the output of a command, as it came, once it is longer than its
+// client shows. output.mu guards it. A nil whole keeps nothing.
 type whole struct {
 	beyond int64
 	name   string
-	begun  []byte // what came before there was a file
+	begun  []byte // output from before there was a file
 	file   *os.File
 	size   int64
 	failed bool
@@ -58,7 +58,7 @@ func (w *whole) write(p []byte) {
 	}
 	n, err := w.file.Write(p[:min(int64(len(p)), wholeMax-w.size)])
 	w.size += int64(n)
-	w.failed = err != nil || w.size == wholeMax // what is there stays readable
+	w.failed = err != nil || w.size == wholeMax // the part that is there stays readable
 }
 
 // finish closes the file and says where it is.
@@ -71,7 +71,7 @@ func (w *whole) finish() (name string, size int64) {
 }
 
 // openWhole makes the file and drops the oldest ones. The directory is the
-// commands' own to change, so what stands there may be anything.
+// commands' own to change, so anything may be there.
 func openWhole(name string) *os.File {
 	if err := os.MkdirAll(wholeDir, 0o755); err != nil {
 		return nil

@@ -2,13 +2,13 @@ package hostile
 
 import "time"
 
-// Changes are what can be told of the files below a directory without opening
-// one.
+// Changes is what can be learned about the files below a directory without
+// opening any.
 type Changes struct {
 	Files  int
 	Bytes  int64
 	Latest time.Time // of the last change of a file or of its metadata
-	Newest []string  // names of files that changed after the moment that was asked for; a few
+	Newest []string  // a few names of files that changed after the given moment
 }
 
 // Same reports whether two looks saw the same.

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Look walks what lies below path, on one file system, except for directories
-// that skip names. It keeps names of what changed after a moment.
+// Look walks everything below path, on one file system, except directories for
+// which skip is true. It keeps names of files that changed after a moment.
 func Look(path string, after time.Time, skip func(name string) bool) Changes {
 	var found Changes
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -22,7 +22,7 @@ func Look(path string, after time.Time, skip func(name string) bool) Changes {
 	return found
 }
 
-// look sees what is in a directory, and closes it.
+// look looks at the entries of a directory, and closes it.
 func (c *Changes) look(dir *os.File, device uint64, depth int, after time.Time, skip func(string) bool) {
 	defer dir.Close()
 	for {

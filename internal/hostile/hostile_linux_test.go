@@ -72,7 +72,7 @@ func TestRemove(t *testing.T) {
 	must(t, hostile.Remove(kept))
 }
 
-// A link is removed, not what it leads to, also at the top.
+// A link is removed, not its target, even at the top.
 func TestRemoveLink(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// errNotDirectory is what a directory that has become something else answers,
+// errNotDirectory is the error for a directory that has become something else,
 // where the kernel does not say so itself.
 var errNotDirectory = errors.New("it is not a directory")
 
@@ -30,7 +30,7 @@ func Root(top, path string) (*os.Root, error) {
 	return below, errors.Join(err, root.Close())
 }
 
-// Remove removes a tree. Sandboxes' own files are only where Linux is.
+// Remove removes a tree. Only Linux has sandboxes' own files.
 func Remove(path string) error { return os.RemoveAll(path) }
 
 // Walk calls visit for path and everything below it.

@@ -10,8 +10,8 @@ import (
 )
 
 // Directory opens a directory by its path as a place to open others in. Its
-// parents are the host's; its last component may be the sandbox's, so it is no
-// link and no pipe. Who cannot read it can open it all the same.
+// parents are the host's; its last component may be the sandbox's, so links
+// and pipes are refused. Opening it needs no permission to read it.
 func Directory(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -41,8 +41,8 @@ func OpenAt(dir *os.File, path string, flags int) (*os.File, error) {
 		if err == unix.EINTR {
 			continue
 		}
-		// A rename raced, openat2(2); or somebody holds a lease on the file,
-		// fcntl(2), which nobody waits for.
+		// A rename raced, openat2(2); or a process holds a lease on the file,
+		// fcntl(2), which we do not wait for.
 		if tries++; err == unix.EAGAIN && tries < 100 {
 			continue
 		}
@@ -53,8 +53,8 @@ func OpenAt(dir *os.File, path string, flags int) (*os.File, error) {
 	}
 }
 
-// File opens a regular file below a directory for reading. The kind is asked of
-// a descriptor that opens nothing, so that no device notices.
+// File opens a regular file below a directory for reading. It checks the kind
+// on an O_PATH descriptor, so that no device notices.
 func File(dir *os.File, path string) (*os.File, error) {
 	place, err := OpenAt(dir, path, unix.O_PATH)
 	if err != nil {
@@ -68,7 +68,7 @@ func File(dir *os.File, path string) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, place.Close())
 	}
-	// The very file that was looked at, whatever has the name by now.
+	// The very file that was checked, whatever has the name by now.
 	fd, err := unix.Open(procPath(place), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err = errors.Join(err, place.Close()); err != nil {
 		return nil, err
@@ -92,8 +92,8 @@ func Root(top, path string) (*os.Root, error) {
 	return root, errors.Join(err, below.Close())
 }
 
-// procPath is a path of what a descriptor refers to; links in it lead nowhere
-// else.
+// procPath returns a path of the file that a descriptor refers to; links in it
+// lead nowhere else.
 func procPath(file *os.File) string {
 	return filepath.Join("/proc/self/fd", fmt.Sprint(file.Fd()))
 }

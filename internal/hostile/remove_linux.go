@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shallow is how deep a tree is gone into. What lies deeper is moved to the top
-// first, so a tree of any depth needs only so many descriptors.
+// shallow is how deep a tree is entered. Deeper directories are moved to the
+// top first, so a tree of any depth needs only that many descriptors.
 const shallow = 64
 
 // Remove removes path and everything below it, whatever the sandbox did to it:
 // directories without permissions are opened up, flags that forbid changes are
-// taken off where the caller may, and neither depth, names nor their number
-// matter. No link is followed. What is not there is no error. What cannot be
-// removed is an error, and does not keep the rest from going.
+// cleared where the caller may, and neither depth, names nor their number
+// matter. No link is followed. A missing path is no error. A file that cannot
+// be removed is an error, but the rest is still removed.
 func Remove(path string) error {
 	parent, err := Directory(filepath.Dir(path))
 	if isNotThere(err) {
@@ -52,15 +52,15 @@ func Remove(path string) error {
 // remover removes one tree.
 type remover struct {
 	top   *os.File
-	moved int // directories that were moved to the top
+	moved int // directories moved to the top
 }
 
-// maxPasses bounds how often a directory is read that never gets empty: a
-// process that is still there goes on filling it.
+// maxPasses bounds how often a directory that never gets empty is read: a
+// remaining process may go on filling it.
 const maxPasses = 10000
 
-// empty removes what is in a directory. Names that come while it is read are
-// found by reading it again.
+// empty removes the entries of a directory. Names that appear while it is read
+// are found by reading it again.
 func (r *remover) empty(dir *os.File, depth int) error {
 	for range maxPasses {
 		if _, err := dir.Seek(0, 0); err != nil {
@@ -130,13 +130,13 @@ func (r *remover) lift(dir *os.File, name string) error {
 	return unix.EEXIST
 }
 
-// unlink removes what is no directory; EISDIR says that it is one.
+// unlink removes anything but a directory; EISDIR says that it is one.
 func unlink(dir *os.File, name string) error {
 	err := unix.Unlinkat(int(dir.Fd()), name, 0)
 	if !errors.Is(err, unix.EPERM) {
 		return err
 	}
-	// Immutable or append-only, or it lies in a directory that is.
+	// Immutable or append-only, or in a directory that is.
 	if file, openErr := OpenAt(dir, name, unix.O_RDONLY); openErr == nil {
 		loosen(file)
 		_ = file.Close() // only read
@@ -144,7 +144,7 @@ func unlink(dir *os.File, name string) error {
 	return unix.Unlinkat(int(dir.Fd()), name, 0)
 }
 
-// Enter opens a directory to remove what is in it, and gives its owner every
+// Enter opens a directory to remove its entries, and gives its owner every
 // right to do so.
 func Enter(dir *os.File, name string) (*os.File, error) {
 	place, err := OpenAt(dir, name, unix.O_PATH|unix.O_DIRECTORY)
@@ -171,15 +171,15 @@ func Enter(dir *os.File, name string) (*os.File, error) {
 	return opened, err
 }
 
-// What FS_IOC_SETFLAGS may have set, linux/fs.h; only CAP_LINUX_IMMUTABLE takes
-// it off.
+// Flags that FS_IOC_SETFLAGS may have set, linux/fs.h; only CAP_LINUX_IMMUTABLE
+// clears them.
 const (
 	flagImmutable = 0x10
 	flagAppend    = 0x20
 )
 
-// loosen takes flags off that forbid to change or remove a file. Where there are
-// none, or it may not be, the removal says what is wrong.
+// loosen clears flags that forbid changing or removing a file. If there are
+// none, or it may not, the removal says what is wrong.
 func loosen(file *os.File) {
 	flags, err := unix.IoctlGetInt(int(file.Fd()), unix.FS_IOC_GETFLAGS)
 	if err == nil && flags&(flagImmutable|flagAppend) != 0 {

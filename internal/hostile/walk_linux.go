@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxDepth bounds the descriptors that a walk has open at once; what lies deeper
-// is not visited.
+// maxDepth bounds the descriptors that a walk has open at once; deeper files are
+// not visited.
 const maxDepth = 256
 
 // Walk calls visit for path and everything below it that can be read, on one
@@ -28,7 +28,7 @@ func Walk(path string, visit func(Entry)) {
 	}
 }
 
-// walk visits what is in a directory, and closes it.
+// walk visits the entries of a directory, and closes it.
 func walk(dir *os.File, device uint64, depth int, visit func(Entry)) {
 	defer dir.Close()
 	for {
@@ -59,5 +59,5 @@ func entryOf(st *unix.Stat_t) Entry {
 // batch is how many names of a directory are held at once.
 const batch = 1024
 
-// isNotThere is a name that has gone meanwhile.
+// isNotThere reports whether a name has gone meanwhile.
 func isNotThere(err error) bool { return errors.Is(err, unix.ENOENT) }

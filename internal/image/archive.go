@@ -127,12 +127,12 @@ func (a archive) find(ctx context.Context, name string) (m *member, link string,
 	if err != nil {
 		return nil, "", fault.New(fault.NotFound, "%v", missing(err))
 	}
-	stream, closeStream, err := decompress(ctx, f)
+	stream, closeStream, err := decompress(f)
 	if err != nil {
 		return nil, "", errors.Join(err, f.Close())
 	}
 	end := func() error { return errors.Join(closeStream(), f.Close()) }
-	// Uncompressed, what is not wanted is skipped by seeking.
+	// In an uncompressed file, unwanted parts are skipped by seeking.
 	if stream == nil {
 		stream = f
 	}

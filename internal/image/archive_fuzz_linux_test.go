@@ -40,8 +40,8 @@ func savedImage(f *testing.F, manifest, config string, layers ...string) []byte 
 	return b.Bytes()
 }
 
-// FuzzArchive reads what may stand in a saved image. What is described has
-// layers that lie in the archive itself, as large as is said.
+// FuzzArchive reads any content of a saved image. A described image has layers
+// that are in the archive itself, of the stated size.
 func FuzzArchive(f *testing.F) {
 	sum := sha256.Sum256([]byte("content"))
 	config := fmt.Sprintf(`{"os":"linux","architecture":"amd64","rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}`, hex.EncodeToString(sum[:]))
@@ -87,7 +87,7 @@ func FuzzArchive(f *testing.F) {
 // maxSparse is more than any file of an archive has.
 const maxSparse = 1 << 62
 
-// FuzzChallenge reads what a registry answers to somebody without a login.
+// FuzzChallenge reads a registry's answer to a client without a login.
 func FuzzChallenge(f *testing.F) {
 	for _, seed := range []string{
 		"", "Basic", `Bearer realm="https://auth.example/token",service="registry.example",scope="a,b"`, `Bearer realm=x,,=y,service`, `Bearer realm="x`, "Bearer \x00=\x01",
@@ -104,7 +104,7 @@ func FuzzChallenge(f *testing.F) {
 				t.Errorf("%q: %q is %q", header, key, value)
 			}
 		}
-		// What is well-formed is read as it was meant.
+		// A well-formed challenge is read as intended.
 		if strings.ContainsAny(header, "\"\\,= \t\r\n\v\f\u0085\u00a0") || header == "" {
 			return
 		}

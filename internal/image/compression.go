@@ -4,22 +4,19 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strings"
-	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// decompress tells by the first bytes how a stream is compressed. A file that
-// is not comes back as nil, at its beginning, so that it can be sought in.
-// close ends what the reading needed.
-func decompress(ctx context.Context, stream io.Reader) (plain io.Reader, close func() error, err error) {
+// decompress tells by the first bytes how a stream is compressed. For an
+// uncompressed file plain is nil and the file is at its beginning, so that it can
+// be sought in. close releases the reader's resources.
+func decompress(stream io.Reader) (plain io.Reader, close func() error, err error) {
 	nothing := func() error { return nil }
 	if f, ok := stream.(*os.File); ok {
 		start := make([]byte, 4)
@@ -44,7 +41,7 @@ func decompress(ctx context.Context, stream io.Reader) (plain io.Reader, close f
 		}
 		return plain, plain.Close, nil
 	case isZstd(start):
-		return zstd(ctx, buffered)
+		return unpackZstd(buffered)
 	}
 	return buffered, nothing, nil
 }
@@ -53,54 +50,16 @@ func isGzip(start []byte) bool { return bytes.HasPrefix(start, []byte{0x1f, 0x8b
 
 func isZstd(start []byte) bool { return bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}) }
 
-// zstd has the host's program decompress: Go's library has no reader, and the
-// known one costs every start of this program, image or not.
-func zstd(ctx context.Context, stream io.Reader) (io.Reader, func() error, error) {
-	program, err := exec.LookPath("zstd")
+// zstdWindow is how far back a stream may refer, in bytes, which reading it holds
+// in memory: the most that zstd's program takes without being asked
+// (ZSTD_WINDOWLOG_LIMIT_DEFAULT in zstd.h).
+const zstdWindow = 128 << 20
+
+// unpackZstd reads a stream of zstd (RFC 8878).
+func unpackZstd(stream io.Reader) (io.Reader, func() error, error) {
+	plain, err := zstd.NewReader(stream, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
 	if err != nil {
-		return nil, nil, fault.New(fault.Unsupported, "it is compressed with zstd, and this machine has no zstd program").
-			WithHint("sudo apt install zstd")
+		return nil, nil, fault.Wrap(fault.Invalid, err, "cannot decompress it")
 	}
-	cmd := exec.CommandContext(ctx, program, "-dcq")
-	var complaint strings.Builder
-	cmd.Env, cmd.Stdin, cmd.Stderr = []string{}, stream, &limited{&complaint, 1 << 10}
-	cmd.WaitDelay = zstdPatience
-	plain, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return nil, nil, fault.Wrap(fault.Unavailable, err, "cannot run zstd")
-	}
-	end := func() error {
-		// Whoever read to the end has seen everything; otherwise it dies of
-		// the closed pipe, which is no news.
-		rest, copyErr := io.Copy(io.Discard, io.LimitReader(plain, 1))
-		if rest > 0 || copyErr != nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			return nil
-		}
-		if err := cmd.Wait(); err != nil {
-			return fault.New(fault.Invalid, "cannot decompress it: %s", fmt.Sprintf("%q", strings.TrimSpace(complaint.String())))
-		}
-		return nil
-	}
-	return plain, end, nil
-}
-
-// zstdPatience is how long a read that feeds an ended zstd may still last.
-const zstdPatience = 5 * time.Second
-
-// limited keeps the first bytes that are written.
-type limited struct {
-	to   *strings.Builder
-	room int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	n := min(len(p), l.room)
-	l.room -= n
-	l.to.Write(p[:n])
-	return len(p), nil
+	return plain, func() error { plain.Close(); return nil }, nil
 }

@@ -28,9 +28,9 @@ const (
 //
 // The tar is hostile. Every name is resolved by the kernel as if dir were the
 // root (openat2(2), RESOLVE_IN_ROOT), so neither a link nor ".." leads out.
-// Devices and pipes stay out, set-user-id bits, owners and extended attributes
-// do not count. Files stay readable and directories writable for their owner,
-// who must be able to delete them.
+// Devices and pipes are left out; set-user-id bits, owners and extended
+// attributes are ignored. Files stay readable and directories writable for their
+// owner, who must be able to delete them.
 func extract(ctx context.Context, stream io.Reader, dir string, owner Owner, limits Limits) error {
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -86,7 +86,7 @@ func (e *extraction) all(ctx context.Context, files *tar.Reader) error {
 	}
 }
 
-// sealed gives an error of the system a kind.
+// sealed gives a system error a kind.
 func sealed(err error, format string, args ...any) error {
 	var f *fault.Error
 	if errors.As(err, &f) {
@@ -99,7 +99,7 @@ func sealed(err error, format string, args ...any) error {
 	return wrapped
 }
 
-// entry makes one file. What the same layer has put there before gives way,
+// entry makes one file. An earlier entry of the same layer there is replaced,
 // except that directories merge.
 func (e *extraction) entry(header *tar.Header, content io.Reader) error {
 	name, err := cleanName(header.Name)
@@ -166,8 +166,8 @@ func cleanName(name string) (string, error) {
 	return clean, nil
 }
 
-// open opens the directory called dir, making what is missing of it. The
-// descriptor belongs to the extraction.
+// open opens the directory called dir, making its missing parts. The descriptor
+// belongs to the extraction.
 func (e *extraction) open(dir string) (int, error) {
 	if e.parent >= 0 && e.parentName == dir {
 		return e.parent, nil
@@ -194,7 +194,7 @@ func (e *extraction) open(dir string) (int, error) {
 	return fd, err
 }
 
-// resolve opens a directory as the kernel would find it were the layer the
+// resolve opens a directory as the kernel would find it if the layer were the
 // root file system.
 func (e *extraction) resolve(dir string) (int, error) {
 	if dir == "" {
@@ -222,7 +222,7 @@ func (e *extraction) directory(parent int, name string, mode uint32) error {
 				return err
 			}
 			if hides {
-				// The whiteout was for what lower layers have there.
+				// The whiteout was for lower layers' entries there.
 				if err := e.hideIn(parent, name); err != nil {
 					return err
 				}

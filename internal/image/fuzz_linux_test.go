@@ -32,9 +32,9 @@ func packed(f *testing.F, headers ...tar.Header) []byte {
 	return b.Bytes()
 }
 
-// FuzzExtract unpacks a hostile layer into a directory beside a file that it
-// must not reach, and looks at what came of it: nothing but files, directories,
-// links and whiteouts, which their owner can delete.
+// FuzzExtract unpacks a hostile layer into a directory beside a file that it must
+// not reach, and checks the result: only files, directories, links and whiteouts,
+// which their owner can delete.
 func FuzzExtract(f *testing.F) {
 	f.Add(packed(f, tar.Header{Name: "../../outside", Typeflag: tar.TypeReg, Size: 3}))
 	f.Add(packed(f, tar.Header{Name: "up", Typeflag: tar.TypeSymlink, Linkname: "../.."}, tar.Header{Name: "up/outside", Typeflag: tar.TypeReg, Size: 1}))
@@ -79,8 +79,8 @@ func FuzzExtract(f *testing.F) {
 	})
 }
 
-// FuzzManifest reads what a registry says of an image. Whatever it is, an error
-// says why, and a layer that is accepted has a digest that can be a file name.
+// FuzzManifest reads a registry's description of an image. Whatever it is, an
+// error says why, and an accepted layer has a digest that can be a file name.
 func FuzzManifest(f *testing.F) {
 	digest := "sha256:" + strings.Repeat("a", 64)
 	f.Add([]byte(`{"manifests": [{"digest": "` + digest + `", "size": 2, "platform": {"os": "linux", "architecture": "amd64"}}]}`))

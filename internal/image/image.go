@@ -4,9 +4,9 @@
 // that sandboxes share, named by the digest of their content.
 //
 // An image is foreign data. Every document is checked against the digest that
-// names it, every layer against its diff id, and what a layer's tar asks for
-// is refused where it could leave the layer's directory. The package mounts
-// nothing and runs nothing of an image.
+// names it, every layer against its diff id, and a layer's tar is refused where
+// it could leave the layer's directory. The package mounts nothing and runs
+// nothing of an image.
 //
 // The formats are those of the OCI image and distribution specifications
 // (github.com/opencontainers, v1.1) and of `docker save`. They are small
@@ -43,13 +43,13 @@ type layer struct {
 	open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// repository is where the documents of images lie by digest: a layout on disk
-// or a repository of a registry.
+// repository holds the documents of images by digest: a layout on disk or a
+// repository of a registry.
 type repository interface {
 	// top is the document that the source names: an index or a manifest.
 	top(ctx context.Context) (descriptor, []byte, error)
-	// manifest opens an index or a manifest, blob everything else. Nothing
-	// that they give is verified.
+	// manifest opens an index or a manifest, blob everything else. Nothing that
+	// they return is verified.
 	manifest(ctx context.Context, d descriptor) (io.ReadCloser, error)
 	blob(ctx context.Context, d descriptor) (io.ReadCloser, error)
 }
@@ -65,6 +65,9 @@ func describe(ctx context.Context, r repository, name string) (found, error) {
 		doc = manifest{}
 		if err := json.Unmarshal(content, &doc); err != nil {
 			return found{}, fault.New(fault.Invalid, "cannot read the manifest of %s: %v", name, err)
+		}
+		if err := doc.check(); err != nil {
+			return found{}, fault.Wrap("", err, "cannot use %s", name)
 		}
 		if !doc.isIndex() {
 			break
@@ -124,7 +127,7 @@ func configure(content []byte, digest string, layers int, name string) (found, e
 			return found{}, fault.Wrap("", err, "cannot use %s", name)
 		}
 	}
-	user, _, _ := strings.Cut(c.Config.User, ":") // the group is not ours to have
+	user, _, _ := strings.Cut(c.Config.User, ":") // a sandbox cannot have the group
 	return found{image: sandbox.Image{
 		Digest: digest, Layers: c.RootFS.DiffIDs, User: user, WorkingDir: c.Config.WorkingDir,
 		Env: slices.DeleteFunc(c.Config.Env, func(entry string) bool {

@@ -29,7 +29,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// built is an image made by another implementation, from tars of ours.
+// built is an image made by another implementation, from the test's own tars.
 func built(t *testing.T, config v1.Config, layers ...[]byte) v1.Image {
 	t.Helper()
 	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, Config: config})
@@ -54,7 +54,7 @@ func archive(t *testing.T, headers ...tar.Header) []byte {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, h := range headers {
-		content := h.Uname // the one field that nobody reads: the file's content
+		content := h.Uname // the one field that is not read: the file's content
 		h.Uname = ""
 		if h.Typeflag == 0 {
 			h.Typeflag = tar.TypeReg
@@ -106,7 +106,7 @@ func must(t *testing.T, typed string) image.Source {
 	return source
 }
 
-// listing describes what lies below a layer's directory, one line each.
+// listing describes the entries below a layer's directory, one line each.
 func listing(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -144,7 +144,7 @@ func listing(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// Every way to an image gives the same layers, whoever wrote it down.
+// Every way to an image gives the same layers, whichever program wrote it.
 func TestImageFromEverySource(t *testing.T) {
 	t.Parallel()
 	config := v1.Config{Env: []string{"PATH=/opt/bin:/bin", "A=b=c", "broken"}, WorkingDir: "/app", User: "node:staff"}
@@ -265,8 +265,8 @@ func push(t *testing.T, img v1.Image) string {
 	return host
 }
 
-// What is there is not fetched again, what was deleted is, and of many at once
-// everybody gets whole layers.
+// Existing layers are not fetched again, deleted ones are, and many at once all
+// get whole layers.
 func TestLayersAreShared(t *testing.T) {
 	t.Parallel()
 	shared := archive(t, file("shared", strings.Repeat("x", 1<<20)))
@@ -320,7 +320,8 @@ func TestLayersAreShared(t *testing.T) {
 	}
 }
 
-// A tag means what it meant when it was pulled first, until somebody asks.
+// A tag means what it meant when it was first pulled, until the registry is
+// asked.
 func TestTagMovesOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	old := built(t, v1.Config{}, archive(t, file("old", "")))
@@ -345,7 +346,8 @@ func TestTagMovesOnlyWhenAsked(t *testing.T) {
 	if err != nil || fresh.Digest == first.Digest {
 		t.Errorf("asked, the tag still is %s (%v)", fresh.Digest, err)
 	}
-	// The sandbox of the old image finds it by its digest, though nothing of it is left here.
+	// The sandbox of the old image finds it by its digest, though nothing of it is left
+	// here.
 	if err := os.RemoveAll(filepath.Join(s.Dir, "layers")); err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 
 // authorize answers a registry's challenge (distribution-spec, "token
 // authentication"; RFC 7235) and returns a value for the Authorization header.
-// What the user gave to `docker login` or `podman login` is used; it stays in
-// this process and goes to the registry's own token server only.
+// The user's `docker login` or `podman login` is used; it stays in this process
+// and goes to the registry's own token server only.
 func (r *registry) authorize(ctx context.Context, challenges []string) (string, error) {
 	basic := loginFor(ctx, r.source.Host)
 	for _, challenge := range challenges {
@@ -74,8 +74,8 @@ func (r *registry) token(ctx context.Context, challenge map[string]string, basic
 	return "Bearer " + given.Token, nil
 }
 
-// parseChallenge reads one WWW-Authenticate header with one challenge, which
-// is what registries send: a scheme, then key="value" with commas between.
+// parseChallenge reads one WWW-Authenticate header with one challenge, as
+// registries send it: a scheme, then key="value" with commas between.
 func parseChallenge(header string) (scheme string, parameters map[string]string) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(header), " ")
 	parameters = map[string]string{}
@@ -106,7 +106,7 @@ type logins struct {
 }
 
 // loginFor finds the user's login at a registry, as a Basic authorization; ""
-// when there is none. What cannot be read counts as none: most images need no
+// when there is none. An unreadable file counts as none: most images need no
 // login, and for the others the registry's refusal says what to type.
 func loginFor(ctx context.Context, host string) string {
 	who := caller.Of(ctx)

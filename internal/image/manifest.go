@@ -12,10 +12,9 @@ import (
 )
 
 // Bounds of what an image may ask for. Registries themselves refuse larger
-// documents. The kernel takes 500 layers (OVL_MAX_STACK), but what names them
-// has to fit in the page that mount(2) takes, with the paths of a state
-// directory of any length: 18 bytes for each. Container engines stop at 128 as
-// well (overlay2).
+// documents. The kernel takes 500 layers (OVL_MAX_STACK), but their names must
+// fit in the page that mount(2) takes, with the paths of a state directory of any
+// length: 18 bytes for each. Container engines stop at 128 as well (overlay2).
 const (
 	maxDocument = 8 << 20 // bytes of a manifest or a configuration
 	maxLayers   = 128
@@ -38,8 +37,8 @@ type platform struct {
 	Variant      string `json:"variant"`
 }
 
-// manifest is an image's manifest, or an index of several: which of the two
-// it is, its fields tell.
+// manifest is an image's manifest, or an index of several: its fields tell which
+// of the two it is.
 type manifest struct {
 	MediaType string       `json:"mediaType"`
 	Config    descriptor   `json:"config"`
@@ -48,10 +47,21 @@ type manifest struct {
 }
 
 func (m manifest) isIndex() bool {
-	return len(m.Manifests) > 0 || strings.Contains(m.MediaType, "index")
+	return len(m.Manifests) > 0 || strings.Contains(m.MediaType, "index") || strings.Contains(m.MediaType, "manifest.list")
 }
 
-// configuration is what an image says about itself (image-spec, config.md).
+// check refuses a document that one reader takes for an image and another for an
+// index (CVE-2021-41190): what was inspected elsewhere is then not what runs.
+func (m manifest) check() error {
+	image := m.Config.Digest != "" || len(m.Layers) > 0
+	says := strings.Contains(m.MediaType, "manifest") && !strings.Contains(m.MediaType, "manifest.list")
+	if m.isIndex() && (image || says) {
+		return fault.New(fault.Invalid, "its manifest is that of an image and an index of images at once")
+	}
+	return nil
+}
+
+// configuration is an image's description of itself (image-spec, config.md).
 type configuration struct {
 	OS           string `json:"os"`
 	Architecture string `json:"architecture"`
@@ -97,10 +107,10 @@ func choose(all []descriptor, name string) (descriptor, error) {
 		name, runtime.GOARCH, strings.Join(offered, ", "))
 }
 
-// check refuses what a descriptor of a layer must not say.
+// check refuses values that a layer's descriptor must not have.
 func (d descriptor) check() error {
 	if len(d.URLs) > 0 || strings.Contains(d.MediaType, "foreign") {
-		// It would have us fetch from any address that the image names.
+		// Otherwise the image could name any address to fetch from.
 		return fault.New(fault.Unsupported, "a layer lies outside of its registry")
 	}
 	if d.Size < 0 {
@@ -144,7 +154,7 @@ func read(ctx context.Context, d descriptor, open func(context.Context, descript
 	return data, nil
 }
 
-// readDocument reads no more than a document may have.
+// readDocument reads no more bytes than a document may have.
 func readDocument(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Has tells whether a path leads to a file or directory in the merged view of
-// layers, topmost first. Links are followed within the image. It looks and
+// Has reports whether a path leads to a file or directory in the merged view of
+// layers, topmost first. Links are followed within the image. It only looks, and
 // opens nothing.
 func Has(layers []string, name string) bool {
 	const maxLinks = 40 // as the kernel, path_resolution(7)
@@ -42,8 +42,8 @@ func Has(layers []string, name string) bool {
 	return true
 }
 
-// step finds a name in the layers that show through where it stands, and those
-// that show through below it.
+// step finds a name in the layers that show through at its directory, and gives
+// those that show through below it.
 func step(visible []string, name string) (below []string, first fs.FileInfo, link string) {
 	for _, layer := range visible {
 		file := filepath.Join(layer, name)

@@ -14,7 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// record is what a name stood for. Version is that of this form.
+// record is the image that a name stood for. Version is that of this form.
 type record struct {
 	Version int           `json:"version"`
 	Stamp   string        `json:"stamp,omitempty"` // of an archive's file
@@ -29,8 +29,8 @@ func (s Store) recordFile(source Source) string {
 	return filepath.Join(s.Dir, "names", hex.EncodeToString(sum[:16])+".json")
 }
 
-// recall finds what a name stood for. A layout is read each time, which costs
-// two small files; an archive as long as its file stays the same does not.
+// recall finds the image that a name stood for. A layout is read each time, which
+// costs two small files; an archive is not, as long as its file stays the same.
 func (s Store) recall(source Source) (sandbox.Image, bool) {
 	if source.Kind == Layout {
 		return sandbox.Image{}, false

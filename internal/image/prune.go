@@ -13,14 +13,14 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Unpacked is one layer on disk, or what an interrupted unpacking left of one.
+// Unpacked is one layer on disk, or the remains of an interrupted unpacking.
 type Unpacked struct {
 	Dir     string
 	Partial bool
 	Used    time.Time // when a sandbox was last started on it
 }
 
-// Unpacked lists what is there.
+// Unpacked lists the layers on disk.
 func (s Store) Unpacked() ([]Unpacked, error) {
 	entries, err := os.ReadDir(filepath.Join(s.Dir, "layers"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +44,7 @@ func (s Store) Unpacked() ([]Unpacked, error) {
 	return found, nil
 }
 
-// Uses tells whether an image has the layer.
+// Uses reports whether an image has the layer.
 func (s Store) Uses(image sandbox.Image, layer Unpacked) bool {
 	for _, id := range image.Layers {
 		if s.layerDir(id) == strings.TrimSuffix(layer.Dir, partialSuffix) {
@@ -54,8 +54,8 @@ func (s Store) Uses(image sandbox.Image, layer Unpacked) bool {
 	return false
 }
 
-// Remove deletes a layer that no sandbox uses, unless somebody unpacks it just
-// now.
+// Remove deletes a layer that no sandbox uses, unless another process is
+// unpacking it.
 func (s Store) Remove(ctx context.Context, layer Unpacked) (removed bool, err error) {
 	brief, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -2,9 +2,9 @@ package image
 
 import "strings"
 
-// parseReference reads a registry's reference the way docker and podman do:
-// what looks like a host in front is one, everything else is at docker.io.
-// The grammar is distribution/reference's. It returns what is wrong.
+// parseReference reads a registry's reference the way docker and podman do: a
+// first part that looks like a host is one, everything else is at docker.io. The
+// grammar is distribution/reference's. It returns the problem.
 func parseReference(typed string) (s Source, why string) {
 	s = Source{Kind: Registry, Host: dockerHub}
 	rest, digest, pinned := strings.Cut(typed, "@")
@@ -41,7 +41,7 @@ func parseReference(typed string) (s Source, why string) {
 	return s, ""
 }
 
-// dockerHub is how its images are called; the API is elsewhere.
+// dockerHub is the host in its images' names; the API is elsewhere.
 const dockerHub = "docker.io"
 
 const (

@@ -23,11 +23,11 @@ type registry struct {
 	base   string // scheme and host of the API
 
 	mu    sync.Mutex
-	login string // value of the Authorization header; "" asks as nobody
+	login string // value of the Authorization header; "" asks anonymously
 }
 
-// registryPatience is how long a registry may think before it answers. How
-// long a layer takes is up to the line.
+// registryPatience is how long a registry may think before it answers. A layer
+// takes as long as the connection needs.
 const registryPatience = time.Minute
 
 // apiHost is where a registry's API is; docker.io is only a name.
@@ -38,8 +38,8 @@ func apiHost(host string) string {
 	return host
 }
 
-// newRegistry prepares the pull. Plain HTTP is spoken with this very machine,
-// and with nobody else.
+// newRegistry prepares the pull. Plain HTTP is spoken only with this very
+// machine.
 func newRegistry(s Source) *registry {
 	host := apiHost(s.Host)
 	r := &registry{source: s, base: "https://" + host}
@@ -50,7 +50,7 @@ func newRegistry(s Source) *registry {
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: registryPatience, TLSHandshakeTimeout: registryPatience,
 		DialContext:       (&net.Dialer{Timeout: registryPatience}).DialContext,
 		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: parallel, IdleConnTimeout: registryPatience,
-		// A layer is compressed already, and its size must stay what it says.
+		// A layer is compressed already, and its size must match the stated one.
 		DisableCompression: true,
 	}
 	r.client = &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
@@ -75,7 +75,7 @@ func loopback(host string) bool {
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// acceptable are the documents that are understood.
+// acceptable are the media types that are understood.
 const acceptable = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, " +
 	"application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
 
@@ -116,8 +116,8 @@ func (r *registry) blob(ctx context.Context, d descriptor) (io.ReadCloser, error
 	return answer.Body, nil
 }
 
-// get asks the registry, logging in when it wants that and trying again when
-// it is out of breath. The caller closes the body.
+// get asks the registry, logging in when required and trying again when it is
+// overloaded. The caller closes the body.
 func (r *registry) get(ctx context.Context, what string) (*http.Response, error) {
 	address := r.base + "/v2/" + r.source.Name + "/" + what
 	cannot := func(kind fault.Kind, format string, args ...any) *fault.Error {
@@ -155,14 +155,14 @@ func (r *registry) get(ctx context.Context, what string) (*http.Response, error)
 		case err == nil && (answer.StatusCode < 500 && answer.StatusCode != http.StatusTooManyRequests || attempt == tries):
 			return nil, errors.Join(r.refused(answer.StatusCode), closed(answer))
 		}
-		_ = closed(answer) // what counts is the next answer
+		_ = closed(answer) // the next answer counts
 		if err := pause(ctx, attempt); err != nil {
 			return nil, cannot(fault.Canceled, "%v", err)
 		}
 	}
 }
 
-// tries is how often something is asked for in all.
+// tries is the total number of attempts.
 const tries = 4
 
 func pause(ctx context.Context, attempt int) error {

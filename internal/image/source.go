@@ -68,7 +68,8 @@ func Parse(typed string) (Source, error) {
 	return s, nil
 }
 
-// isPath tells a directory from a reference: what begins like a path is one.
+// isPath tells a directory from a reference: a text that begins like a path is
+// one.
 func isPath(typed string) bool {
 	for _, prefix := range []string{"/", "./", "../", "~/"} {
 		if strings.HasPrefix(typed, prefix) {
@@ -94,8 +95,8 @@ func (s Source) String() string {
 	return s.Host + "/" + s.Name + ":" + s.Tag
 }
 
-// Locate makes the path of a source absolute. A relative one is meant from the
-// top of the repository and must stay in it: a link there came with a clone. home is what ~ stands for.
+// Locate makes the path of a source absolute. A relative one is meant from the top of the
+// repository and must stay in it: a link there came with a clone. ~ stands for home.
 func (s Source) Locate(top, home string) (Source, error) {
 	if s.Kind != Directory && s.Kind != Layout && s.Kind != Archive {
 		return s, nil
@@ -128,8 +129,8 @@ func (s Source) Locate(top, home string) (Source, error) {
 	return s, nil
 }
 
-// split takes ":NAME" off the path of a layout or an archive. A path that
-// exists as it stands has none.
+// split removes ":NAME" from the path of a layout or an archive. A path that
+// exists as given has none.
 func (s Source) split(path string) (file, name string) {
 	at := strings.LastIndexByte(path, ':')
 	if s.Kind == Directory || at < 0 {
@@ -162,9 +163,9 @@ func missing(err error) error {
 	return err
 }
 
-// CheckDirectory refuses a directory that cannot be a root file system, or
-// that would show what a sandbox must not see. hidden are paths that must not
-// lie in it: the human's home, the state directory.
+// CheckDirectory refuses a directory that cannot be a root file system, or that
+// would show paths that a sandbox must not see. hidden are paths that must not be
+// in it: the human's home, the state directory.
 func CheckDirectory(path string, hidden ...string) error {
 	refuse := func(kind fault.Kind, why string) error {
 		return fault.New(kind, "cannot use the base image %q: %s", path, why).

@@ -71,7 +71,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Another implementation reads references as we do, or refuses them too.
+// Another implementation reads references the same way, or refuses them too.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"debian:12", "ghcr.io/a/b@" + digestOf(""), "localhost:5000/x", "a.b/c:d", "[::1]:1/x"} {
 		f.Add(seed)

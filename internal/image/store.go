@@ -36,10 +36,9 @@ type Store struct {
 	Limits   Limits
 }
 
-// Owner is who the files of a layer belong to: with Chown the given ids on
-// disk (a sandbox run by root sees layers through an id-mapped mount),
-// otherwise whoever unpacks them. The ids that an image speaks of never count:
-// a sandbox has one user.
+// Owner is who the files of a layer belong to: with Chown the given ids on disk
+// (a sandbox run by root sees layers through an id-mapped mount), otherwise the
+// user who unpacks them. The ids in an image never count: a sandbox has one user.
 type Owner struct {
 	UID, GID int
 	Chown    bool
@@ -63,9 +62,9 @@ const (
 // parallel is how many layers are fetched and unpacked at once.
 const parallel = 3
 
-// Image looks an image up and unpacks what is not there yet. A registry is
-// asked once for a name; what it said then counts until fresh asks again. The
-// source's path is absolute (Source.Locate).
+// Image looks an image up and unpacks its missing layers. A registry is asked
+// once for a name; its answer counts until fresh asks again. The source's path is
+// absolute (Source.Locate).
 func (s Store) Image(ctx context.Context, source Source, fresh bool) (sandbox.Image, error) {
 	known, ok := s.recall(source)
 	if ok && !fresh && s.whole(known) {
@@ -86,7 +85,7 @@ func (s Store) Image(ctx context.Context, source Source, fresh bool) (sandbox.Im
 }
 
 // Layers returns the directories of an image that a sandbox was made with,
-// topmost first, and unpacks again what somebody has deleted meanwhile.
+// topmost first, and unpacks again those that were deleted meanwhile.
 func (s Store) Layers(ctx context.Context, image sandbox.Image) ([]string, error) {
 	if !s.whole(image) {
 		if err := s.restore(ctx, image); err != nil {
@@ -174,7 +173,7 @@ func (s Store) unpack(ctx context.Context, f found) error {
 	return err
 }
 
-// partialSuffix is behind the name of a layer that is not whole.
+// partialSuffix ends the name of an incomplete layer.
 const partialSuffix = ".partial"
 
 // layer unpacks one layer into its place, unless another process has.
@@ -206,7 +205,7 @@ func (s Store) layer(ctx context.Context, l layer, report func(int64)) error {
 			return nil
 		}
 		err = errors.Join(err, os.RemoveAll(partial))
-		// A line that breaks is worth another try; a wrong layer is not.
+		// A broken connection is worth another try; a wrong layer is not.
 		var broken *errStream
 		if attempt == tries || ctx.Err() != nil || !errors.As(err, &broken) {
 			return err
@@ -222,8 +221,8 @@ type errStream struct{ error }
 
 func (e *errStream) Unwrap() error { return e.error }
 
-// fill unpacks a layer into a new directory, verifies it and flushes it: after
-// a power loss no layer may be there whose files are shorter than they were.
+// fill unpacks a layer into a new directory, verifies it and flushes it: after a
+// power loss no layer may have truncated files.
 func (s Store) fill(ctx context.Context, l layer, dir string, report func(int64)) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot make %q", dir)
@@ -234,14 +233,14 @@ func (s Store) fill(ctx context.Context, l layer, dir string, report func(int64)
 	}
 	defer stream.Close()
 	counted := &counter{r: io.LimitReader(stream, max(l.size, 0)), ctx: ctx, report: report}
-	plain, end, err := decompress(ctx, counted)
+	plain, end, err := decompress(counted)
 	if err != nil {
 		return err
 	}
 	hashed := &hashing{r: plain, hash: sha256.New(), left: s.Limits.bytes()}
 	err = extract(ctx, hashed, dir, s.Owner, s.Limits)
 	if err == nil {
-		_, err = io.Copy(io.Discard, hashed) // padding behind the archive counts too
+		_, err = io.Copy(io.Discard, hashed) // padding after the archive counts too
 	}
 	if err = errors.Join(err, end()); err != nil {
 		if counted.err != nil && !errors.Is(counted.err, io.EOF) {
@@ -266,7 +265,7 @@ func (s Store) layerDir(diffID string) string {
 	return filepath.Join(s.Dir, "layers", name)
 }
 
-// whole tells whether every layer of an image is unpacked.
+// whole reports whether every layer of an image is unpacked.
 func (s Store) whole(image sandbox.Image) bool {
 	return !slices.ContainsFunc(image.Layers, func(id string) bool {
 		return checkDigest(id) != nil || !exists(s.layerDir(id))

@@ -35,7 +35,7 @@ func (l Limits) reserve() int64 {
 	return defaultReserve
 }
 
-// counter reports what is read and remembers how the reading ended.
+// counter reports bytes read and remembers how the reading ended.
 type counter struct {
 	r      io.Reader
 	ctx    context.Context
@@ -55,7 +55,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hashing hashes what is read, and refuses more than left bytes: a layer of a
+// hashing hashes the bytes read, and refuses more than left bytes: a layer of a
 // few megabytes can decompress to any size.
 type hashing struct {
 	r    io.Reader
@@ -81,7 +81,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			return func() { f.Close() }, nil // and with it the lock goes
+			return func() { f.Close() }, nil // which releases the lock
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
 			return nil, errors.Join(fault.Wrap(fault.Unavailable, err, "cannot lock %q", path), f.Close())
@@ -94,6 +94,6 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// lockInterval is how often a lock is tried that another process holds while
-// it unpacks, which takes seconds.
+// lockInterval is how often a lock is tried while another process holds it to
+// unpack, which takes seconds.
 const lockInterval = 50 * time.Millisecond

@@ -13,12 +13,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// opaqueMark is the attribute of a directory that hides what lower layers have
+// opaqueMark is the attribute of a directory that hides lower layers' entries
 // below it, where the overlay is mounted with userxattr.
 const opaqueMark = "user.overlay.opaque"
 
-// whiteout hides what lower layers have under a name. What this very layer has
-// there stays (image-spec, layer.md): a directory then hides only what is below it.
+// whiteout hides lower layers' entries under a name. An entry of this very layer
+// stays (image-spec, layer.md): a directory then hides only what is below it.
 func (e *extraction) whiteout(parent int, name string) error {
 	if name == "" || name == "." || name == ".." {
 		return fault.New(fault.Denied, "it hides %q", name)
@@ -58,8 +58,8 @@ func (e *extraction) hideBelow(dir int) error {
 	return nil
 }
 
-// remove takes away what the same layer had under a name. A directory does not
-// give way: no tool makes a layer that has both.
+// remove removes the same layer's earlier entry under a name. A directory is not
+// removed: no tool makes a layer that has both.
 func remove(parent int, name string) error {
 	err := unix.Unlinkat(parent, name, 0)
 	switch {
@@ -89,7 +89,7 @@ func touch(parent int, name string, at time.Time) error {
 	return unix.UtimesNanoAt(parent, name, []unix.Timespec{spec, spec}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// setTimes gives directories their times back, which what was made in them has
+// setTimes restores the times of directories, which new entries in them have
 // changed.
 func (e *extraction) setTimes() error {
 	for _, name := range slices.Sorted(maps.Keys(e.times)) {

@@ -5,23 +5,27 @@ import (
 	"encoding/json"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// OpAsk makes the client the one that is asked about destinations that no rule
-// allows: KindStarted (Empty), then questions as KindStdout frames with
-// [Question], answered by KindStdin frames with [Answer], until the client goes.
+// OpAsk makes this client the one to ask about destinations that no rule allows:
+// KindStarted (Empty), then questions as KindStdout frames with [Question],
+// answered by KindStdin frames with [Answer], until the client goes.
 const OpAsk wire.Op = "keeper.ask"
 
 // Question is put to a client.
 type Question struct {
 	ID uint64 `json:"id"`
 	egress.Question
+	// Signature is the subject of the question in place of a destination.
+	// [AllowOnce] allows it, every other answer refuses it.
+	Signature *Signature `json:"signature,omitempty"`
 	// More counts the other ports and protocols of the same host that wait too:
-	// a refusal is one of them all. Waiting counts the questions after this one.
+	// a refusal covers them all. Waiting counts the questions after this one.
 	More    int `json:"more,omitempty"`
 	Waiting int `json:"waiting,omitempty"`
 }
@@ -32,7 +36,7 @@ type Answer struct {
 	Answer string `json:"answer"`
 }
 
-// The answers; anything else is [RefuseAsked]. What holds longer than the client lives is a revision of the
+// The answers; anything else is [RefuseAsked]. A decision that outlives the client is a revision of the
 // policy, which the client has made before it answers.
 const (
 	AllowOnce   = "once"   // while the client lives
@@ -41,15 +45,15 @@ const (
 	RefuseAll   = "all"    // everything that waits or comes while the client lives
 )
 
-// Bounds of what a sandbox can make a client wait with.
+// Bounds on what a sandbox can make wait for a client.
 const (
 	maxQuestions = 256
 	maxAwaited   = 512 // names that get an address because a human is there
 )
 
 // askers are the clients that want to be asked, the newest last. The newest is
-// asked: whose command makes an attempt cannot be told for sure, and all that
-// runs inside may use what is allowed inside.
+// asked: it cannot be told for sure whose command makes an attempt, and
+// everything inside may use what is allowed inside.
 type askers struct {
 	mu   sync.Mutex
 	list []*asker
@@ -76,11 +80,11 @@ type asked struct {
 	question Question
 	answered chan struct{}
 	anew     bool
-	group    []*asked // what is refused with it
+	group    []*asked // those refused with it
 }
 
 // serve lets a client answer until it goes. Then everything that waits for it
-// is refused, and what it allowed once is over.
+// is refused, and what it allowed once is allowed no more.
 func (a *askers) serve(conn net.Conn) {
 	one := &asker{conn: conn, gone: make(chan struct{}), asked: map[string]*asked{}, awaited: map[string]bool{}}
 	if wire.WriteJSON(conn, wire.KindStarted, wire.Empty{}) != nil {
@@ -97,7 +101,7 @@ func (a *askers) serve(conn net.Conn) {
 		if granted {
 			a.changed()
 		}
-		close(one.gone) // last: whoever is refused now finds nothing allowed any more
+		close(one.gone) // last: once refused, a caller finds nothing allowed any more
 	}()
 	for frames := wire.NewReader(conn); ; {
 		kind, payload, err := frames.Next()
@@ -120,10 +124,17 @@ func (a *askers) answer(one *asker, answer Answer) {
 	}
 	one.standing = nil
 	found.anew = answer.Answer == AllowOnce || answer.Answer == DecideAnew
+	signature := found.question.Signature != nil
+	if signature {
+		delete(one.asked, signatureKey(found.question.Signature)) // each is asked about
+	}
 	over := []*asked{found}
 	granted := false
 	switch answer.Answer {
 	case AllowOnce:
+		if signature {
+			break
+		}
 		if rule, err := egress.ParseRule(found.question.Rule); err == nil {
 			rule.From = "once"
 			one.once = append(one.once, rule)
@@ -150,7 +161,7 @@ func (a *askers) answer(one *asker, answer Answer) {
 }
 
 // put gives the client its next question, when it has none. A client that
-// cannot be told is gone, which shows elsewhere.
+// cannot be reached is gone, which shows elsewhere.
 func (a *askers) put(one *asker) {
 	a.mu.Lock()
 	if one.standing != nil || len(one.queue) == 0 {
@@ -161,6 +172,9 @@ func (a *askers) put(one *asker) {
 	one.standing, one.queue = next, one.queue[1:]
 	next.group = nil
 	for _, other := range one.queue {
+		if next.question.Signature != nil || other.question.Signature != nil {
+			continue // of no host
+		}
 		if other.question.Host == next.question.Host && other.question.Addr == next.question.Addr {
 			next.group = append(next.group, other)
 		}
@@ -199,6 +213,45 @@ func (a *askers) ask(ctx context.Context, q egress.Question) bool {
 	case <-ctx.Done():
 	}
 	return false
+}
+
+func signatureKey(s *Signature) string { return "signature " + strconv.Itoa(s.ID) }
+
+// sign asks the newest client about a signature. answered is false if there is
+// no client, or it goes before it answers.
+func (a *askers) sign(ctx context.Context, s Signature) (answered, allowed bool) {
+	a.mu.Lock()
+	if len(a.list) == 0 {
+		a.mu.Unlock()
+		return false, false
+	}
+	one := a.list[len(a.list)-1]
+	if one.silent {
+		a.mu.Unlock()
+		return true, false
+	}
+	if len(one.asked) >= maxQuestions {
+		a.mu.Unlock()
+		return false, false
+	}
+	one.next++
+	waiting := &asked{question: Question{ID: one.next, Signature: &s}, answered: make(chan struct{})}
+	one.asked[signatureKey(&s)] = waiting
+	one.queue = append(one.queue, waiting)
+	a.mu.Unlock()
+	a.put(one)
+	select {
+	case <-waiting.answered:
+		return true, waiting.anew
+	case <-one.gone:
+	case <-ctx.Done():
+		// Answered another way. A question already put stays.
+		a.mu.Lock()
+		delete(one.asked, signatureKey(&s))
+		one.queue = slices.DeleteFunc(one.queue, func(other *asked) bool { return other == waiting })
+		a.mu.Unlock()
+	}
+	return false, false
 }
 
 // await implements egress.Resolver.Await.

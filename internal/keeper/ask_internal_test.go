@@ -71,6 +71,13 @@ func (c *asking) tries(host string, port int) <-chan bool {
 	return result
 }
 
+// known waits until the client is one of those asked.
+func (c *asking) known() {
+	first := c.tries("a.example", 1)
+	c.answers(c.question(), AllowOnce)
+	<-first
+}
+
 func (c *asking) question() Question {
 	c.t.Helper()
 	var q Question
@@ -91,8 +98,8 @@ func (c *asking) answers(q Question, answer string) {
 	}
 }
 
-// What waits behind a question is asked together where it is of one host, and a
-// refusal is one of all that was shown.
+// Questions about one host that wait behind another are asked together, and a
+// refusal refuses all that was shown.
 func TestQuestionsOfOneHost(t *testing.T) {
 	c := newAsking(t)
 	first := c.tries("a.example", 1)
@@ -147,5 +154,60 @@ func TestNoMoreQuestions(t *testing.T) {
 	}
 	if c.a.ask(t.Context(), egress.Question{Host: "late.example", Port: 1, Rule: "late.example:1"}) || c.a.await("late.example") {
 		t.Error("what came later waits or is allowed")
+	}
+}
+
+// Each signature is a question of its own, regardless of earlier answers, until
+// the client wants no more of them.
+func TestQuestionsAboutSignatures(t *testing.T) {
+	c := newAsking(t)
+	type answer struct{ answered, allowed bool }
+	begin := func(id int) <-chan answer {
+		result := make(chan answer, 1)
+		go func() {
+			answered, allowed := c.a.sign(t.Context(), Signature{ID: id, Purpose: "log in"})
+			result <- answer{answered, allowed}
+		}()
+		return result
+	}
+	c.known()
+	for id, given := range map[int]answer{1: {true, true}, 2: {true, false}} {
+		result := begin(id)
+		q := c.question()
+		if q.Signature == nil || q.Signature.ID != id || q.Rule != "" {
+			t.Fatalf("asked %+v", q)
+		}
+		c.answers(q, map[bool]string{true: AllowOnce, false: RefuseAsked}[given.allowed])
+		if got := <-result; got != given {
+			t.Errorf("%d: %+v", id, got)
+		}
+	}
+	if rules := c.a.granted(); len(rules) > 1 {
+		t.Errorf("a signature has become the rules %v", rules)
+	}
+	result := begin(3)
+	c.answers(c.question(), RefuseAll)
+	if got, next := <-result, <-begin(4); got.allowed || next != (answer{true, false}) {
+		t.Errorf("no more of them: %+v, then %+v", got, next)
+	}
+}
+
+// A client that goes answers nothing: another way to answer is left.
+func TestASignatureOutlivesItsClient(t *testing.T) {
+	c := newAsking(t)
+	result := make(chan bool, 1)
+	c.known()
+	go func() {
+		answered, _ := c.a.sign(t.Context(), Signature{ID: 1})
+		result <- answered
+	}()
+	if q := c.question(); q.Signature == nil {
+		t.Fatalf("asked %+v", q)
+	}
+	if err := c.client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if <-result {
+		t.Error("a client that has gone has answered")
 	}
 }

@@ -24,14 +24,14 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	if k.released() {
 		return // the sandbox is ending
 	}
-	// What stands still cannot be asked for a stream; who comes may want
-	// something of the keeper only.
+	// A paused place cannot be asked for a stream; the client may want only the
+	// keeper.
 	var stream wire.Stream
 	welcome := byte(Welcome)
 	var unreachable error
 	why := k.idle.why()
 	if why != "" && errors.Is(k.driver.Attach(ctx, k.driverLease()), driver.ErrMachineLost) {
-		_ = k.resume(ctx) // it was killed while it stood still, and dies when it goes on
+		_ = k.resume(ctx) // it was killed while paused, and dies when it resumes
 		return
 	}
 	switch why {
@@ -54,14 +54,14 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	reader := wire.NewReader(conn)
 	kind, payload, err := reader.Next()
 	if err != nil || kind != wire.KindRequest {
-		return // a client that died, or no client of ours
+		return // a client that died, or one that is not ours
 	}
 	var request wire.Request
 	if err := json.Unmarshal(payload, &request); err != nil {
 		return
 	}
 	if !understands(request) {
-		_ = wire.Fail(conn, ErrOtherVersion(k.order.Spec.Name)) // who asked may have gone
+		_ = wire.Fail(conn, ErrOtherVersion(k.order.Spec.Name)) // the client may be gone
 		return
 	}
 	if strings.HasPrefix(string(request.Op), "keeper.") {
@@ -69,14 +69,14 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 		return
 	}
 	if unreachable != nil {
-		_ = wire.Fail(conn, unreachable) // who asked may have gone
+		_ = wire.Fail(conn, unreachable) // the client may be gone
 		return
 	}
-	if request.Op == wire.OpHead { // what every commit begins with
+	if request.Op == wire.OpHead { // every commit begins with it
 		k.committing()
 	}
 	if err := k.begin(ctx); err != nil {
-		_ = wire.Fail(conn, err) // who asked may have gone
+		_ = wire.Fail(conn, err) // the client may be gone
 		return
 	}
 	defer k.end()
@@ -94,6 +94,10 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 		// The client's end, in order or by kill -9, ends the stream; the
 		// guest then ends what the request had started.
 		_, _ = io.Copy(stream, conn)
+		if request.Op == wire.OpForward || request.Op == wire.OpFiles {
+			_ = stream.CloseWrite() // half of a connection may go on; a broken one shows below
+			return
+		}
 		stream.Close()
 	}()
 	answer, over := k.echo.tap(request, stream)
@@ -120,7 +124,7 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 	case OpSnapshot:
 		taken, err := k.snapshot(context.WithoutCancel(ctx), request.Reason)
 		if err != nil {
-			_ = wire.Fail(conn, err) // who asked may have gone
+			_ = wire.Fail(conn, err) // the client may be gone
 			return
 		}
 		_ = wire.WriteJSON(conn, wire.KindResult, taken)
@@ -147,6 +151,10 @@ func (k *keeper) own(ctx context.Context, conn net.Conn, request wire.Request) {
 		return
 	case OpLend:
 		err = k.net.borrow(conn)
+	case OpLogins:
+		if err = k.net.admitLogins(conn); err == nil {
+			return
+		}
 	case OpNetwork:
 		err = k.net.save()
 	case OpFollow:

@@ -31,7 +31,7 @@ func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
 	if err := k.openCosts(); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
-	if k.net, err = openNetwork(dir, k.emit, k.costs); err != nil {
+	if k.net, err = openNetwork(dir, k.store, k.emit, k.costs, k.rest); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
 	path := filepath.Join(dir, Socket)

@@ -23,8 +23,8 @@ const (
 	mostExchanges = 512
 )
 
-// connections is how many connections the keeper's descriptors are enough for:
-// the flood of a sandbox must not keep the human's commands out.
+// connections is how many connections the keeper's descriptors suffice for: a
+// flood from a sandbox must not lock the human's commands out.
 func connections() int {
 	limit := descriptors()
 	if limit >= reserve+mostExchanges+mostConnections*perConnection {
@@ -33,7 +33,7 @@ func connections() int {
 	return max(1, (limit-reserve-exchanges())/perConnection)
 }
 
-// exchanges is how many exchanges over UDP there is room for beside them.
+// exchanges is how many UDP exchanges there is room for besides them.
 func exchanges() int {
 	return max(1, min(mostExchanges, descriptors()/16))
 }
@@ -48,10 +48,13 @@ func descriptors() int {
 	return int(min(limit.Cur, 1<<20))
 }
 
-// carry lets the proxy carry a connection where there is room for one more, and
-// resets it at once where there is none.
+// tooMany is the reason for refusing a connection that there is no room for.
+const tooMany = "the sandbox has as many connections open as this machine lets it have"
+
+// carry lets the proxy carry a connection if there is room for one more, and
+// otherwise resets it at once.
 func (n *network) carry(ctx context.Context, received wire.Received) {
-	why := "the sandbox has as many connections open as this machine lets it have"
+	why := tooMany
 	if received.Conn == nil {
 		why = "the keeper has no descriptor left for it"
 	} else {
@@ -59,6 +62,8 @@ func (n *network) carry(ctx context.Context, received wire.Received) {
 		case n.room <- struct{}{}:
 			go func() {
 				defer func() { <-n.room }()
+				n.rest.Begin()
+				defer n.rest.End()
 				n.proxy.Handle(ctx, received.Conn, received.Connection.Destination, received.Connection.Process)
 			}()
 			return
@@ -67,8 +72,12 @@ func (n *network) carry(ctx context.Context, received wire.Received) {
 			_ = received.Conn.Close()
 		}
 	}
-	to := received.Connection.Destination
-	refused := egress.Observation{Addr: to.Addr().Unmap(), Port: to.Port(), Protocol: egress.TCP, Process: received.Connection.Process,
+	n.refuse(received.Connection, why)
+}
+
+// refuse records a connection on which nothing was decided.
+func (n *network) refuse(c wire.Connection, why string) {
+	refused := egress.Observation{Addr: c.Destination.Addr().Unmap(), Port: c.Destination.Port(), Protocol: egress.TCP, Process: c.Process,
 		Verdict: egress.Denied, Why: why, Count: 1}
 	if host, ok := n.resolver.Names.Host(refused.Addr); ok {
 		refused.Host = host

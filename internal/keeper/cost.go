@@ -19,15 +19,15 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
-// CostFile holds what the human's own configuration says of costs, in the
+// CostFile holds what the human's own configuration says about costs, in the
 // directory of a sandbox. The engine writes it before each start and with each
-// change of limits; without it nothing was said.
+// change of limits; without it the configuration says nothing.
 const CostFile = "cost.json"
 
 // LedgerDir is the ledger of costs, below the state directory.
 const LedgerDir = "cost"
 
-// Costs are what stands in CostFile.
+// Costs is the content of CostFile.
 type Costs struct {
 	Meter     bool                   `json:"meter,omitempty"`
 	DayBudget sandbox.Budget         `json:"day_budget,omitzero"`
@@ -51,8 +51,8 @@ func ReadCosts(dir string) (Costs, error) {
 	return costs, nil
 }
 
-// Looks reports whether calls of models are looked into by what is written down
-// for the sandbox in dir.
+// Looks reports whether the record of the sandbox in dir has calls of models
+// inspected.
 func Looks(dir string) (bool, error) {
 	costs, err := ReadCosts(dir)
 	if err != nil {
@@ -70,11 +70,11 @@ type costs struct {
 
 	mu   sync.Mutex
 	now  metering.Settings
-	used bool      // a call was seen, so the time of the processor is of interest
-	next time.Time // when that is written down again
+	used bool      // a call was seen, so processor time matters
+	next time.Time // when that is next written down
 }
 
-// noted is how often the time of the processor goes into the ledger.
+// noted is how often processor time goes into the ledger.
 const noted = time.Minute
 
 // openCosts prepares metering, which costs nothing until a call comes.
@@ -110,7 +110,7 @@ func (k *keeper) loadCosts() error {
 	return nil
 }
 
-// changeCosts puts other budgets in force, also for connections that live.
+// changeCosts puts other budgets in force, also for live connections.
 func (k *keeper) changeCosts() error {
 	if err := k.loadCosts(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (c *costs) seen() {
 	c.used = true
 }
 
-// due reports whether the time of the processor is to be written down.
+// due reports whether processor time must be written down.
 func (c *costs) due(last bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,9 +141,9 @@ func (c *costs) due(last bool) bool {
 	return true
 }
 
-// noteCompute writes down the time of the processor since this start of the
-// sandbox, beside what its calls cost. What is lost with a keeper is at most a
-// minute, and the next one writes the whole sum again.
+// noteCompute writes down the processor time since this start of the sandbox,
+// beside the cost of its calls. At most a minute is lost with a keeper, and the
+// next one writes the whole sum again.
 func (k *keeper) noteCompute(ctx context.Context, last bool) {
 	if !k.costs.due(last) {
 		return
@@ -157,7 +157,7 @@ func (k *keeper) noteCompute(ctx context.Context, last bool) {
 	e.ID = k.lease.ID + "-" + strconv.FormatInt(k.lease.AcquiredAt.Unix(), 10)
 	k.mu.Unlock()
 	e.Kind, e.CPU, e.Running = ledger.Compute, max(0, m.CPU), max(0, m.Uptime)
-	if err := k.costs.book.Append(e); err != nil {
+	if err := k.costs.book.Append(ctx, e); err != nil {
 		fmt.Fprintln(os.Stderr, "keeper: the time of the processor was not written down:", err)
 	}
 }

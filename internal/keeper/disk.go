@@ -10,9 +10,9 @@ import (
 )
 
 // diskWatch knows how much a sandbox has on disk, without looking through its
-// files each time. What it has can have grown by no more than the whole file
-// system has, so a count is only due when that would be too much: asking the
-// file system costs a microsecond, counting grows with the files.
+// files each time. It cannot have grown by more than the whole file system has,
+// so a count is only due when that would be too much: asking the file system
+// costs a microsecond, counting grows with the files.
 type diskWatch struct {
 	dir     string
 	started space  // of the file system when the keeper began
@@ -22,13 +22,13 @@ type diskWatch struct {
 	at      time.Time // of the last count
 	born    time.Time
 	// What was there after everything had been ended: until it grows again,
-	// somebody may be deleting.
+	// running commands may be deleting.
 	allowed amount
-	// frozen are the layers that it stands on, which never change.
+	// frozen are the sandbox's lower layers, which never change.
 	frozen map[string]amount
 }
 
-// below is what was frozen of what the sandbox wrote: a snapshot makes no room.
+// below is the frozen part of what the sandbox wrote: a snapshot frees no room.
 func (d *diskWatch) below() (total amount) {
 	r, err := frozen.Read(d.dir)
 	if err != nil {
@@ -39,26 +39,30 @@ func (d *diskWatch) below() (total amount) {
 	}
 	for _, name := range r.Stack {
 		if _, known := d.frozen[name]; !known {
-			d.frozen[name] = usage(filepath.Join(frozen.Store(d.dir), name))
+			layer := filepath.Join(frozen.Store(d.dir), name)
+			if frozen.IsGolden(layer) { // the sandbox has not written it
+				continue
+			}
+			d.frozen[name] = usage(layer)
 		}
 		total = total.plus(d.frozen[name])
 	}
 	return total
 }
 
-// amount is what lies in a tree of files, in bytes and inodes.
+// amount is the size of a tree of files, in bytes and inodes.
 type amount struct {
 	bytes, inodes int64
 	hidden        bool // some directory could not be read
 }
 
-// space is what is taken of a file system.
+// space is how much of a file system is taken.
 type space struct {
 	bytes, inodes         int64
 	freeBytes, freeInodes int64
 }
 
-// inodeBytes is what a file counts at least: one that is empty takes room too.
+// inodeBytes is the least that a file counts for: an empty one takes room too.
 const inodeBytes = 4 << 10
 
 func (a amount) plus(b amount) amount {
@@ -72,25 +76,36 @@ func newDiskWatch(dir string) diskWatch {
 	return diskWatch{dir: dir, started: now, born: time.Now()}
 }
 
+// slack is how much may be added after everything has been ended: a command is
+// recorded, and an overlay marks a deleted file with an inode.
+func slack(limit int64) amount {
+	bytes := max(128<<10, limit/64)
+	return amount{bytes: bytes, inodes: bytes / inodeBytes}
+}
+
 const (
 	// diskFirst is when the first count is due: the first command of a fresh
 	// sandbox need not share the processor with it.
 	diskFirst = 2 * time.Second
-	// A count is followed by a rest of diskRest times what it took.
+	// A count is followed by a rest of diskRest times its own duration.
 	diskRest    = 10
 	diskRestMin = 100 * time.Millisecond
 )
 
-// exceeded says what is too much; empty when nothing is, and when what is too
-// much has not grown since everything was ended.
+// exceeded says what is too much. It is empty when nothing is, and when the
+// excess has not grown since everything was ended.
 func (d *diskWatch) exceeded(limit int64) string {
 	now, err := spaceOf(d.dir)
 	if err != nil || limit <= 0 || time.Since(d.born) < diskFirst {
 		return ""
 	}
-	// Whatever the limit in bytes, the host needs some inodes.
+	// Regardless of the limit in bytes, the host needs some inodes.
 	files := (d.started.freeInodes + 1) / 2
-	most := amount{bytes: max(limit, d.allowed.size()), inodes: max(files, d.allowed.inodes)}
+	most := amount{bytes: limit, inodes: files}
+	if d.allowed != (amount{}) {
+		tolerated := d.allowed.plus(slack(limit))
+		most = amount{bytes: max(limit, tolerated.size()), inodes: max(files, tolerated.inodes)}
+	}
 	possible := amount{
 		bytes:  d.known.bytes + max(0, now.bytes-d.counted.bytes),
 		inodes: d.known.inodes + max(0, now.inodes-d.counted.inodes),
@@ -99,13 +114,7 @@ func (d *diskWatch) exceeded(limit int64) string {
 	if !due || time.Since(d.at) < max(diskRestMin, diskRest*d.took) {
 		return ""
 	}
-	began := time.Now()
-	d.known, d.counted = usage(d.dir).plus(d.below()), now
-	d.took, d.at = time.Since(began), time.Now()
-	if d.known.hidden {
-		// A directory without permissions is no place to hide files in.
-		d.known.bytes = max(d.known.bytes, now.bytes-d.started.bytes)
-	}
+	d.count(now)
 	size := d.known.size()
 	switch {
 	case size > most.bytes:
@@ -118,4 +127,26 @@ func (d *diskWatch) exceeded(limit int64) string {
 		d.allowed = amount{}
 	}
 	return ""
+}
+
+// count counts what the sandbox has, at a moment when the file system has now.
+func (d *diskWatch) count(now space) {
+	began := time.Now()
+	d.known, d.counted = usage(d.dir).plus(d.below()), now
+	d.took, d.at = time.Since(began), time.Now()
+	if d.known.hidden {
+		// A directory without permissions must not hide files.
+		d.known.bytes = max(d.known.bytes, now.bytes-d.started.bytes)
+	}
+}
+
+// ended counts again after everything has been ended: anything written until
+// then is tolerated too, so that it ends no later command.
+func (d *diskWatch) ended() {
+	now, err := spaceOf(d.dir)
+	if err != nil {
+		return // the next look counts
+	}
+	d.count(now)
+	d.allowed = d.known
 }

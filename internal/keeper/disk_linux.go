@@ -20,7 +20,7 @@ func spaceOf(dir string) (space, error) {
 }
 
 // usage counts what lies below dir. The tree is hostile and changes meanwhile:
-// it is walked by descriptors, no link is followed and no mount entered.
+// it is walked by descriptor, no link is followed and no mount is entered.
 func usage(dir string) amount {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *counter) walk(fd, depth int) {
 
 func (c *counter) entry(dir int, name string, depth int) {
 	if depth == 0 && (name == "work" || name == "home-work") {
-		return // the overlay's own: nobody inside can reach it, and we cannot read it
+		return // the overlay's own: unreachable from inside, and unreadable for us
 	}
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Dev != c.device {
@@ -89,7 +89,7 @@ func (c *counter) entry(dir int, name string, depth int) {
 	case err == nil:
 		unix.Close(fd)
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
-		return // it has just gone, or is something else by now
+		return // it is gone, or has become something else
 	}
 	c.hidden = true
 }

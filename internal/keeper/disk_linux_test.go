@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// due makes a watch look at once, however lately it did.
+// due makes a watch look at once, however recently it did.
 func (d *diskWatch) due() { d.born, d.at = time.Time{}, time.Time{} }
 
 func TestDiskIsCountedAndToleratedUntilItGrows(t *testing.T) {
@@ -35,8 +35,16 @@ func TestDiskIsCountedAndToleratedUntilItGrows(t *testing.T) {
 	fill("b", 300<<10)
 	wants("above", true)
 	wants("above and not growing: somebody may be deleting", false)
+	fill("record", 60<<10)
+	wants("above and a command recorded", false)
 	fill("c", 200<<10)
 	wants("growing again", true)
+	fill("late", 200<<10)
+	d.ended()
+	wants("written until everything had ended", false)
+	if err := os.Remove(filepath.Join(dir, "late")); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +53,7 @@ func TestDiskIsCountedAndToleratedUntilItGrows(t *testing.T) {
 	wants("above again", true)
 }
 
-// A count is only made when the file system has grown by what was left.
+// A count is only made when the file system has grown by as much as was left.
 func TestDiskIsNotCountedWithoutNeed(t *testing.T) {
 	t.Parallel()
 	d := newDiskWatch(t.TempDir())
@@ -108,8 +116,7 @@ func TestUsage(t *testing.T) {
 	if a := (amount{bytes: 100, inodes: 10}); a.size() != 10*inodeBytes {
 		t.Errorf("empty files count %d", a.size())
 	}
-	// A directory that nobody may read is not taken for an empty one; nothing
-	// stops root.
+	// An unreadable directory is not taken for an empty one; nothing stops root.
 	if os.Geteuid() != 0 {
 		if err := os.Chmod(filepath.Join(dir, "d"), 0); err != nil {
 			t.Fatal(err)

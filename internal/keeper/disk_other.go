@@ -4,7 +4,7 @@ package keeper
 
 import "errors"
 
-// No sandbox is on this system's disk.
+// No sandbox lives on this system's disk.
 
 func spaceOf(string) (space, error) { return space{}, errors.ErrUnsupported }
 

@@ -12,14 +12,14 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// OpEcho is the keeper's own operation: what commands print, as KindStdout
+// OpEcho is the keeper's own operation: the output of commands, as KindStdout
 // frames of JSON of Echo, until the client goes or the sandbox stops. It begins
 // with what is remembered of the time after Since.
 const OpEcho wire.Op = "keeper.echo"
 
-// What is remembered of commands' output, and how many may watch it. A watcher
-// reads from that memory, so who reads slowly misses what is overwritten, and
-// no command ever waits for one.
+// How much of commands' output is remembered, and how many may watch it. A
+// watcher reads from that memory, so a slow one misses what is overwritten, and
+// no command ever waits for it.
 const (
 	echoBytes    = 256 << 10
 	echoPieces   = 4 << 10
@@ -33,9 +33,9 @@ type Echo struct {
 	Error bool   `json:"error,omitempty"` // from standard error
 	Mid   bool   `json:"mid,omitempty"`   // it does not begin a line
 	Data  []byte `json:"data,omitempty"`
-	End   bool   `json:"end,omitempty"`  // the command prints no more
+	End   bool   `json:"end,omitempty"`  // the command prints nothing more
 	Lost  int64  `json:"lost,omitempty"` // lines that this watcher has missed before it
-	Now   bool   `json:"now,omitempty"`  // nothing else is remembered: what follows is new
+	Now   bool   `json:"now,omitempty"`  // nothing else is remembered: the rest is new
 }
 
 // echo remembers the latest output of all commands of the sandbox.
@@ -85,7 +85,7 @@ func (e *echo) add(piece Echo, data []byte) {
 	e.wake()
 }
 
-// wake tells whoever waits that something has changed. The caller holds mu.
+// wake tells the waiters that something has changed. The caller holds mu.
 func (e *echo) wake() {
 	if e.changed != nil {
 		close(e.changed)
@@ -94,7 +94,7 @@ func (e *echo) wake() {
 }
 
 // echoPatience is how long an ending keeper waits for commands to end and for
-// watchers to have read what they printed. Whoever asked for the end does not
+// watchers to read their output. The client that asked for the end does not
 // wait for that.
 const echoPatience = 500 * time.Millisecond
 
@@ -125,10 +125,10 @@ func (e *echo) finish() {
 	}
 }
 
-// next gives the piece with that number, or the oldest there is after it. When
-// there is none found is negative, and wait closes when there may be one; it is
-// nil when none will come. lines is how many line ends came before where the
-// watcher is.
+// next returns the piece with that number, or the oldest after it. When there
+// is none, found is negative, and wait closes when there may be one; it is nil
+// when none will come. lines is how many line ends came before the watcher's
+// position.
 func (e *echo) next(number int, lines int64) (piece Echo, found int, after int64, wait <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -142,9 +142,9 @@ func (e *echo) next(number int, lines int64) (piece Echo, found int, after int64
 	kept := e.pieces[at]
 	piece = kept.Echo
 	if e.dropped > number {
-		piece.Lost = max(1, kept.lines-lines) // perhaps of a line that had no end yet
+		piece.Lost = max(1, kept.lines-lines) // perhaps part of a line without an end yet
 		if kept.Mid {
-			piece.Lost++ // whose rest nobody can use
+			piece.Lost++ // whose rest is useless
 		}
 	}
 	piece.Data = make([]byte, kept.size)
@@ -154,7 +154,7 @@ func (e *echo) next(number int, lines int64) (piece Echo, found int, after int64
 	return piece, e.dropped + at, kept.lines + int64(bytes.Count(piece.Data, []byte{'\n'})), nil
 }
 
-// since gives the number of the first piece after a moment, and the line ends
+// since returns the number of the first piece after a moment, and the line ends
 // before it.
 func (e *echo) since(at int64) (number int, lines int64) {
 	e.mu.Lock()
@@ -213,9 +213,9 @@ func (e *echo) serve(conn net.Conn, since int64) {
 	}
 }
 
-// tap gives what passes from a command to its client, and remembers its output
-// on the way; over is called when nothing passes any more. What happens on a
-// terminal is not remembered: a human sits there, and screens are no lines.
+// tap returns what passes from a command to its client, and remembers its
+// output on the way; over is called when nothing more passes. Terminals are not
+// remembered: a human sits there, and screens are not lines.
 func (e *echo) tap(request wire.Request, stream io.Reader) (passing io.Reader, over func()) {
 	if request.Op != wire.OpExec || request.Exec == nil || request.Exec.Terminal != nil {
 		return stream, func() {}
@@ -233,14 +233,14 @@ func (e *echo) tap(request wire.Request, stream io.Reader) (passing io.Reader, o
 	}
 }
 
-// tapped follows the frames that a guest sends. The guest is not trusted: what
-// is no frame ends the echo, and is the client's to refuse.
+// tapped follows the frames that a guest sends. The guest is not trusted:
+// anything but a frame ends the echo, and is the client's to refuse.
 type tapped struct {
 	io.Reader
 	echo  *echo
 	cycle int
 
-	header []byte // of a frame, as far as it has come
+	header []byte // of a frame, as far as it has arrived
 	kind   wire.Kind
 	left   uint32 // of the frame's payload
 	mid    [2]bool

@@ -9,8 +9,8 @@ import (
 )
 
 // FuzzTap lets a guest send anything while a command runs. Its client gets it
-// unchanged, and what watchers see does not depend on how it was cut: it is what
-// the client's own reader makes of the same bytes.
+// unchanged, and what watchers see does not depend on how it was cut: it is the
+// same as the client's own reader makes of these bytes.
 func FuzzTap(f *testing.F) {
 	frames := func(all ...string) []byte {
 		var b []byte

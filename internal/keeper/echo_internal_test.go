@@ -12,7 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// printed is what a guest sends for a command's output.
+// printed is the data that a guest sends for a command's output.
 func printed(t *testing.T, frames ...any) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -36,8 +36,8 @@ func command(cycle int) wire.Request {
 	return wire.Request{Op: wire.OpExec, Exec: &wire.Exec{Iteration: cycle}}
 }
 
-// relay passes what a guest sent through a tap, and checks that nothing of it
-// is changed.
+// relay passes a guest's data through a tap, and checks that none of it is
+// changed.
 func relay(t *testing.T, e *echo, cycle, size int, sent []byte) {
 	t.Helper()
 	answer, over := e.tap(command(cycle), slowly{bytes.NewReader(sent), size})
@@ -121,7 +121,7 @@ func TestEchoOfNonsense(t *testing.T) {
 	}
 }
 
-// A terminal's output is nobody's to watch.
+// A terminal's output is not watched.
 func TestEchoLeavesTerminals(t *testing.T) {
 	t.Parallel()
 	e := &echo{}
@@ -208,7 +208,7 @@ func TestEchoWatchers(t *testing.T) {
 		t.Errorf("one too many: %c, %v", kind, err)
 	}
 	relay(t, e, 2, 4096, printed(t, wire.KindStdout, strings.Repeat("more\n", 10_000), wire.KindResult, "{}"))
-	e.finish() // returns although nobody reads
+	e.finish() // returns although no one reads
 	for _, conn := range conns {
 		conn.Close()
 	}

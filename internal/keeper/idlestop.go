@@ -16,25 +16,25 @@ import (
 // agent has worked there.
 const AgentSeen = "agent.seen"
 
-// IdleStopAgents is after how long a sandbox in which an agent has worked is
-// stopped when nobody asks for it any more, unless its configuration says
-// otherwise. What a client that has gone left running would run for ever.
+// IdleStopAgents is how long a sandbox in which an agent has worked may go
+// without clients before it is stopped, unless its configuration says
+// otherwise. A process left running by a client that is gone would run forever.
 const IdleStopAgents = 2 * time.Hour
 
 const (
-	// idleLook is how often it is looked whether anything happens, at the least
-	// often.
-	idleLook = time.Minute
-	// idleShare of the time on a processor, and more, is work: one part of so
-	// many. A guest that waits, and how coarsely some systems count, take less.
+	// idleLook is the longest time between two checks for activity: one at each
+	// heartbeat.
+	idleLook = heartbeat
+	// One part in idleShare of the time on a processor, and more, is work. A
+	// waiting guest, and the coarse counting of some systems, take less.
 	idleShare = 20
-	// idleSlack beside that is no work in any case.
+	// idleSlack beyond that is never work.
 	idleSlack = 100 * time.Millisecond
 	// idleGrace is what processes get between TERM and KILL.
 	idleGrace = 3 * time.Second
 )
 
-// idleStop is after how long the sandbox is stopped; 0 is never.
+// idleStop is how long the sandbox may idle before it is stopped; 0 is forever.
 func (k *keeper) idleStop() time.Duration {
 	k.mu.Lock()
 	after := k.rules.IdleStop
@@ -51,25 +51,25 @@ func (k *keeper) idleStop() time.Duration {
 	return after
 }
 
-// stopIdle ends the sandbox when nobody has asked for it in a while, nobody is
-// connected to a port of it and nothing in it works. Its files, its branch and
-// its home stay; the next command commits what lies there and starts it again,
-// services included.
+// stopIdle ends the sandbox when no client has come in a while, no one is
+// connected to one of its ports and nothing in it works. Its files, its branch
+// and its home stay; the next command commits what is there and starts it
+// again, services included.
 func (k *keeper) stopIdle(ctx context.Context) {
-	timer := time.NewTimer(idleLook)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	since, seen := time.Now(), k.asked()
 	at, used := since, time.Duration(-1)
 	for {
 		after := k.idleStop()
-		look := idleLook
-		if after > 0 {
-			look = min(idleLook, after/4)
+		timer.Stop()
+		if after > 0 && after/4 < idleLook {
+			timer.Reset(after / 4)
 		}
-		timer.Reset(look)
 		select {
 		case <-ctx.Done():
 			return
+		case <-k.idle.beat:
 		case <-timer.C:
 		}
 		now, asked := time.Now(), k.asked()
@@ -95,7 +95,7 @@ func (k *keeper) stopIdle(ctx context.Context) {
 	}
 }
 
-// asked counts how often clients have asked so far.
+// asked counts the clients so far.
 func (k *keeper) asked() int {
 	k.idle.mu.Lock()
 	defer k.idle.mu.Unlock()
@@ -103,14 +103,14 @@ func (k *keeper) asked() int {
 }
 
 // busy reports whether a client is connected, or a human has paused it: what
-// somebody asked to stand still goes on standing.
+// was paused on request stays paused.
 func (i *idle) busy() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.clients > 0 || i.paused == sandbox.PausedByUser
 }
 
-// close has nobody else begin, unless somebody has begun.
+// close lets no other client begin, unless one has begun already.
 func (i *idle) close(k *keeper) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

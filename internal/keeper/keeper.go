@@ -2,8 +2,8 @@
 // runtime's shim: it owns the wire, relays every client's requests to the
 // guest, keeps the lease's heartbeat, and ends when the guest ends.
 //
-// It takes no decisions: what to run and what to commit is the engine's. If a
-// keeper dies, the guest lives on and the next command starts a new keeper,
+// It makes no decisions: the engine decides what to run and what to commit. If
+// a keeper dies, the guest lives on and the next command starts a new keeper,
 // which attaches to the same guest. Start reading at [Run].
 package keeper
 
@@ -22,6 +22,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/forward"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/rest"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -30,26 +31,26 @@ import (
 // Socket is the name of the keeper's socket in the sandbox's directory.
 const Socket = "keeper.sock"
 
-// OpStop is the keeper's own operation: end the sandbox in order. Grace is
-// what its processes get between TERM and KILL.
+// OpStop is the keeper's own operation: end the sandbox in an orderly way.
+// Grace is what its processes get between TERM and KILL.
 const OpStop wire.Op = "keeper.stop"
 
 // More of the keeper's own operations.
 const (
-	OpPause  wire.Op = "keeper.pause"  // Reason → Empty; a pause that does not take is driver.ErrPauseTimeout
+	OpPause  wire.Op = "keeper.pause"  // Reason → Empty; a pause that fails to take hold is driver.ErrPauseTimeout
 	OpResume wire.Op = "keeper.resume" // → Empty
 	OpLimits wire.Op = "keeper.limits" // read LimitsFile again → Empty
-	OpRenew  wire.Op = "keeper.renew"  // write the lease again, which was damaged → Empty
-	OpCheck  wire.Op = "keeper.check"  // look now whether a limit was reached → reachedList
+	OpRenew  wire.Op = "keeper.renew"  // write the damaged lease again → Empty
+	OpCheck  wire.Op = "keeper.check"  // check now whether a limit was reached → reachedList
 	// OpSnapshot holds the place still and has the driver take a snapshot; Reason
 	// is its label → driver.Snapshot.
 	OpSnapshot wire.Op = "keeper.snapshot"
 )
 
 // heartbeat is how often the lease is renewed; it expires after three misses.
-const heartbeat = sandbox.Silence / 3
+const heartbeat = sandbox.LeaseSilence / 3
 
-// Order is what whoever starts a keeper tells it, as JSON on standard input.
+// Order is what a keeper is told by its starter, as JSON on standard input.
 type Order struct {
 	StoreRoot  string `json:"store_root"`
 	Repository string `json:"repository"` // its common git directory, for events
@@ -64,12 +65,37 @@ type Order struct {
 	Guest bool `json:"guest,omitempty"`
 }
 
-// Report is the keeper's one answer, as JSON on standard output.
+// Report is the keeper's answer, as JSON on standard output, after any number of
+// reports that only have Progress.
 type Report struct {
-	Lease   *sandbox.Lease `json:"lease"`
-	Failure *wire.Failure  `json:"failure"`
-	Busy    bool           `json:"busy,omitempty"`  // the failure is driver.ErrLeaseUnavailable
-	Notes   []string       `json:"notes,omitempty"` // what the user should know
+	Progress *Progress      `json:"progress,omitempty"`
+	Lease    *sandbox.Lease `json:"lease"`
+	Failure  *wire.Failure  `json:"failure"`
+	Busy     bool           `json:"busy,omitempty"`  // the failure is driver.ErrLeaseUnavailable
+	Notes    []string       `json:"notes,omitempty"` // what the user should know
+}
+
+// Progress is how far the start of a place has come with a long step.
+type Progress struct {
+	What  string `json:"what"`
+	Done  int    `json:"done"`
+	Total int    `json:"total"`
+}
+
+// progressEvery bounds how often progress is reported.
+const progressEvery = 100 * time.Millisecond
+
+// progressing reports progress, at that rate at most, and the end of each.
+func progressing(report io.Writer) func(what string, done, total int) {
+	var last time.Time
+	return func(what string, done, total int) {
+		if done < total && time.Since(last) < progressEvery {
+			return
+		}
+		last = time.Now()
+		// The client may be gone.
+		_ = json.NewEncoder(report).Encode(Report{Progress: &Progress{what, done, total}})
+	}
 }
 
 // keeper is one running keeper.
@@ -81,6 +107,7 @@ type keeper struct {
 	wire   *tether
 	net    *network
 	costs  *costs
+	rest   *rest.Rest
 	signer *signer // nil where the sandbox has no ssh-agent
 	packs  packs
 	unlock func() // gives Lock back, before the process ends
@@ -98,7 +125,7 @@ type keeper struct {
 
 	mu    sync.Mutex // guards lease and rules
 	lease *sandbox.Lease
-	final bool        // what became of the place is recorded: nothing is written after it
+	final bool        // the place's fate is recorded: nothing is written after it
 	early chan linked // the wire, when the driver had a stream before the guest served
 	rules Rules
 	ended chan struct{} // closed when an ordered stop is complete
@@ -106,20 +133,22 @@ type keeper struct {
 }
 
 // Run acquires or attaches as ordered, reports, and serves until the guest is
-// gone. The report is written exactly once.
-func Run(ctx context.Context, drivers *driver.Set, order Order, report io.WriteCloser) error {
-	k, listener, err := open(ctx, drivers, order)
+// gone. The report is written exactly once, after any progress. sleep is told what goes on; it is
+// nil for a process that has other things to do.
+func Run(ctx context.Context, drivers *driver.Set, order Order, report io.WriteCloser, sleep *rest.Rest) error {
+	order.Spec.Progress = progressing(report)
+	k, listener, err := open(ctx, drivers, order, sleep)
 	if err != nil {
 		failure := wire.Failure{Kind: string(fault.KindOf(err)), Text: err.Error(), Hint: fault.HintOf(err)}
 		return errors.Join(err, json.NewEncoder(report).Encode(Report{Failure: &failure, Busy: errors.Is(err, driver.ErrLeaseUnavailable)}), report.Close())
 	}
-	// That whoever asked has gone is no reason to end: the sandbox runs.
+	// A client that is gone is no reason to end: the sandbox runs.
 	_ = errors.Join(json.NewEncoder(report).Encode(Report{Lease: k.lease, Notes: k.notes}), report.Close())
 	defer k.unlock()
 	return k.serve(ctx, listener)
 }
 
-func open(ctx context.Context, drivers *driver.Set, order Order) (_ *keeper, _ net.Listener, err error) {
+func open(ctx context.Context, drivers *driver.Set, order Order, sleep *rest.Rest) (_ *keeper, _ net.Listener, err error) {
 	d := drivers.Get(order.Driver)
 	if d == nil {
 		return nil, nil, fault.New(fault.Unsupported, "cannot run driver %q: this program does not have it", order.Driver)
@@ -129,7 +158,7 @@ func open(ctx context.Context, drivers *driver.Set, order Order) (_ *keeper, _ n
 		return nil, nil, err
 	}
 	records = records.Durable(order.Strict)
-	k := &keeper{base: context.WithoutCancel(ctx), order: order, driver: d, store: records, wire: newTether(), ended: make(chan struct{})}
+	k := &keeper{base: context.WithoutCancel(ctx), rest: sleep, order: order, driver: d, store: records, wire: newTether(), ended: make(chan struct{})}
 	if err := k.single(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -145,6 +174,7 @@ func open(ctx context.Context, drivers *driver.Set, order Order) (_ *keeper, _ n
 		return nil, nil, err
 	}
 	k.supervisor = newSupervisor(k)
+	k.idle.beat = make(chan struct{}, 1)
 	order.Spec.Limits = k.rules.Effective
 	if k.lease = order.Lease; k.lease == nil {
 		now := time.Now()
@@ -163,7 +193,7 @@ func open(ctx context.Context, drivers *driver.Set, order Order) (_ *keeper, _ n
 	}
 	if order.Lease != nil {
 		if err := k.limit(ctx, k.rules); err != nil {
-			// It ran before with what could be kept; it goes on with that.
+			// It ran with the limits that could be kept; it goes on with them.
 			fmt.Fprintln(os.Stderr, "keeper: the limits are not in force again:", err)
 		}
 	}
@@ -205,7 +235,7 @@ func (k *keeper) renew(state sandbox.LeaseState) error {
 	}
 	k.lease.State = state
 	k.lease.Heartbeat = now
-	k.lease.ExpiresAt = now.Add(sandbox.Silence)
+	k.lease.ExpiresAt = now.Add(sandbox.LeaseSilence)
 	k.lease.Beat = process.Now()
 	k.lease.Holder = string(holder)
 	k.lease.Health = "ok"
@@ -251,18 +281,33 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 	}()
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
-	saver := time.NewTicker(saveEvery)
+	// Armed while there is something to write: a sandbox at rest wakes only for
+	// its heartbeat, and every check is made then.
+	saver := time.NewTimer(saveEvery)
 	defer saver.Stop()
+	saving := true
 	var problem error
 	for {
 		select {
+		case <-k.net.news:
+			if !saving {
+				saving = true
+				saver.Reset(saveEvery)
+			}
+			continue
 		case <-saver.C:
 			problem = k.net.save() // likewise tried again
+			if saving = problem != nil || k.net.busy(); saving {
+				saver.Reset(saveEvery)
+			}
 			k.noteCompute(ctx, false)
 			continue
 		case <-ticker.C:
 			// A full disk must not end a sandbox; the next beat tries again.
 			problem = k.renew(sandbox.LeaseActive)
+			k.noteCompute(ctx, false)
+			signal(k.supervisor.beat)
+			signal(k.idle.beat)
 			continue
 		case <-k.wire.gone:
 			// In an ordered stop this comes first; its client still waits
@@ -283,6 +328,7 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 	}
 	k.worktree.close()
 	k.packs.close()
+	k.net.awaitRenewals()
 	problem = errors.Join(problem, k.net.save(), listener.Close(), k.wire.newest().Close())
 	k.echo.finish()
 	return problem
@@ -296,7 +342,7 @@ func (k *keeper) emit(event *sandbox.Event) error {
 	return k.store.Emit(ctx, event)
 }
 
-// emitPatience is how long the event log may be waited for.
+// emitPatience is how long to wait for the event log.
 const emitPatience = 10 * time.Second
 
 func (k *keeper) released() bool {
@@ -311,7 +357,8 @@ func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 	k.mu.Unlock()
 	k.worktree.close()
 	k.packs.close()
-	// What stands still cannot end in order.
+	k.net.awaitRenewals()
+	// A paused place cannot end in order.
 	if err := k.resume(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "keeper: cannot resume what shall end:", err)
 	}
@@ -324,15 +371,15 @@ func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 	if err := k.driver.Destroy(ctx, k.driverLease(), !orderly); err != nil {
 		return err
 	}
-	// Whoever asked may take the ports, delete the files or start it again as
-	// soon as it has the answer. Nothing is written from here on.
+	// The client may take the ports, delete the files or start it again as soon as
+	// it has the answer. Nothing is written from here on.
 	k.ports.Close()
 	err := errors.Join(k.net.close(), k.renew(sandbox.LeaseReleased))
 	k.unlock()
 	return err
 }
 
-// lost clears away what a guest has left that ended unasked.
+// lost clears away the remains of a guest that ended unasked.
 func (k *keeper) lost(ctx context.Context) error {
 	return k.driver.Destroy(context.WithoutCancel(ctx), k.driverLease(), true)
 }

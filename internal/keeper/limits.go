@@ -24,13 +24,13 @@ import (
 // it; a keeper reads it when it starts and when it is told to (OpLimits).
 const LimitsFile = "limits.json"
 
-// Rules are what stands in LimitsFile.
+// Rules is the content of LimitsFile.
 type Rules struct {
 	Set       sandbox.Limits    `json:"set"`       // by litterbox limits, above what is configured
-	Effective sandbox.Limits    `json:"effective"` // what counts
+	Effective sandbox.Limits    `json:"effective"` // those that count
 	From      map[string]string `json:"from"`      // sandbox.Limit.From, by name
 	IdlePause time.Duration     `json:"idle_pause_ns,omitempty"`
-	IdleStop  time.Duration     `json:"idle_stop_ns,omitempty"` // 0: as is usual; negative: never
+	IdleStop  time.Duration     `json:"idle_stop_ns,omitempty"` // 0: the default; negative: never
 }
 
 // ReadRules reads the limits of the sandbox in dir; none when there is no file.
@@ -49,10 +49,10 @@ func ReadRules(dir string) (Rules, error) {
 	return rules, nil
 }
 
-// Supervised lists the limits that a keeper can keep by itself in such a place,
-// by looking and ending what is too much: what cannot be looked at it cannot
-// keep. Time is the guest's to keep on every driver, and a budget the keeper's,
-// through which every call passes.
+// Supervised lists the limits that a keeper can keep by itself in a place with
+// these traits, by looking and ending what is too much: it cannot keep a limit
+// on what it cannot see. Time is the guest's to keep on every driver, and a
+// budget the keeper's, as every call passes through it.
 func Supervised(place sandbox.Traits) []string {
 	names := []string{sandbox.LimitTime, sandbox.LimitBudget}
 	if place.Measures(sandbox.MetricMemory) {
@@ -68,10 +68,10 @@ func Supervised(place sandbox.Traits) []string {
 }
 
 // unkept lists the limits that neither the driver nor a keeper keeps. The
-// driver is asked only where it matters: it has to look at the machine.
+// driver is asked only where it matters, because it must look at the machine.
 func (k *keeper) unkept(limits sandbox.Limits) []string {
 	var names []string
-	supervised := Supervised(k.traits())
+	supervised := k.supervised()
 	for _, name := range sandbox.LimitNames() {
 		if limits.Get(name) > 0 && !slices.Contains(supervised, name) {
 			names = append(names, name)
@@ -84,7 +84,7 @@ func (k *keeper) unkept(limits sandbox.Limits) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(kept, name) })
 }
 
-// requireLimits refuses to start what could not be limited as it was asked.
+// requireLimits refuses to start a sandbox that could not be limited as asked.
 func (k *keeper) requireLimits() error {
 	missing := k.unkept(k.rules.Effective)
 	if len(missing) == 0 {
@@ -95,8 +95,8 @@ func (k *keeper) requireLimits() error {
 		WithHint("litterbox doctor, or set it to none: limits.%s = \"none\" in the configuration", missing[0])
 }
 
-// requireRules refuses to start what rules for the network would not hold: only
-// a place without any way out needs none that keeps them.
+// requireRules refuses to start a sandbox whose network rules would not be
+// enforced: only a place without any way out needs nothing to enforce them.
 func (k *keeper) requireRules() error {
 	if place := k.driver.Traits(); place.Enforcer != "" || place.Network == sandbox.NetworkNone {
 		return nil
@@ -120,7 +120,7 @@ func (k *keeper) limit(ctx context.Context, rules Rules) error {
 func (k *keeper) limited(rules Rules, kept driver.InForce) {
 	inForce := map[string]string{}
 	maps.Copy(inForce, kept)
-	for _, name := range Supervised(k.traits()) {
+	for _, name := range k.supervised() {
 		if rules.Effective.Get(name) > 0 && inForce[name] == "" {
 			inForce[name] = "keeper"
 			if name == sandbox.LimitTime {
@@ -163,8 +163,8 @@ func (k *keeper) changeLimits(ctx context.Context) error {
 	return k.renew(sandbox.LeaseActive)
 }
 
-// limitAgain puts limits in force that somebody has taken away. Until that can
-// be done, nobody but the keeper keeps them, and that is what status says.
+// limitAgain puts limits back in force that were taken away. Until that
+// succeeds only the keeper keeps them, and status says so.
 func (k *keeper) limitAgain(ctx context.Context) {
 	k.limiting.Lock()
 	defer k.limiting.Unlock()
@@ -177,7 +177,7 @@ func (k *keeper) limitAgain(ctx context.Context) {
 	}
 }
 
-// bounded is a request for a command with the limit of time in it.
+// bounded returns a request for a command with the time limit in it.
 func (k *keeper) bounded(request wire.Request, payload []byte) []byte {
 	k.mu.Lock()
 	most := k.rules.Effective.Time
@@ -188,12 +188,12 @@ func (k *keeper) bounded(request wire.Request, payload []byte) []byte {
 	request.Exec.Timeout = most
 	changed, err := json.Marshal(request)
 	if err != nil {
-		return payload // it was read from JSON just now
+		return payload // it was just read from JSON
 	}
 	return changed
 }
 
-// said lists limits for people.
+// said lists limits for humans.
 func said(limits sandbox.Limits) string {
 	var all []string
 	for _, name := range sandbox.LimitNames() {
@@ -207,8 +207,7 @@ func said(limits sandbox.Limits) string {
 	return strings.Join(all, " ")
 }
 
-// record emits an event. That it could not be written is no reason to do
-// anything else differently.
+// record emits an event. A failure to write it changes nothing else.
 func (k *keeper) record(kind sandbox.EventType, data map[string]string) {
 	if err := k.emit(&sandbox.Event{Type: kind, Data: data}); err != nil {
 		fmt.Fprintln(os.Stderr, "keeper: an event was not recorded:", err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,26 +17,29 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/egress/inject"
 	"github.com/litterbox-sandbox/litterbox/internal/egress/intercept"
+	"github.com/litterbox-sandbox/litterbox/internal/egress/renew"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/rest"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/secret"
+	"github.com/litterbox-sandbox/litterbox/internal/store"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
 // The files of a sandbox's network, in its directory.
 const (
 	PolicyFile = "policy.json"   // the revision in force, written by the engine
-	SeenFile   = "network.jsonl" // what was tried, written by the keeper
-	namesFile  = "names.json"    // which own address stands for which name
-	// authorityFile holds the key by which the sandbox's own certificates are
-	// signed. It is made when a rule first looks at requests inside TLS.
+	SeenFile   = "network.jsonl" // attempts, written by the keeper
+	namesFile  = "names.json"    // which of our addresses stands for which name
+	// authorityFile holds the key that signs the sandbox's own certificates. It is
+	// made when a rule first looks at requests inside TLS.
 	authorityFile = "authority.pem"
 )
 
 // The files that a sandbox has mounted as its trusted roots, below its
 // directory; the engine writes them before each start. The first holds all of
-// the host's, the second none but the sandbox's own.
+// the host's, the second only the sandbox's own.
 const (
 	RootsFile    = "roots.pem"
 	OwnRootsFile = "roots-own.pem"
@@ -51,13 +53,15 @@ const (
 	OpFollow  wire.Op = "keeper.follow"  // observations as KindStdout frames, one JSON each, until the client goes
 )
 
-// saveEvery is how often observations go to the disk while there are new ones.
+// saveEvery is how soon an observation goes to the disk, and how often while
+// connections are open.
 const saveEvery = 5 * time.Second
 
 // network is the only way out of the sandbox: it answers names, decides, dials
 // and copies, by the policy in force.
 type network struct {
 	dir      string
+	records  *store.Store
 	revision atomic.Pointer[egress.Policy] // as it is on the disk
 	policy   atomic.Pointer[egress.Policy] // with what was allowed once
 	askers   *askers
@@ -66,11 +70,15 @@ type network struct {
 	seen     *egress.Observations
 	inspect  *intercept.Inspector
 	changed  atomic.Bool
+	news     chan struct{} // signaled when there is something to save
 	refusals *refusals
 	costs    *costs
 	secrets  *secret.Set
 	lent     lent
+	logins   logins
+	renewals *renew.Hook
 
+	rest      *rest.Rest
 	room      chan struct{} // holds one for every connection that is open
 	enforcing sync.Mutex
 
@@ -80,14 +88,17 @@ type network struct {
 
 // openNetwork prepares the network of the sandbox in dir. Without a policy
 // file nothing is allowed.
-func openNetwork(dir string, emit func(*sandbox.Event) error, costs *costs) (*network, error) {
-	n := &network{dir: dir, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit), costs: costs, secrets: secret.NewSet()}
+func openNetwork(dir string, records *store.Store, emit func(*sandbox.Event) error, costs *costs, rest *rest.Rest) (*network, error) {
+	n := &network{dir: dir, rest: rest, news: make(chan struct{}, 1), records: records, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit), costs: costs, secrets: secret.NewSet()}
 	n.openSecrets()
+	n.openLogins()
+	n.renewals = renew.New(n.logins.all)
 	n.inspect = intercept.New(intercept.Options{
 		Authority: filepath.Join(dir, authorityFile),
 		Roots:     []string{filepath.Join(dir, RootsFile), filepath.Join(dir, OwnRootsFile)},
-		// What puts secrets in stands last: nothing else sees a value.
-		Hooks: []intercept.Hook{costs.hook, inject.New(n.secrets)},
+		// The hook that puts secrets in comes after all that must see no value. Only
+		// the one that renews the values comes later.
+		Hooks: []intercept.Hook{costs.hook, inject.New(n.secrets), n.renewals},
 	})
 	n.askers = &askers{changed: n.enforce}
 	if err := n.reload(); err != nil {
@@ -111,12 +122,14 @@ func openNetwork(dir string, emit func(*sandbox.Event) error, costs *costs) (*ne
 }
 
 func (n *network) observe(o egress.Observation) {
-	n.changed.Store(true)
+	o.Host, o.Path = n.records.Redacts().ByValue(o.Host), n.records.Redacts().ByValue(o.Path)
 	n.seen.Add(o)
+	n.changed.Store(true)
+	signal(n.news)
 	n.refusals.note(o)
 }
 
-// reload puts the revision on disk in force, also for connections that live.
+// reload puts the revision on disk in force, also for live connections.
 func (n *network) reload() error {
 	policy := &egress.Policy{}
 	data, err := os.ReadFile(filepath.Join(n.dir, PolicyFile))
@@ -130,9 +143,9 @@ func (n *network) reload() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Wrap(fault.Unavailable, err, "cannot read the network policy")
 	}
-	// At once: what is prepared below writes to files that lie in the sandbox,
-	// which must not be able to hold up a narrower policy. Until its authority
-	// is trusted there, a program cannot reach a host that is looked into.
+	// At once: the steps below write to files in the sandbox, which must not be
+	// able to hold up a narrower policy. Until its authority is trusted there, a
+	// program cannot reach an intercepted host.
 	n.revision.Store(policy)
 	n.enforce()
 	if policy.Inspects() || n.costs.settings().Looks() || n.secrets.State().Inspects() {
@@ -153,7 +166,7 @@ func (n *network) enforce() {
 	}
 }
 
-// serve takes what the guest hands over until the connection ends.
+// serve takes the connections that the guest hands over until the link ends.
 func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease) error {
 	conn, err := d.Dial(ctx, lease)
 	if err != nil {
@@ -170,42 +183,42 @@ func (n *network) serve(ctx context.Context, d driver.Driver, lease driver.Lease
 	stop := context.AfterFunc(ctx, func() { link.Close() })
 	defer stop()
 	defer link.Close()
+	return n.receive(ctx, link, nil)
+}
+
+// receive takes what the guest hands over on way. link carries the connections
+// announced there; it is nil where the connections themselves are handed over.
+func (n *network) receive(ctx context.Context, way *wire.Egress, link *wire.Link) error {
+	sending, stop := context.WithCancel(ctx) // carried connections go on
+	defer stop()
+	out := newOutbox(sending, way)
 	for {
-		received, err := link.Receive()
+		received, err := way.Receive()
 		if err != nil {
 			return err
 		}
 		switch received.Kind {
 		case wire.KindConnection:
 			n.carry(ctx, received)
+		case wire.KindAnnounced:
+			if link == nil {
+				return fault.New(fault.Unavailable, "the guest announces connections where it has to hand them over")
+			}
+			n.carryAnnounced(ctx, link, received, out)
 		case wire.KindDatagram:
 			d := received.Datagram
-			n.proxy.Datagram(ctx, d.Source, d.Destination, d.Process, d.Payload, back{link})
+			n.proxy.Datagram(ctx, d.Source, d.Destination, d.Process, d.Payload, out)
 		case wire.KindQuery:
 			// Answering is a look into tables: nothing is asked outside.
 			answer := n.resolver.Answer(received.Query.Message, received.Query.TCP)
-			if err := link.SendAnswer(received.Query.ID, answer); err != nil {
+			if err := way.SendAnswer(received.Query.ID, answer); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// back is the way for datagrams into the sandbox. That a guest is gone shows
-// elsewhere, so errors are nobody's here.
-type back struct{ link *wire.Egress }
-
-// Reply implements egress.Back.
-func (b back) Reply(source, destination netip.AddrPort, payload []byte) {
-	_ = b.link.SendDatagram(wire.Datagram{Source: source, Destination: destination, Payload: payload})
-}
-
-// Refuse implements egress.Back.
-func (b back) Refuse(source, destination netip.AddrPort) {
-	_ = b.link.SendUnreachable(source, destination)
-}
-
-// save writes what was seen when there is something new.
+// save writes the observations when there are new ones.
 func (n *network) save() error {
 	n.proxy.Report()
 	n.saving.Lock()
@@ -216,8 +229,12 @@ func (n *network) save() error {
 	return n.seen.Save(filepath.Join(n.dir, SeenFile))
 }
 
-// close writes what was seen for the last time: whoever asked for the
-// sandbox's end may delete its directory next.
+// busy reports whether there is more to save, or an open connection that moves
+// bytes without an observation.
+func (n *network) busy() bool { return n.changed.Load() || n.proxy.Connections() > 0 }
+
+// close writes the observations for the last time: the client that asked for
+// the sandbox's end may delete its directory next.
 func (n *network) close() error {
 	err := n.save()
 	n.saving.Lock()

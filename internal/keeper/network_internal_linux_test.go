@@ -13,10 +13,11 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress/metering"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
+	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
 // A narrower policy counts before the sandbox's roots are written: they lie in
-// the sandbox, and whoever opens them can be held up there.
+// the sandbox, where opening them can be held up.
 func TestPolicyIsInForceBeforeTheRootsAreWritten(t *testing.T) {
 	dir := t.TempDir()
 	put := func(revision int, deny string) {
@@ -39,7 +40,11 @@ func TestPolicyIsInForceBeforeTheRootsAreWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	n, err := openNetwork(dir, func(*sandbox.Event) error { return nil }, &costs{hook: metering.New(metering.Options{})})
+	records, err := store.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := openNetwork(dir, records, func(*sandbox.Event) error { return nil }, &costs{hook: metering.New(metering.Options{})}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 )
 
 // OpPack is the keeper's own operation: join the packs that commits have left.
-// There is no answer; nobody waits for it.
+// There is no answer; no client waits for one.
 const OpPack wire.Op = "keeper.pack"
 
-// packs joins packs, once at a time.
+// packs joins packs, one run at a time.
 type packs struct {
 	mu      sync.Mutex
 	running bool
@@ -24,7 +24,7 @@ type packs struct {
 	done    sync.WaitGroup
 }
 
-// pack begins to join the sandbox's packs, or lets who is at it do it again.
+// pack begins to join the sandbox's packs, or has the current run repeat it.
 func (k *keeper) pack(ctx context.Context) {
 	k.packs.mu.Lock()
 	defer k.packs.mu.Unlock()
@@ -52,8 +52,8 @@ func (k *keeper) pack(ctx context.Context) {
 	})
 }
 
-// close waits for whoever is at it and lets nobody begin again: what is written
-// lies where the sandbox may be deleted next.
+// close waits for the current run and lets no other begin: it writes where the
+// sandbox may be deleted next.
 func (p *packs) close() {
 	p.mu.Lock()
 	p.closed, p.again = true, false

@@ -15,15 +15,15 @@ import (
 )
 
 // PausedWelcome is what a keeper sends instead of [Welcome] while its sandbox
-// is paused because somebody asked for it: it answers for itself only.
+// is paused on request: it answers only for itself.
 const PausedWelcome = '='
 
-// ErrPaused is the answer to whoever wants something of a paused sandbox.
+// ErrPaused is the answer to a client that wants something of a paused sandbox.
 func ErrPaused(name string) error {
 	return fault.New(fault.Conflict, "sandbox %q is paused", name).WithHint("litterbox resume %s", name)
 }
 
-// idle pauses a sandbox for which nobody has asked in a while.
+// idle pauses a sandbox that no client has asked for in a while.
 type idle struct {
 	mu      sync.Mutex // held while the sandbox is being paused or resumed
 	paused  sandbox.PauseReason
@@ -31,9 +31,10 @@ type idle struct {
 	asked   int           // how many clients there ever were
 	after   time.Duration // 0: never
 	timer   *time.Timer
+	beat    chan struct{} // signaled at each heartbeat
 }
 
-// set changes how long nobody has to ask.
+// set changes how long the sandbox must go unasked.
 func (i *idle) set(after time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -54,15 +55,15 @@ func (i *idle) arm() {
 	}
 }
 
-// why is the reason of the pause, and empty when there is none.
+// why is the reason for the pause, empty when there is none.
 func (i *idle) why() sandbox.PauseReason {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.paused
 }
 
-// begin counts a client that wants something of the guest. It resumes what
-// nobody asked to pause, and refuses while somebody did.
+// begin counts a client that wants something of the guest. It ends a pause that
+// no one asked for, and refuses during one that was asked for.
 func (k *keeper) begin(ctx context.Context) error {
 	k.idle.mu.Lock()
 	defer k.idle.mu.Unlock()
@@ -76,10 +77,11 @@ func (k *keeper) begin(ctx context.Context) error {
 		}
 	}
 	if k.released() {
-		return fault.New(fault.Unavailable, "sandbox %q is just being stopped, because nobody asked for it in a while", k.order.Spec.Name).
+		return fault.New(fault.Unavailable, "sandbox %q is just being stopped, because it was not used for a while", k.order.Spec.Name).
 			WithHint("litterbox start %s", k.order.Spec.Name)
 	}
 	k.idle.clients++
+	k.rest.Begin()
 	k.idle.asked++
 	if k.idle.timer != nil {
 		k.idle.timer.Stop()
@@ -91,13 +93,14 @@ func (k *keeper) begin(ctx context.Context) error {
 func (k *keeper) end() {
 	k.idle.mu.Lock()
 	defer k.idle.mu.Unlock()
+	k.rest.End()
 	if k.idle.clients--; k.idle.clients == 0 {
 		k.idle.arm()
 	}
 }
 
-// waking makes connections to forwarded ports resume what nobody asked to
-// pause. With the other pauses they wait, as they do for a busy sandbox.
+// waking makes connections to forwarded ports end a pause that no one asked
+// for. During other pauses they wait, as they do for a busy sandbox.
 func (k *keeper) waking(dial forward.Dial) forward.Dial {
 	return func(port uint16, gone <-chan struct{}) (forward.Conn, error) {
 		if k.begin(context.Background()) == nil {
@@ -107,7 +110,7 @@ func (k *keeper) waking(dial forward.Dial) forward.Dial {
 	}
 }
 
-// watchIdle starts to count the time in which nobody asks.
+// watchIdle starts to count the time without clients.
 func (k *keeper) watchIdle(ctx context.Context) {
 	k.idle.mu.Lock()
 	defer k.idle.mu.Unlock()
@@ -123,7 +126,7 @@ func (k *keeper) watchIdle(ctx context.Context) {
 			return
 		}
 		if err := k.pauseLocked(ctx, sandbox.PausedWhileIdle); err != nil {
-			fmt.Fprintln(os.Stderr, "keeper: cannot pause while nobody asks:", err)
+			fmt.Fprintln(os.Stderr, "keeper: cannot pause an idle sandbox:", err)
 			k.idle.arm()
 		}
 	})
@@ -137,8 +140,8 @@ func (k *keeper) pause(ctx context.Context, reason sandbox.PauseReason) error {
 	return k.pauseLocked(ctx, reason)
 }
 
-// pauseLocked records the pause before it makes it: whoever finds a place that
-// stands still finds out why.
+// pauseLocked records the pause before it makes it, so that anyone who finds a
+// paused place finds out why.
 func (k *keeper) pauseLocked(ctx context.Context, reason sandbox.PauseReason) error {
 	if reason == "" {
 		reason = sandbox.PausedByUser
@@ -158,7 +161,7 @@ func (k *keeper) pauseLocked(ctx context.Context, reason sandbox.PauseReason) er
 	return nil
 }
 
-// resume answers OpResume. What runs already is no error.
+// resume answers OpResume. A place that already runs is no error.
 func (k *keeper) resume(ctx context.Context) error {
 	k.idle.mu.Lock()
 	defer k.idle.mu.Unlock()
@@ -173,7 +176,7 @@ func (k *keeper) resumeLocked(ctx context.Context) error {
 	if err != nil && !errors.Is(err, driver.ErrMachineLost) {
 		return err
 	}
-	// What is lost does not stand still any more.
+	// A lost place is no longer paused.
 	err = errors.Join(err, k.setPaused(""))
 	k.supervisor.wakeUp()
 	if k.idle.clients == 0 {
@@ -185,7 +188,7 @@ func (k *keeper) resumeLocked(ctx context.Context) error {
 
 // setPaused records that the sandbox is paused, or with no reason that it is
 // not. Between the two a heartbeat may write the record at any time, so the
-// reason stands in the lease before anything else.
+// reason goes into the lease before anything else.
 func (k *keeper) setPaused(reason sandbox.PauseReason) error {
 	k.idle.paused = reason
 	k.mu.Lock()

@@ -24,7 +24,7 @@ type reservations struct {
 }
 
 // openPorts listens for the sandbox's forwarded ports, as its record has them,
-// and records their numbers. A sandbox without ports costs one look.
+// and records their numbers. A sandbox without ports costs one check.
 func (k *keeper) openPorts(ctx context.Context, attach bool) error {
 	id := k.order.Spec.SandboxID
 	var record forward.Record
@@ -58,8 +58,8 @@ func (k *keeper) openPorts(ctx context.Context, attach bool) error {
 	return k.store.SaveRecord(id, store.PortsFile, record)
 }
 
-// side reads a further record of the sandbox. A damaged one is none: the next
-// start writes it anew from the configuration.
+// side reads a further record of the sandbox. A damaged one counts as missing:
+// the next start writes it anew from the configuration.
 func (k *keeper) side(file string, into any) (found bool, err error) {
 	found, err = k.store.Record(k.order.Spec.SandboxID, file, into)
 	if errors.Is(err, seal.ErrDamaged) {
@@ -73,7 +73,7 @@ func (k *keeper) side(file string, into any) (found bool, err error) {
 func (k *keeper) forwardPorts(ctx context.Context) {
 	d := &dialer{k: k, ctx: ctx}
 	if k.traits().Network != sandbox.NetworkDescriptors {
-		k.ports.Serve(k.waking(d.overWire), wire.MaxStreams/2) // commands need some too
+		k.ports.Serve(k.waking(d.carried), wire.MaxStreams/2)
 		return
 	}
 	k.ports.Serve(k.waking(d.byDescriptor), max(1, connections()/4))
@@ -86,6 +86,8 @@ type dialer struct {
 
 	mu   sync.Mutex
 	link *wire.Dialer // nil until the first connection, and after its end
+
+	conduits *wire.Link // likewise, where no descriptors are passed
 }
 
 // byDescriptor has the guest connect, and takes the socket from it: the kernel
@@ -136,7 +138,19 @@ func (d *dialer) open() (*wire.Dialer, error) {
 	return link, nil
 }
 
-// overWire carries the bytes on a stream of the wire.
+// carried has the guest connect, and carries the bytes on a wire of its own.
+func (d *dialer) carried(port uint16, gone <-chan struct{}) (forward.Conn, error) {
+	conduit, err := d.byConduit(port, gone)
+	if fault.KindOf(err) == fault.Unsupported {
+		return d.overWire(port, gone)
+	}
+	if err != nil {
+		return nil, err // not conduit: a nil pointer in an interface is not nil
+	}
+	return conduit, nil
+}
+
+// overWire carries the bytes on a stream of the wire, the way that older guests know.
 func (d *dialer) overWire(port uint16, gone <-chan struct{}) (forward.Conn, error) {
 	stream, err := d.k.wire.open()
 	if err != nil {
@@ -156,11 +170,11 @@ func (d *dialer) overWire(port uint16, gone <-chan struct{}) (forward.Conn, erro
 	if err := wire.Forward(ctx, stream, port); err != nil {
 		return nil, errors.Join(err, stream.Close())
 	}
-	return carried{stream}, nil
+	return streamed{stream}, nil
 }
 
-// carried is a connection inside that a stream of the wire carries.
-type carried struct{ wire.Stream }
+// streamed is a connection inside that a stream of the wire carries.
+type streamed struct{ wire.Stream }
 
 // Reset breaks it off: the server inside sees a reset.
-func (c carried) Reset() error { return wire.Reset(c.Stream) }
+func (c streamed) Reset() error { return wire.Reset(c.Stream) }

@@ -13,10 +13,10 @@ import (
 type Reached struct {
 	Limit string    `json:"limit"` // as in the event limit.reached
 	At    time.Time `json:"at"`
-	Text  string    `json:"text"` // one sentence for people
+	Text  string    `json:"text"` // one sentence for humans
 }
 
-// What Reached and the event limit.reached call the limits.
+// The names of the limits in Reached and the event limit.reached.
 const (
 	ReachedMemory = "oom"
 	ReachedPIDs   = "pids"
@@ -30,7 +30,7 @@ type reachedList struct {
 	Reached []Reached `json:"reached"`
 }
 
-// Check has a keeper look now, and returns what was reached of late.
+// Check has a keeper look now, and returns the limits reached lately.
 func Check(ctx context.Context, s wire.Stream) ([]Reached, error) {
 	var list reachedList
 	err := wire.AskFor(ctx, s, wire.Request{Op: OpCheck}, &list)
@@ -41,7 +41,7 @@ func Check(ctx context.Context, s wire.Stream) ([]Reached, error) {
 const reachedKept = 10
 
 // report remembers that a limit was reached and records it, unless there were
-// too many of late: what runs inside can bring it about as often as it likes.
+// too many lately: programs inside can cause it as often as they like.
 func (s *supervisor) report(limit, text string) {
 	s.found = append(s.found, Reached{limit, time.Now(), text})
 	s.found = s.found[max(0, len(s.found)-reachedKept):]
@@ -56,7 +56,7 @@ func (s *supervisor) recent() []Reached {
 	return slices.Clone(s.found)
 }
 
-// budget bounds how many events are recorded: some at once, then one now and
+// budget bounds how many events are recorded: several at once, then one now and
 // then.
 type budget struct {
 	left int

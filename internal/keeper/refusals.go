@@ -11,9 +11,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// refusals makes an event of every destination, and every request where those
-// are seen, that is refused for the first time. Writing it never holds up a connection; under a flood of new names
-// events are left out, and the observations still have them all.
+// refusals records an event for every destination, and for every request where those are seen, that is refused for
+// the first time. Writing it never holds up a connection; under a flood of new names events are left out, and the
+// observations still have them all.
 type refusals struct {
 	emit  func(*sandbox.Event) error
 	queue chan *sandbox.Event

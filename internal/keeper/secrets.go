@@ -25,17 +25,17 @@ import (
 // writes it before each start. It holds placeholders and no value.
 const SecretsFile = "secrets.json"
 
-// OpLend takes values of variables from a client, for sources that are its
-// environment: KindStarted with the [Wanted] names, answered by one KindStdin
-// frame with [Lent] → Empty. They are never written down, so that each keeper
-// has to be lent them.
+// OpLend takes values of variables from a client, for sources that are
+// variables of its environment: KindStarted with the [Wanted] names, answered
+// by one KindStdin frame with [Lent] → Empty. They are never written down, so
+// each keeper must be lent them again.
 const OpLend wire.Op = "keeper.lend"
 
 // Secrets is the content of SecretsFile.
 type Secrets struct {
 	Bindings []secret.Binding `json:"bindings"`
-	// Keys are those of the bindings that no configuration names: keys of the
-	// agents that have worked in the sandbox.
+	// Keys are the bindings that no configuration names: keys of the agents that
+	// have worked in the sandbox.
 	Keys  []secret.Spec `json:"keys,omitempty"`
 	Home  string        `json:"home"`  // of the human, for sources that are files
 	Vault string        `json:"vault"` // the directory of stored values
@@ -54,21 +54,26 @@ type Lent struct {
 // ReadSecrets reads the secrets of the sandbox in dir; without a file there are
 // none.
 func ReadSecrets(dir string) (Secrets, error) {
-	var all Secrets
-	data, err := os.ReadFile(filepath.Join(dir, SecretsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
-	if err == nil {
-		err = seal.Decode(data, &all)
-	}
-	if err != nil {
-		return Secrets{}, fault.Wrap(fault.Unavailable, err, "cannot read which secrets the sandbox has")
-	}
-	return all, nil
+	return readRecord[Secrets](filepath.Join(dir, SecretsFile), "secrets")
 }
 
-// Env are the variables that the sources of some secrets are.
+// readRecord reads one record of a sandbox; without a file the record is empty.
+func readRecord[T any](path, what string) (record T, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return record, nil
+	}
+	if err == nil {
+		err = seal.Decode(data, &record)
+	}
+	if err != nil {
+		var none T
+		return none, fault.Wrap(fault.Unavailable, err, "cannot read which %s the sandbox has", what)
+	}
+	return record, nil
+}
+
+// Env lists the variables that are the sources of secrets.
 func (s Secrets) Env() []string {
 	var names []string
 	for _, b := range s.Bindings {
@@ -79,7 +84,7 @@ func (s Secrets) Env() []string {
 	return names
 }
 
-// Placeholder is what stands for a secret from the same source; empty where
+// Placeholder is what stands for a secret from the same source; empty when
 // nothing does.
 func (s Secrets) Placeholder(one secret.Spec) string {
 	for _, b := range s.Bindings {
@@ -90,8 +95,8 @@ func (s Secrets) Placeholder(one secret.Spec) string {
 	return ""
 }
 
-// Inspects reports whether the sandbox has to trust its own authority because
-// of a secret.
+// Inspects reports whether the sandbox must trust its own authority because of
+// a secret.
 func (s Secrets) Inspects() bool {
 	set := secret.NewSet()
 	for _, b := range s.Bindings {
@@ -117,7 +122,7 @@ func (l *lent) lookup(name string) ([]byte, bool) {
 	return slices.Clone(kept.Bytes()), true
 }
 
-// take keeps values, and wipes where they came from.
+// take keeps values, and wipes the originals.
 func (l *lent) take(values map[string][]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,8 +138,8 @@ func (l *lent) take(values map[string][]byte) {
 	}
 }
 
-// openSecrets binds the secrets of the sandbox. Where the record of them is
-// damaged there are none, so that nothing is sent anywhere.
+// openSecrets binds the secrets of the sandbox. When their record is damaged
+// there are none, so that nothing is sent anywhere.
 func (n *network) openSecrets() {
 	all, err := ReadSecrets(n.dir)
 	if err != nil {
@@ -143,21 +148,30 @@ func (n *network) openSecrets() {
 	n.bind(all)
 }
 
-// bind binds secrets that are new, or whose placeholder is.
+// bind binds secrets that are new or have a new placeholder.
 func (n *network) bind(all Secrets) (changed bool) {
 	reader := source.Reader{Home: all.Home, Vault: vault.Vault{Dir: all.Vault}, Lookup: n.lent.lookup}
 	for _, b := range all.Bindings {
 		if slices.ContainsFunc(n.secrets.State().Bound, func(known *secret.Bound) bool { return reflect.DeepEqual(known.Binding, b) }) {
 			continue
 		}
-		n.secrets.Bind(b, func(ctx context.Context) ([]byte, error) { return reader.Read(ctx, b.From) })
+		n.secrets.Bind(b, func(ctx context.Context) ([]byte, error) {
+			value, err := reader.Read(ctx, b.From)
+			if err == nil {
+				// It may be newer than the one read at the start.
+				if err := reader.Vault.Remember(ctx, n.records.KnownValues(), secret.TrimValue(value)); err != nil {
+					fmt.Fprintln(os.Stderr, "keeper:", err)
+				}
+			}
+			return value, err
+		})
 		changed = true
 	}
 	return changed
 }
 
-// borrow takes variables from a client. Secrets that came since the start are
-// in force before it asks for them.
+// borrow takes variables from a client. Secrets added since the start are in
+// force before it asks for them.
 func (n *network) borrow(conn net.Conn) error {
 	all, err := ReadSecrets(n.dir)
 	if err != nil {

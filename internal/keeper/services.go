@@ -11,13 +11,13 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// OpServices has the keeper tell the guest of the services again: their record
-// has changed → Empty.
+// OpServices makes the keeper tell the guest about the services again: their
+// record has changed → Empty.
 const OpServices wire.Op = "keeper.services"
 
 // tellGuest hands the guest what it cannot know: the numbers of the ports, and
-// which services there are and are wanted. A sandbox without either costs two
-// looks.
+// which services there are and which are wanted. A sandbox without either costs
+// two checks.
 func (k *keeper) tellGuest(ctx context.Context) error {
 	var ports forward.Record
 	havePorts, err := k.side(store.PortsFile, &ports)
@@ -41,8 +41,8 @@ func (k *keeper) tellGuest(ctx context.Context) error {
 	return wire.Set(ctx, stream, wire.Configure{Env: ports.Env(), Services: services.Services, Wanted: services.Wanted})
 }
 
-// beginWatch reports whether services are to be watched on that link, and are
-// not yet.
+// beginWatch reports whether services must be watched on that link, and are not
+// yet.
 func (k *keeper) beginWatch(link *wire.Link) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -51,8 +51,8 @@ func (k *keeper) beginWatch(link *wire.Link) bool {
 	return fresh
 }
 
-// watchServices records as events what becomes of the services, until the wire
-// ends. A guest that makes too much of it is not listened to for a while.
+// watchServices records the changes of the services as events, until the wire
+// ends. A guest that reports too many is ignored for a while.
 func (k *keeper) watchServices(ctx context.Context, link *wire.Link) {
 	const (
 		burst = 64

@@ -9,7 +9,7 @@ import (
 )
 
 // snapshot answers OpSnapshot. Nothing inside moves while it is taken, and
-// whoever wants something of the guest meanwhile waits, as for a policy.
+// clients that want something of the guest wait meanwhile, as for a policy.
 func (k *keeper) snapshot(ctx context.Context, label string) (taken driver.Snapshot, err error) {
 	k.idle.mu.Lock()
 	defer k.idle.mu.Unlock()

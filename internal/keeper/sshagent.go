@@ -23,17 +23,17 @@ import (
 
 // The files of the human's ssh-agent, in the directory of a sandbox.
 const (
-	// SSHAgentFile says which agent there is; without it there is none. The
+	// SSHAgentFile says which agent is in use; without it there is none. The
 	// engine writes it before each start.
 	SSHAgentFile = "ssh-agent.json"
-	// SSHAgentDir is what the sandbox has mounted; it holds the proxy's socket.
+	// SSHAgentDir is mounted in the sandbox; it holds the proxy's socket.
 	SSHAgentDir    = "ssh-agent"
 	SSHAgentSocket = "socket"
 	// KnownHostsFile is what the host knew of hosts when the sandbox was started.
 	KnownHostsFile = "known_hosts"
 )
 
-// SSHAgent is what stands in SSHAgentFile.
+// SSHAgent is the content of SSHAgentFile.
 type SSHAgent struct {
 	Socket string   `json:"socket"` // of the human's agent
 	Keys   []string `json:"keys,omitempty"`
@@ -51,17 +51,17 @@ const (
 type Signature struct {
 	ID      int       `json:"id"`
 	Since   time.Time `json:"since"`
-	Purpose string    `json:"purpose"` // one sentence for people
+	Purpose string    `json:"purpose"` // one sentence for humans
 	Key     string    `json:"key"`
 	Comment string    `json:"comment"`
 }
 
-// Signatures are those that wait.
+// Signatures are the signatures that wait.
 type Signatures struct {
 	Waiting []Signature `json:"waiting"`
 }
 
-// Bounds of what a sandbox can make the keeper and the human wait with.
+// Bounds on what a sandbox can make wait for the keeper and the human.
 const (
 	signPatience  = 2 * time.Minute
 	maxSignatures = 16
@@ -112,8 +112,8 @@ func (k *keeper) openSSHAgent(ctx context.Context) error {
 	}
 	if err == nil {
 		s.listener.SetUnlinkOnClose(false) // its short path is gone by then
-		// Who reaches it is the sandbox, which may have another user; the
-		// directories above let no other user of this machine in.
+		// The sandbox connects to it, perhaps as another user; the directories above
+		// let no other user of this machine in.
 		err = os.Chmod(socket, 0o666)
 	}
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *signer) serve(ctx context.Context) {
 		}
 		go func() {
 			defer func() { <-s.room }()
-			_ = proxy.Serve(ctx, conn) // what a program says wrong ends it
+			_ = proxy.Serve(ctx, conn) // a protocol error of the program ends it
 		}()
 	}
 }
@@ -201,6 +201,13 @@ func (s *signer) ask(ctx context.Context, purpose string, r sshagent.Request) (a
 	s.mu.Unlock()
 	s.k.record(sandbox.EventSignature, map[string]string{"purpose": purpose, "key": r.Key, "verdict": "asked",
 		"reason": fmt.Sprintf("litterbox approve %s %d", s.k.order.Spec.Name, w.ID)})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // a client that asks on a terminal is one way to answer
+		if answered, allowed := s.k.net.askers.sign(ctx, w.Signature); answered {
+			_ = s.k.sign(strconv.Itoa(w.ID), allowed) // else it was answered already
+		}
+	}()
 	patience := time.NewTimer(signPatience)
 	defer patience.Stop()
 	defer func() {

@@ -2,6 +2,8 @@ package keeper
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -12,23 +14,41 @@ type Starter interface {
 	// Start begins to start the keeper of the sandbox in state directory dir,
 	// from the program that its driver needs, with exactly the environment env.
 	// The keeper does nothing before it has
-	// its order. Either Command or Abandon of what is returned must follow.
+	// its order. Either Command or Abandon must be called on the result.
 	Start(driver, dir string, env []string) (Starting, error)
 
 	// End ends the keeper of sandbox id at once, as kill -9 does; its place goes
-	// on. holder is what the lease says of it. It reports whether there was one.
+	// on. holder is its holder according to the lease. It reports whether there
+	// was one.
 	End(id string, holder sandbox.Process) (ended bool, err error)
 }
 
 // Starting is a keeper that waits for its order.
 type Starting interface {
-	// Command gives the order and returns the report. It fails with ErrSilent
-	// when the keeper ended without one, and when ctx ends, which ends the
-	// keeper too.
-	Command(ctx context.Context, order Order) (Report, error)
+	// Command gives the order and returns the report; progress, which may be nil,
+	// hears what comes before it, one call at a time. It fails with ErrSilent when
+	// the keeper ends without one, and when ctx ends, which ends the keeper too.
+	Command(ctx context.Context, order Order, progress func(Progress)) (Report, error)
 
 	// Abandon ends a keeper that gets no order.
 	Abandon()
+}
+
+// ReadReport reads reports up to the last one.
+func ReadReport(r io.Reader, progress func(Progress)) (Report, error) {
+	reports := json.NewDecoder(r)
+	for {
+		var report Report
+		if err := reports.Decode(&report); err != nil {
+			return Report{}, ErrSilent
+		}
+		if report.Progress == nil {
+			return report, nil
+		}
+		if progress != nil {
+			progress(*report.Progress)
+		}
+	}
 }
 
 // ErrSilent is the error of a keeper that ended without a report.

@@ -13,15 +13,16 @@ import (
 )
 
 // supervisor looks at what the sandbox uses. It keeps the limits that the
-// driver does not, by ending what is too much, and records it when a limit was
-// reached, whoever keeps it.
+// driver does not, by ending what is too much, and records every limit that was
+// reached, no matter what keeps it.
 //
-// How often it looks depends on what can happen until the next time: not at
-// all while the guest is alone and nobody is connected, some times a second
+// How often it looks depends on what can happen until the next time: not at all
+// while the guest is alone and no client is connected, several times a second
 // while something runs, and more often the nearer memory comes to its limit.
 type supervisor struct {
 	k    *keeper
 	wake chan struct{}
+	beat chan struct{} // signaled at each heartbeat, when the machine is awake anyway
 
 	mu     sync.Mutex // one look at a time; guards the rest
 	last   driver.Metrics
@@ -30,21 +31,25 @@ type supervisor struct {
 	held   int64 // what sockets held when it was asked last
 	spared int64 // files in memory that were there when everything had been ended
 	disk   diskWatch
+	far    farDisk
 	budget budget
 	found  []Reached // the newest
 }
 
 func newSupervisor(k *keeper) supervisor {
 	return supervisor{
-		k: k, wake: make(chan struct{}, 1), last: driver.Unmeasured(),
+		k: k, wake: make(chan struct{}, 1), beat: make(chan struct{}, 1), last: driver.Unmeasured(),
 		disk: newDiskWatch(k.order.Spec.StateDir), budget: newBudget(),
 	}
 }
 
 // wakeUp has the supervisor look soon: something may have begun.
-func (s *supervisor) wakeUp() {
+func (s *supervisor) wakeUp() { signal(s.wake) }
+
+// signal sends to a channel that holds one, unless it does.
+func signal(to chan struct{}) {
 	select {
-	case s.wake <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }
@@ -59,12 +64,13 @@ func (s *supervisor) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
-			// Not at once: most commands are over by then.
+			// Not at once: most commands are over before that.
 			if time.Until(next) > lookSoon {
 				next = time.Now().Add(lookSoon)
 				timer.Reset(lookSoon)
 			}
 			continue
+		case <-s.beat:
 		case <-timer.C:
 		}
 		pause := s.check(ctx)
@@ -75,18 +81,18 @@ func (s *supervisor) run(ctx context.Context) {
 
 // The times between two looks.
 const (
-	lookAlone  = time.Minute // nothing but the guest runs, and nobody can start anything unnoticed
-	lookIdle   = time.Second // what runs, waits
+	lookAlone  = time.Hour   // only the guest runs, and no client is connected: a heartbeat comes first
+	lookIdle   = time.Second // all that runs is waiting
 	lookBusy   = 250 * time.Millisecond
 	lookSoon   = 50 * time.Millisecond // something has just begun
 	lookUrgent = 20 * time.Millisecond
 
-	// fillRate is how fast memory could fill in the meantime, in bytes per
-	// second: some processors that touch fresh pages.
+	// fillRate is how fast memory could fill in the meantime, in bytes per second,
+	// with several processors touching fresh pages.
 	fillRate = 4 << 30
-	// socketsWorthALook is what sockets hold in ordinary use, in bytes.
+	// socketsWorthALook is how much sockets hold in ordinary use, in bytes.
 	socketsWorthALook = 1 << 20
-	// busyTime of the processor between two looks is more than waiting takes.
+	// busyTime of a processor between two looks is more than waiting takes.
 	busyTime = 5 * time.Millisecond
 )
 
@@ -110,7 +116,7 @@ func (s *supervisor) check(ctx context.Context) time.Duration {
 	k.mu.Unlock()
 	busy := m.CPU-s.last.CPU > busyTime || m.CPU < 0
 	if limits.Memory > 0 && kept[sandbox.LimitMemory] == "keeper" {
-		// Whoever only waits fills nothing, and the guest is left alone.
+		// A process that only waits fills nothing, and the guest is left alone.
 		if busy || s.held > socketsWorthALook {
 			s.held = s.sockets(ctx)
 		}
@@ -132,8 +138,8 @@ func (s *supervisor) check(ctx context.Context) time.Duration {
 	return lookIdle
 }
 
-// sockets is what the sandbox's sockets hold. The guest is asked, because only
-// in the sandbox's network can that be seen; one that does not answer is
+// sockets is how much the sandbox's sockets hold. The guest is asked, because
+// that can only be seen in the sandbox's network; one that does not answer is
 // measured by its processes alone, as is one of an older version.
 func (s *supervisor) sockets(ctx context.Context) int64 {
 	const patience = time.Second
@@ -151,14 +157,14 @@ func (s *supervisor) sockets(ctx context.Context) int64 {
 	return held
 }
 
-// alone tells whether nobody is connected.
+// alone reports whether no client is connected.
 func (i *idle) alone() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.clients == 0
 }
 
-// memory ends the largest process when nobody else limits memory, and all of
+// memory ends the largest process when nothing else limits memory, and all of
 // them when that is not enough or not fast enough.
 func (s *supervisor) memory(ctx context.Context, limits sandbox.Limits, mine bool, m driver.Metrics) {
 	limit := "memory reached its limit of " + limits.Text(sandbox.LimitMemory)
@@ -168,8 +174,8 @@ func (s *supervisor) memory(ctx context.Context, limits sandbox.Limits, mine boo
 		}
 		return
 	}
-	// Files in memory outlive whoever wrote them. Somebody must be able to
-	// delete them, so what was there is spared until it grows.
+	// Files in memory outlive their writers. It must remain possible to delete
+	// them, so what was there is spared until it grows.
 	s.spared = min(s.spared, max(0, m.Scratch))
 	used := m.Memory - s.spared
 	if limits.Memory <= 0 || used <= limits.Memory {
@@ -189,11 +195,11 @@ func (s *supervisor) memory(ctx context.Context, limits sandbox.Limits, mine boo
 // and not a program that came near the limit.
 const stormLooks = 4
 
-// processes ends everything when forks are refused again and again: what is
-// left of a fork bomb keeps a processor busy for ever.
+// processes ends everything when forks are refused again and again: the rest of
+// a fork bomb keeps a processor busy forever.
 func (s *supervisor) processes(ctx context.Context, limits sandbox.Limits, mine bool, m driver.Metrics) {
 	refused := m.RefusedPIDs > max(0, s.last.RefusedPIDs) && s.last.Uptime >= 0
-	// Who is just being forked may be missing in what is counted.
+	// A process that is just being forked may be missing from the count.
 	full := limits.PIDs > 0 && int64(m.Threads) >= limits.PIDs-limits.PIDs/32
 	if m.RefusedPIDs >= 0 {
 		full = refused
@@ -213,10 +219,19 @@ func (s *supervisor) processes(ctx context.Context, limits sandbox.Limits, mine 
 	}
 }
 
-// files ends everything when what lies on disk is too much and still grows.
+// files ends everything when there is too much on disk and it still grows.
 func (s *supervisor) files(ctx context.Context, limits sandbox.Limits) {
+	if carrier := s.k.carrier(); carrier != nil {
+		files := carrier.Files(s.k.driverLease())
+		if what := s.far.exceeded(ctx, files, limits.Disk); what != "" {
+			s.report(ReachedDisk, what+": "+s.kill(ctx, 0))
+			s.far.ended(ctx, files)
+		}
+		return
+	}
 	if what := s.disk.exceeded(limits.Disk); what != "" {
 		s.report(ReachedDisk, what+": "+s.kill(ctx, 0))
+		s.disk.ended()
 	}
 }
 
@@ -224,8 +239,8 @@ func (s *supervisor) files(ctx context.Context, limits sandbox.Limits) {
 // a process nor much memory for that.
 const killPatience = 5 * time.Second
 
-// kill has the guest end processes and says who it was. A guest that can be
-// reached and does not answer ends with them.
+// kill has the guest end processes and names them. A guest that can be reached
+// and does not answer ends with them.
 func (s *supervisor) kill(ctx context.Context, most int) string {
 	type answer struct {
 		ended []wire.Process
@@ -254,8 +269,8 @@ func (s *supervisor) kill(ctx context.Context, most int) string {
 	if ctx.Err() != nil {
 		return "the sandbox is ending"
 	}
-	// Only a guest that could answer and does not is ended: of one that cannot be
-	// reached nothing is known.
+	// Only a guest that could answer and does not is ended: nothing is known of
+	// one that cannot be reached.
 	if err := s.k.driver.Attach(ctx, s.k.driverLease()); err != nil || !s.k.wire.cutSince().IsZero() {
 		return "nothing could be ended: the sandbox does not answer"
 	}
@@ -266,7 +281,7 @@ func (s *supervisor) kill(ctx context.Context, most int) string {
 	return "ended the sandbox, whose guest did not answer"
 }
 
-// named says who was ended, shortly.
+// named briefly says which processes were ended.
 func named(ended []wire.Process, most int) string {
 	switch {
 	case len(ended) == 0:

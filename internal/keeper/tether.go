@@ -16,11 +16,11 @@ import (
 )
 
 // UnreachableWelcome is what a keeper sends instead of [Welcome] while its wire
-// is cut: it answers for itself only.
+// is cut: it answers only for itself.
 const UnreachableWelcome = '~'
 
 // ErrUnreachable is the answer to a client that wants something of a sandbox
-// that does not answer. It goes on, as far as is known.
+// that does not answer. As far as is known, the sandbox goes on.
 func ErrUnreachable(name string, since time.Time, cause error) error {
 	text := fmt.Sprintf("cannot reach sandbox %q", name)
 	if !since.IsZero() {
@@ -35,7 +35,7 @@ func ErrUnreachable(name string, since time.Time, cause error) error {
 	return err.WithHint("litterbox status %s; it goes on, and litterbox stop %s ends it", name, name)
 }
 
-// tether is the keeper's wire over its cuts: the end of a wire is not the end
+// tether is the keeper's wire across its cuts: the end of a wire is not the end
 // of a place.
 type tether struct {
 	mu    sync.Mutex
@@ -109,13 +109,13 @@ func (t *tether) open() (wire.Stream, error) {
 // than clients wait for their keeper's first byte.
 const reachPatience = 3 * time.Second
 
-// await opens a stream, after a cut as soon as the wire is whole again. It fails
-// with driver.ErrUnreachable when that takes too long, and with
+// await opens a stream; after a cut, as soon as the wire is whole again. It
+// fails with driver.ErrUnreachable when that takes too long, and with
 // driver.ErrMachineLost when there is nothing left to reach.
 func (t *tether) await(ctx context.Context) (wire.Stream, error) {
 	patience := reachPatience
 	if since := t.cutSince(); !since.IsZero() {
-		patience -= time.Since(since) // it was waited for long enough
+		patience -= time.Since(since) // the wait was long enough
 	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -141,8 +141,8 @@ func (t *tether) await(ctx context.Context) (wire.Stream, error) {
 const (
 	redialSoon = 10 * time.Millisecond
 	redialLate = 5 * time.Second
-	// noteAfter is how long a wire is cut before that is recorded: a guest that
-	// is dying looks like that for a moment, too.
+	// noteAfter is how long a wire is cut before that is recorded: a dying guest
+	// looks the same for a moment.
 	noteAfter = 500 * time.Millisecond
 	// handshakePatience bounds one attempt.
 	handshakePatience = 10 * time.Second
@@ -173,7 +173,7 @@ func (k *keeper) redial(ctx context.Context) bool {
 			return false
 		}
 		var link *wire.Link
-		if err == nil && k.idle.why() == "" { // what stands still answers no handshake
+		if err == nil && k.idle.why() == "" { // a paused place answers no handshake
 			brief, cancel := context.WithTimeout(ctx, handshakePatience)
 			link, err = k.openWire(brief)
 			cancel()
@@ -227,12 +227,12 @@ func (k *keeper) reached(ctx context.Context, link *wire.Link, noted bool) {
 	k.record(sandbox.EventReached, map[string]string{"since": since.UTC().Format(time.RFC3339Nano)})
 }
 
-// carryNetwork serves the sandbox's network until ctx ends. What hands its
-// connections over ends with the wire, and comes back with it.
+// carryNetwork serves the sandbox's network until ctx ends. The handing over of
+// connections ends with the wire, and comes back with it.
 func (k *keeper) carryNetwork(ctx context.Context) {
 	for {
 		link, began := k.wire.newest(), time.Now()
-		err := k.net.serve(ctx, k.driver, k.driverLease())
+		err := k.serveNetwork(ctx)
 		if ctx.Err() != nil || k.released() {
 			return
 		}
@@ -240,7 +240,7 @@ func (k *keeper) carryNetwork(ctx context.Context) {
 		// says why.
 		fmt.Fprintln(os.Stderr, "keeper: the network ended:", err)
 		if k.wire.cutSince().IsZero() && time.Since(began) > networkLives {
-			continue // it was cut alone
+			continue // only it was cut
 		}
 		if !k.wire.after(ctx, link) {
 			return
@@ -248,6 +248,6 @@ func (k *keeper) carryNetwork(ctx context.Context) {
 	}
 }
 
-// networkLives is how long a network has lived that ended for a reason of the
-// moment. One that ends at once is not there.
+// networkLives is how long a network must have lived for its end to count as
+// passing. One that ends at once is not there.
 const networkLives = time.Second

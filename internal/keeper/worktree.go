@@ -23,14 +23,14 @@ const (
 	OldWorktreeDir = "worktree"
 )
 
-// worktreeRest is how long after a commit the plain files follow: of a burst of commits only the last one counts, and whoever waits for
-// the next command does not share the machine.
+// worktreeRest is how long after a commit the plain files follow: of a burst of commits only the last one counts, and the next command
+// does not share the machine.
 const worktreeRest = 2 * time.Second
 
 // lastWord is how long a stop waits for git to finish writing the files.
 const lastWord = 500 * time.Millisecond
 
-// worktree has the plain files of a sandbox follow its branch.
+// worktree makes the plain files of a sandbox follow its branch.
 type worktree struct {
 	mu     sync.Mutex
 	timer  *time.Timer
@@ -40,7 +40,7 @@ type worktree struct {
 	done   sync.WaitGroup
 }
 
-// committing notes that a commit is on its way.
+// committing records that a commit is on its way.
 func (k *keeper) committing() {
 	w := &k.worktree
 	w.mu.Lock()
@@ -82,7 +82,7 @@ func (k *keeper) follow() {
 
 func (k *keeper) fillWorktree(ctx context.Context) error {
 	id := k.order.Spec.SandboxID
-	// Whoever commits at this moment is waited for.
+	// Wait for a commit that is under way.
 	unlock, err := k.store.Lock(ctx, id, "commit")
 	if err != nil {
 		return err
@@ -107,14 +107,14 @@ func (k *keeper) fillWorktree(ctx context.Context) error {
 		Name: record.Name, State: filepath.Join(k.order.Spec.StateDir, WorktreeDir), Old: filepath.Join(k.order.Spec.StateDir, OldWorktreeDir),
 	}
 	// A sandbox that was started by an earlier version may have files in the
-	// checkout. What stays of them the next command says.
+	// checkout. The next command reports what is left of them.
 	if !landing.HasOldWorktree(repo, w) {
 		return landing.FollowWorktree(ctx, repo, w, tip)
 	}
 	return nil
 }
 
-// close ends it: the files may be deleted next.
+// close ends the following: the files may be deleted next.
 func (w *worktree) close() {
 	w.mu.Lock()
 	w.closed = true

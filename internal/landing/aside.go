@@ -1,18 +1,15 @@
 package landing
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
@@ -39,12 +36,12 @@ type asideFile struct {
 }
 
 // SetAside clears the way for a merge that makes these changes. Untracked files
-// with the content that the merge brings are put aside; any other content in
-// the way, ignored files included, is refused, unless overwrite says that
-// ignored ones may go, as git has it. The caller calls Restore when git has ended.
+// with the content that the merge brings are put aside; other untracked content at
+// those paths, ignored files included, is refused, unless overwrite allows
+// replacing ignored ones, as in git. The caller calls Restore when git has ended.
 func SetAside(ctx context.Context, r *git.Repository, changes []Change, target MergeTarget, args []string) (a *Aside, err error) {
 	a = &Aside{top: r.Top, dir: filepath.Join(r.GitDir, asideDir), format: r.ObjectFormat}
-	if _, err := os.Lstat(a.dir); err == nil { // what a merge that was killed has left
+	if _, err := os.Lstat(a.dir); err == nil { // left by a killed merge
 		if err := a.open(ctx); err != nil {
 			return nil, err
 		}
@@ -87,105 +84,8 @@ func SetAside(ctx context.Context, r *git.Repository, changes []Change, target M
 	return a, nil
 }
 
-// inTheWay says what stands in the way, and how to go on.
-func inTheWay(paths []string, target MergeTarget) error {
-	named := make([]string, 0, 3)
-	for _, p := range paths[:min(3, len(paths))] {
-		named = append(named, strconv.Quote(p))
-	}
-	more := ""
-	if n := len(paths) - len(named); n > 0 {
-		more = " and " + strconv.Itoa(n) + " more"
-	}
-	p := layer.ShellWord(paths[0])
-	return fault.New(fault.Conflict, "cannot merge %q: it brings %s%s, and your checkout has other content there that git does not track",
-		target.Branch, strings.Join(named, ", "), more).
-		WithHint("git show %s | diff %s - ; then mv %s %s and merge again", layer.ShellWord(target.Branch+":"+paths[0]), p, p, layer.ShellWord(paths[0]+".mine"))
-}
-
-// obstacle is something untracked where a merge writes.
-type obstacle struct {
-	change Change
-	at     string // the path of what is there: that of the change, or one above
-}
-
-// obstacles finds what is in the way of paths that the merge adds. What the
-// index knows is git's to judge.
-func obstacles(ctx context.Context, r *git.Repository, changes []Change) ([]obstacle, error) {
-	root, err := os.OpenRoot(r.Top)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "cannot open %q", r.Top)
-	}
-	defer root.Close()
-	var found []obstacle
-	var ask []string
-	for _, c := range changes {
-		if c.NewMode == 0 || c.OldMode != 0 || c.NewMode == git.ModeGitlink {
-			continue
-		}
-		at, ok := firstObstacle(root, c.Path)
-		if !ok {
-			continue
-		}
-		found = append(found, obstacle{c, at})
-		ask = append(ask, at)
-	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	tracked, err := tracked(ctx, r, ask)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(found, func(o obstacle) bool { return tracked[o.at] }), nil
-}
-
-// firstObstacle walks down to a path and gives the first thing that git would
-// have to replace.
-func firstObstacle(root *os.Root, name string) (string, bool) {
-	parts := strings.Split(name, "/")
-	for i := range parts {
-		at := path.Join(parts[:i+1]...)
-		info, err := root.Lstat(at)
-		if err != nil {
-			return "", false
-		}
-		if i == len(parts)-1 {
-			if info.IsDir() { // git removes an empty one
-				names, err := fs.ReadDir(root.FS(), at)
-				return at, err != nil || len(names) > 0
-			}
-			return at, true
-		}
-		if !info.IsDir() {
-			return at, true
-		}
-	}
-	return "", false
-}
-
-// tracked picks the paths that the index has, or has something below.
-func tracked(ctx context.Context, r *git.Repository, paths []string) (map[string]bool, error) {
-	found := map[string]bool{}
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
-	for batch := range slices.Chunk(paths, 500) {
-		c := r.InCheckout(append([]string{"--literal-pathspecs", "ls-files", "--cached", "-z", "--"}, batch...)...)
-		out, err := c.Output(ctx)
-		if err != nil {
-			return nil, fault.Wrap("", err, "cannot see what git tracks")
-		}
-		for name := range bytes.SplitSeq(bytes.TrimSuffix(out, []byte{0}), []byte{0}) {
-			for at := string(name); at != "." && at != ""; at = path.Dir(at) {
-				found[at] = true
-			}
-		}
-	}
-	return found, nil
-}
-
 // open makes the directory and takes its lock, so that one merge at a time uses
-// it; what a killed one has left comes back first.
+// it; leftovers of a killed merge come back first.
 func (a *Aside) open(ctx context.Context) error {
 	if a.lock != nil {
 		return nil
@@ -199,7 +99,7 @@ func (a *Aside) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// The one that held it may have removed it with the directory.
+		// The previous holder may have removed it with the directory.
 		held, err := lock.Stat()
 		if there, statErr := os.Stat(name); err == nil && statErr == nil && os.SameFile(held, there) {
 			a.lock = lock
@@ -234,16 +134,16 @@ func PutBack(ctx context.Context, r *git.Repository) error {
 	return errors.Join(err, restored)
 }
 
-// at is where a file is kept while it is put aside: hex, because names of files
-// are any bytes; what is too long for that stays where it is, for git to refuse.
+// at is where a file is kept while it is put aside: in hex, because file names
+// are any bytes; a name that is too long for that stays where it is, for git to
+// refuse.
 func (a *Aside) at(name string) (string, bool) {
 	encoded := hex.EncodeToString([]byte(name))
 	return filepath.Join(a.dir, encoded), len(encoded) <= 255
 }
 
 // take puts a file aside if it has the content that the change brings. It is
-// hashed after it was moved: what is written to the path from then on is another
-// file.
+// hashed after the move: later writes to the path go to another file.
 func (a *Aside) take(ctx context.Context, r *git.Repository, c Change) (bool, error) {
 	from := filepath.Join(a.top, filepath.FromSlash(c.Path))
 	to, ok := a.at(c.Path)
@@ -325,9 +225,9 @@ func hashFile(name, format string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Keep leaves the files aside as long as a merge waits for the human: leaving
-// it would delete what git has put in their places. The next merge, and the end
-// of this one by litterbox, puts back what is missing then.
+// Keep leaves the files aside as long as a merge waits for the human: leaving it
+// would delete the files that git has put in their places. The next merge, and
+// the end of this one by litterbox, puts back those missing then.
 func (a *Aside) Keep() (paths []string, err error) {
 	if a == nil || a.lock == nil {
 		return nil, nil
@@ -341,9 +241,9 @@ func (a *Aside) Keep() (paths []string, err error) {
 	return paths, err
 }
 
-// Restore puts back what git has not replaced, whatever became of the merge,
-// and drops the rest. Where a file was written to meanwhile and git has put
-// another in its place, both stay; kept names those.
+// Restore puts back the files that git has not replaced, whether or not the merge
+// succeeded, and drops the rest. Where a file was written to meanwhile and git
+// has put another in its place, both stay; kept names those.
 func (a *Aside) Restore() (kept []string, err error) {
 	if a == nil || a.lock == nil {
 		return nil, nil

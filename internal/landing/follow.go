@@ -14,8 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// What a worktree may hold without anybody having asked for it: files, and
-// bytes in them.
+// What a worktree may hold without being asked for: files, and bytes in them.
 const (
 	followedFiles = 2000
 	followedBytes = 256 << 20
@@ -28,10 +27,10 @@ const (
 	behindFile = "behind"
 )
 
-// FollowWorktree brings the worktree to commit without anybody having asked:
-// never over what somebody changed in it, and not at all when it is large;
-// those wait for [UpdateWorktree]. A worktree that stays behind for
-// a reason that the user should know says so in its state ([Worktree.Behind]).
+// FollowWorktree brings the worktree to commit unasked: never over changes made
+// in it, and not at all when it is large; those wait for [UpdateWorktree]. A
+// worktree that stays behind for a reason that the user should know says so in
+// its state ([Worktree.Behind]).
 func FollowWorktree(ctx context.Context, r *git.Repository, w Worktree, commit string) error {
 	if !git.IsOid(commit) {
 		return fault.New(fault.Invalid, "cannot show %q as files: not an object id", commit)
@@ -52,8 +51,8 @@ func FollowWorktree(ctx context.Context, r *git.Repository, w Worktree, commit s
 	case err == nil && w.shown() == "":
 		return w.behind(fault.New(fault.Conflict, "writing them was interrupted"))
 	case err == nil:
-		// So that a file that was only touched does not count as changed. What
-		// it prints and how it ends says which files are.
+		// So that a file that was only touched does not count as changed. Its
+		// output and exit status say which files are.
 		_, _ = job.git("update-index", "-q", "--refresh").Output(ctx)
 		args = append(args, w.shown())
 	case !errors.Is(err, fs.ErrNotExist):
@@ -76,7 +75,7 @@ func FollowWorktree(ctx context.Context, r *git.Repository, w Worktree, commit s
 	return w.show(commit)
 }
 
-// small tells whether a commit's files are few enough.
+// small reports whether a commit's files are few enough.
 func small(ctx context.Context, r *git.Repository, commit string) (bool, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -139,7 +138,7 @@ func (w Worktree) show(commit string) error {
 	return nil
 }
 
-// behind leaves a word for the user.
+// behind leaves a message for the user.
 func (w Worktree) behind(why error) error {
 	text := "its committed files in " + w.Path() + " are not up to date: " + why.Error() + " (litterbox path " + w.Name + " puts them in order)"
 	if err := git.ReplaceFile(filepath.Join(w.State, behindFile), []byte(text)); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// Limits of what is read of hooks.
+// Limits on reading hooks.
 const (
 	maxHooks    = 200      // files of a directory
 	maxHookText = 64 << 10 // bytes of each
@@ -41,7 +41,7 @@ func HooksAtRisk(ctx context.Context, r *git.Repository, changes []Change) (bool
 		return false, "", nil
 	}
 	c := r.InCheckout("rev-parse", "--path-format=absolute", "--git-path", "hooks")
-	c.Plain = true // core.hooksPath must be the user's, not ours
+	c.Plain = true // core.hooksPath must be the user's, not litterbox's
 	c.Env = append(c.Env, "LC_ALL=C", "GIT_DIR="+r.GitDir)
 	dir, err := c.Line(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func HooksAtRisk(ctx context.Context, r *git.Repository, changes []Change) (bool
 }
 
 // withParents gives a directory and those above it in the work tree, except the
-// work tree itself; both as it is written and where it leads to.
+// work tree itself; both as written and as resolved.
 func withParents(r *git.Repository, dir string) []string {
 	var all []string
 	starts := []string{filepath.Clean(dir)}
@@ -108,8 +108,8 @@ func withParents(r *git.Repository, dir string) []string {
 	return all
 }
 
-// hook is what runs at an event of git: a file of the hooks directory, or a
-// command of the configuration of a newer git.
+// hook is a program that runs at an event of git: a file of the hooks directory,
+// or a command of the configuration of a newer git.
 type hook struct {
 	name string
 	path string // "" for a command
@@ -137,7 +137,7 @@ func readHooks(dir string, s *git.Settings) ([]hook, error) {
 			if entry.Type()&fs.ModeSymlink == 0 {
 				continue
 			}
-			hooks = append(hooks, hook{name: entry.Name(), path: path}) // a link that may lead to what the merge brings
+			hooks = append(hooks, hook{name: entry.Name(), path: path}) // a link that may lead to a file that the merge brings
 			continue
 		}
 		text, err := readUpTo(path, maxHookText)
@@ -160,8 +160,8 @@ func readUpTo(path string, most int64) (string, error) {
 	return string(text), err
 }
 
-// touched gives a change that the hook runs or reads: what it is a link to,
-// and whatever lies in a directory that it names.
+// touched gives a change that the hook runs or reads: the target of its link, and
+// anything in a directory that it names.
 func (h hook) touched(top string, changes []Change) string {
 	if h.path != "" {
 		target := h.path
@@ -185,8 +185,8 @@ func (h hook) touched(top string, changes []Change) string {
 	return ""
 }
 
-// managed gives a change to what managers of hooks read, or a tool that one of
-// the hooks names.
+// managed gives a change to a file that managers of hooks read, or a tool that
+// one of the hooks names.
 func managed(hooks []hook, changes []Change) string {
 	if len(hooks) == 0 {
 		return ""
@@ -280,7 +280,7 @@ func configNames(r *git.Repository, s *git.Settings) map[string]string {
 	return named
 }
 
-// bareName is a folded path without what commands put in front of it.
+// bareName is a folded path without the prefix that commands put before it.
 func bareName(name string) string { return strings.TrimLeft(foldName(name), "./") }
 
 // namesProgram reports whether values of a configuration key are commands or
@@ -311,7 +311,7 @@ func configFiles(ctx context.Context, r *git.Repository) ([]string, error) {
 	fields := strings.Split(string(out), "\x00")
 	for i := 0; i+1 < len(fields); i += 2 {
 		origin, ok := strings.CutPrefix(fields[i], "file:")
-		if !ok { // our own -c
+		if !ok { // litterbox's own -c
 			continue
 		}
 		if !filepath.IsAbs(origin) {
@@ -337,8 +337,8 @@ func configFiles(ctx context.Context, r *git.Repository) ([]string, error) {
 }
 
 // touches gives the first change at or below target, or at a directory or link
-// that leads to it; "" when target is outside of the work tree. Both the path
-// as written and where it leads to count.
+// that leads to it; "" when target is outside of the work tree. Both the path as
+// written and as resolved count.
 func touches(top, target string, changes []Change) string {
 	targets := []string{filepath.Clean(target)}
 	if resolved, err := filepath.EvalSymlinks(target); err == nil {

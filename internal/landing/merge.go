@@ -31,8 +31,8 @@ type MergeOptions struct {
 	Streams
 }
 
-// MergeTarget is what a merge brings in: a commit, and the branch that messages
-// call it by. Names are for reading only: a tag of the same name would be
+// MergeTarget is the subject of a merge: a commit, and the branch that messages
+// call it by. The name is for reading only: a tag of the same name would be
 // merged in the branch's place.
 type MergeTarget struct {
 	Branch string
@@ -123,7 +123,7 @@ func interactive(ctx context.Context, c git.Command, s Streams) (int, error) {
 // Diff is `git diff` between two commits, with the user's flags, pager and
 // colours, but no program that attributes or configuration choose for content
 // (diff.external, textconv). dir is where the user stands, so that relative
-// pathspecs mean what they say. It returns git's exit code.
+// pathspecs work as typed. It returns git's exit code.
 func Diff(ctx context.Context, r *git.Repository, dir, from, to string, args []string, s Streams) (int, error) {
 	if !git.IsOid(from) || !git.IsOid(to) {
 		return 0, fault.New(fault.Invalid, "cannot compare %q with %q: not object ids", from, to)
@@ -147,9 +147,9 @@ func Diff(ctx context.Context, r *git.Repository, dir, from, to string, args []s
 	return interactive(ctx, c, s)
 }
 
-// Landed tells whether tip has really arrived in HEAD of the user's checkout:
-// it is an ancestor, or merging it again would change nothing (a squash that
-// was committed). What is only staged has not landed.
+// Landed reports whether tip has really arrived in HEAD of the user's checkout:
+// it is an ancestor, or merging it again would change nothing (a squash that was
+// committed). A merely staged merge has not landed.
 func Landed(ctx context.Context, r *git.Repository, tip string) (bool, error) {
 	head, tree, err := headNow(ctx, r)
 	if err != nil {
@@ -165,7 +165,7 @@ func Landed(ctx context.Context, r *git.Repository, tip string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-	case 1: // conflicts: surely it would change something
+	case 1: // conflicts: it would surely change something
 		return false, nil
 	default: // an older git
 		_, theirs, err := r.Resolve(ctx, tip)

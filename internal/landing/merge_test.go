@@ -127,12 +127,12 @@ func TestHooksAtRisk(t *testing.T) {
 	}
 }
 
-// What a hook leads to may be anywhere: husky 9 has stubs in a directory of its
+// The target of a hook may be anywhere: husky 9 has stubs in a directory of its
 // own, managers of hooks read files of the repository, hooks call scripts.
 func TestHooksAtRiskByWhatTheyRead(t *testing.T) {
 	for _, c := range []struct {
 		name, hooks, hook, text string // core.hooksPath, a hook in it, its text
-		link                    string // or where it leads to
+		link                    string // or the target of its link
 		changed                 string
 		want                    bool
 	}{
@@ -185,7 +185,7 @@ func TestHooksAtRiskByWhatTheyRead(t *testing.T) {
 	}
 }
 
-// A program that the configuration names is asked about like a hook.
+// A program that the configuration names needs an answer like a hook.
 func TestConfigurationNamesPrograms(t *testing.T) {
 	dir := gittest.Repository(t)
 	b := branchtest.New(t, dir, "fix")

@@ -2,13 +2,13 @@ package landing
 
 import "strings"
 
-// MergeFlags is what must be known of the arguments of git merge. git reads
-// them itself; a merge is rehearsed with those that decide what it makes.
+// MergeFlags is what must be known about the arguments of git merge. git reads
+// them itself; a rehearsal uses those that decide the result.
 type MergeFlags struct {
 	Resumes bool // --continue
 	Leaves  bool // --abort, --quit, and -h: nothing is merged
 
-	content   []string // decide what the merge makes
+	content   []string // decide the merge's result
 	strategy  bool     // content names one, or options of one
 	revisions []string // further branches
 	message   bool     // -m or -F
@@ -63,8 +63,8 @@ func ReadMergeFlags(args []string) MergeFlags {
 	return f
 }
 
-// fullOption completes an abbreviated long option; what is unknown or
-// ambiguous stays, for git to refuse.
+// fullOption completes an abbreviated long option; an unknown or ambiguous one
+// stays, for git to refuse.
 func fullOption(name string) (full string, valued bool) {
 	withValue, plain := mergeOptions()
 	matches := 0
@@ -115,7 +115,7 @@ func (f *MergeFlags) long(name, value, arg string) {
 	case "cleanup", "commit", "no-commit", "gpg-sign", "no-gpg-sign", "log", "no-log", "signoff", "no-signoff", "stat", "no-stat",
 		"summary", "no-summary", "verify", "no-verify", "verify-signatures", "no-verify-signatures", "quiet", "verbose", "progress",
 		"no-progress", "autostash", "no-autostash", "rerere-autoupdate", "no-rerere-autoupdate", "no-overwrite-ignore":
-	default: // --allow-unrelated-histories, and what a newer git may know
+	default: // --allow-unrelated-histories, and options of a newer git
 		f.content = append(f.content, arg)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/term"
 )
 
-// mergeMessage gives the arguments by which git merge, told an object id,
-// writes the message that it would write for the branch: "Merge branch 'fix'",
-// as the user's configuration has it. A message of the user's own, a squash
-// and a fast-forward need none.
+// mergeMessage gives the arguments that make git merge, given an object id, write
+// the message that it would write for the branch: "Merge branch 'fix'", as the
+// user's configuration has it. A message of the user's own, a squash and a
+// fast-forward need none.
 func mergeMessage(ctx context.Context, r *git.Repository, flags MergeFlags, target MergeTarget, s Streams) ([]string, error) {
 	commits, err := makesCommit(ctx, r, flags, target)
 	if err != nil || flags.message || flags.squash || !commits {
@@ -29,7 +29,7 @@ func mergeMessage(ctx context.Context, r *git.Repository, flags MergeFlags, targ
 	}
 	args := []string{"-m", strings.TrimRight(string(message), "\n")}
 	if !flags.edit && opensEditor(ctx, s) {
-		args = append(args, "--edit") // -m alone takes the editor away
+		args = append(args, "--edit") // -m alone opens no editor
 	}
 	return args, nil
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
-// Litterbox once kept committed files below the checkout, where tools of the
-// human ran what they found. What is left of that is removed file by file:
-// exactly those that stand as the index of that time says. Whatever a human has
-// changed or added stays.
+// Litterbox once kept committed files below the checkout, where the human's tools
+// ran files that they found. The remains are removed file by file: exactly those
+// that match the index of that time. Files that a human has changed or added
+// stay.
 
 // HasOldWorktree reports, at the price of one system call, whether an earlier
 // version has left files of the sandbox in the checkout.
@@ -29,10 +29,10 @@ func HasOldWorktree(r *git.Repository, w Worktree) bool {
 	return err == nil
 }
 
-// MoveWorktree takes the files that an earlier version has put into the checkout
-// away; the next look at the worktree writes them to where they belong. It says
-// what stays because a human has changed it. A kill at any step leaves a state
-// from which it goes on: the index of that time goes last.
+// MoveWorktree removes the files that an earlier version has put into the
+// checkout; the next look at the worktree writes them to where they belong. It
+// names the files that stay because a human has changed them. It can go on after
+// a kill at any step: the index of that time goes last.
 func MoveWorktree(ctx context.Context, r *git.Repository, w Worktree) (note string, err error) {
 	if !HasOldWorktree(r, w) {
 		return "", nil
@@ -70,11 +70,11 @@ func more(n int) string {
 	return " and others"
 }
 
-// takeAway removes from the checkout what is unchanged, and lists what stays.
+// takeAway removes unchanged files from the checkout, and lists those that stay.
 func takeAway(ctx context.Context, r *git.Repository, w Worktree, lock *os.File) (left []string, err error) {
 	parent, err := openPointers(r, false)
 	if err != nil {
-		return nil, nil // nothing of ours is there
+		return nil, nil // none of litterbox's files are there
 	}
 	defer parent.Close()
 	info, err := parent.Lstat(w.Name)
@@ -102,7 +102,7 @@ func takeAway(ctx context.Context, r *git.Repository, w Worktree, lock *os.File)
 	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			left = append(left, path) // it is closed to us, so not ours
+			left = append(left, path) // it cannot be read, so it is not litterbox's
 			if entry != nil && entry.IsDir() {
 				return fs.SkipDir
 			}
@@ -118,7 +118,7 @@ func takeAway(ctx context.Context, r *git.Repository, w Worktree, lock *os.File)
 	}
 	for _, dir := range slices.Backward(dirs) {
 		if dir != "." {
-			_ = root.Remove(dir) // not what holds something
+			_ = root.Remove(dir) // unless it holds something
 		}
 	}
 	if len(left) == 0 {
@@ -127,8 +127,8 @@ func takeAway(ctx context.Context, r *git.Repository, w Worktree, lock *os.File)
 	return left, err
 }
 
-// unchangedOld lists the files that stand in the checkout exactly as litterbox
-// has written them.
+// unchangedOld lists the files in the checkout that are exactly as litterbox
+// wrote them.
 func unchangedOld(ctx context.Context, r *git.Repository, w Worktree, lock *os.File) ([]string, error) {
 	if !fileStands(filepath.Join(w.Old, "index")) {
 		return nil, nil // it was never filled
@@ -144,7 +144,7 @@ func unchangedOld(ctx context.Context, r *git.Repository, w Worktree, lock *os.F
 	if err != nil {
 		return nil, err
 	}
-	// What it prints and how it ends says which files are changed.
+	// Its output and exit status say which files are changed.
 	_, _ = job.git("update-index", "-q", "--refresh").Output(ctx)
 	changed, err := job.git("diff-files", "--name-only", "-z").Output(ctx)
 	if err != nil {

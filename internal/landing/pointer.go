@@ -14,18 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pointers is where, below the top of a repository, a file for each sandbox says
-// where its committed files are. A file with a path in it is nothing that a
-// compiler, test runner, linter or search enters; a link is followed by some.
+// pointers is the directory, below the top of a repository, with a file for each
+// sandbox that says where its committed files are. No compiler, test runner,
+// linter or search enters a file with a path in it; some follow a link.
 const pointers = ".litterbox/worktrees"
 
-// maxPointer is how much of a file is read that may be a pointer.
+// maxPointer bounds how much of a possible pointer is read.
 const maxPointer = 8 << 10
 
 // point writes the pointer of a worktree. It is a convenience: where something
-// else stands in its place, or nothing may be written, there is none. The
-// checkout may hold anything at that path, links included: it is content that
-// was merged.
+// else is in its place, or nothing may be written, there is none. The checkout
+// may hold anything at that path, links included: it is content that was merged.
 func point(r *git.Repository, w Worktree) {
 	root, err := openPointers(r, true)
 	if err != nil {
@@ -42,7 +41,7 @@ func point(r *git.Repository, w Worktree) {
 	}
 	_, err = file.WriteString(text)
 	if err = errors.Join(err, file.Close()); err != nil {
-		_ = root.Remove(w.Name) // half a path leads somewhere else
+		_ = root.Remove(w.Name) // half a path leads elsewhere
 	}
 }
 
@@ -120,9 +119,9 @@ func ignoreAll(top *os.Root) error {
 	return err
 }
 
-// RemoveWorktree removes what a sandbox has in the checkout, and waits for a git
-// that still writes its files: their directory is the caller's to remove. It
-// says what stays because a human has changed it.
+// RemoveWorktree removes a sandbox's files from the checkout, and waits for a git
+// that still writes its worktree; the caller removes that directory. It names the
+// files that stay because a human has changed them.
 func RemoveWorktree(ctx context.Context, r *git.Repository, w Worktree) (note string, err error) {
 	// A git that lost its keeper to a kill may still be writing.
 	if lock := filepath.Join(w.State, "lock"); fileStands(lock) {

@@ -15,7 +15,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
-// Preview is what a merge of Tip would make of a checkout at Head.
+// Preview is the result of a merge of Tip into a checkout at Head.
 type Preview struct {
 	Head, Tip   string
 	UpToDate    bool     // there is nothing to merge
@@ -33,14 +33,14 @@ type Refusal struct {
 	Message  string
 }
 
-// Rehearse finds out what git merge with these arguments would make. Head is
-// read anew. scratch is a directory for files of its own, which it replaces.
+// Rehearse finds the result of git merge with these arguments. Head is read anew.
+// scratch is a directory for files of its own, which it replaces.
 //
 // Where Head is behind the tip, the result is the tip's tree. Anything else is
-// rehearsed: the installed git does the same merge, with the user's
-// configuration and flags, in an empty work tree and with an object store of
-// its own. So whatever git's version, strategy and options make is what is
-// judged, and nothing of the repository changes meanwhile.
+// rehearsed: the installed git does the same merge, with the user's configuration
+// and flags, in an empty work tree and with an object store of its own. So the
+// actual result of git's version, strategy and options is judged, and nothing in
+// the repository changes meanwhile.
 func Rehearse(ctx context.Context, r *git.Repository, scratch, tip string, args []string) (p Preview, err error) {
 	if err := git.CheckOids(tip); err != nil {
 		return Preview{}, err
@@ -116,28 +116,16 @@ func asChanges(diffs []git.TreeDiff) []Change {
 	return changes
 }
 
-// rehearse does the merge in scratch and fills in p what came of it.
+// rehearse does the merge in scratch and fills the result into p.
 func rehearse(ctx context.Context, r *git.Repository, p *Preview, scratch string, flags MergeFlags) (err error) {
 	copies, err := makeStage(ctx, r, scratch, p.Head)
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	if err != nil {
 		return err
 	}
-	if _, err := copies("read-tree", "-m", "-u", p.Head).Output(ctx); err != nil {
-		return fault.Wrap("", err, "cannot prepare a rehearsal of the merge")
-	}
-	args := append([]string{"merge"}, flags.content...)
-	args = append(args, "--no-squash", "--no-commit", "--no-stat")
-	for _, revision := range flags.revisions {
-		commit, _, err := r.Resolve(ctx, revision)
-		if err != nil {
-			return err
-		}
-		args = append(args, commit)
-	}
-	_, merged := copies(append(args, p.Tip)...).Output(ctx)
-	if merged != nil && git.ExitCode(merged) < 0 {
-		return merged
+	merged, err := mergeInStage(ctx, r, copies, p.Head, p.Tip, flags)
+	if err != nil {
+		return err
 	}
 	if p.Changes, p.Conflicts, err = indexChanges(ctx, copies, p.Head); err != nil {
 		return err
@@ -157,6 +145,27 @@ func rehearse(ctx context.Context, r *git.Repository, p *Preview, scratch string
 	}
 	p.Risks, err = risks(ctx, r, copies, p.Changes, "ls-files", "--stage", "-z")
 	return err
+}
+
+// mergeInStage merges as git will in the checkout. merged is how git ended.
+func mergeInStage(ctx context.Context, r *git.Repository, copies func(...string) git.Command, head, tip string, flags MergeFlags) (merged, err error) {
+	if _, err := copies("read-tree", "-m", "-u", head).Output(ctx); err != nil {
+		return nil, fault.Wrap("", err, "cannot prepare a rehearsal of the merge")
+	}
+	args := append([]string{"merge"}, flags.content...)
+	args = append(args, "--no-squash", "--no-commit", "--no-stat")
+	for _, revision := range flags.revisions {
+		commit, _, err := r.Resolve(ctx, revision)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, commit)
+	}
+	_, merged = copies(append(args, tip)...).Output(ctx)
+	if merged != nil && git.ExitCode(merged) < 0 {
+		return nil, merged
+	}
+	return merged, nil
 }
 
 // makeStage makes the repository of a rehearsal: objects of r by reference,
@@ -241,8 +250,8 @@ func withoutFilters(s *git.Settings) []string {
 	return off
 }
 
-// indexChanges compares an index with head. Of a conflict it gives what the
-// merged side has.
+// indexChanges compares an index with head. For a conflict it gives the merged
+// side.
 func indexChanges(ctx context.Context, copies func(...string) git.Command, head string) ([]Change, []string, error) {
 	out, err := copies("diff-index", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--ignore-submodules=none", head, "--").Output(ctx)
 	if err != nil {
@@ -277,7 +286,7 @@ func indexChanges(ctx context.Context, copies func(...string) git.Command, head 
 	return changes, conflicts, nil
 }
 
-// Made reads what a merge has made of the checkout: the changes of its index
+// Made reads the result of a merge in the checkout: the changes of its index
 // against head, and the paths with conflicts.
 func Made(ctx context.Context, r *git.Repository, head string) ([]Change, []string, error) {
 	if err := git.CheckOids(head); err != nil {
@@ -298,7 +307,7 @@ func HeadIs(ctx context.Context, r *git.Repository, commit string) (bool, error)
 }
 
 // TakeBack undoes a merge, committed or not: HEAD and index are those of head
-// again, and what the human changed since stays. It fails where that cannot be.
+// again, and the human's later changes stay. It fails where that cannot be.
 func TakeBack(ctx context.Context, r *git.Repository, head string) error {
 	if err := git.CheckOids(head); err != nil {
 		return err
@@ -309,7 +318,7 @@ func TakeBack(ctx context.Context, r *git.Repository, head string) error {
 	return nil
 }
 
-// MergeState is what git has left of a merge.
+// MergeState is the state in which git left a merge.
 type MergeState struct {
 	Head     string // HEAD's commit
 	Tree     string // and its tree
@@ -318,7 +327,7 @@ type MergeState struct {
 	Squashed bool // changes were staged, for a commit of the human's
 }
 
-// AfterMerge reads what a merge has made of the checkout.
+// AfterMerge reads the state of the checkout after a merge.
 func AfterMerge(ctx context.Context, r *git.Repository) (MergeState, error) {
 	found, err := r.LookUp(ctx, "HEAD^{commit}", "HEAD^{tree}", "HEAD^1", "HEAD^2")
 	if err != nil {

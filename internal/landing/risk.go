@@ -18,10 +18,10 @@ type Change struct {
 	NewMode uint32 // 0: deleted
 	OldOid  string
 	NewOid  string
-	Status  byte // A, D, M or T, git-diff-tree(1); U: a conflict, with what the merged side has
+	Status  byte // A, D, M or T, git-diff-tree(1); U: a conflict, with the merged side
 }
 
-// Class says by what a changed path runs, or what else it can do.
+// Class says what runs a changed path, or what else it can do.
 type Class string
 
 // The classes; rank puts them in order.
@@ -47,7 +47,7 @@ const (
 
 // Rank is how soon a class runs: 1 by itself, when git is used or the directory
 // is opened; 2 at the next install, build, test or start; 3 when an agent reads
-// it; 4 on other machines, or by what it chooses; 5 when it is called.
+// it; 4 on other machines, or through what it selects; 5 when it is called.
 func (c Class) Rank() int {
 	switch c {
 	case Git, Shell, Editor, Agent:
@@ -72,7 +72,7 @@ type Risk struct {
 	change Change
 }
 
-// Same reports whether the other risk is of the same content at the same path.
+// Same reports whether the other risk has the same content at the same path.
 func (r Risk) Same(other Risk) bool {
 	return r.Path == other.Path && r.Class == other.Class && r.change.NewMode == other.change.NewMode && r.change.NewOid == other.change.NewOid
 }
@@ -89,15 +89,15 @@ type riskRule struct {
 	reason string
 	look   look   // "": the name is enough
 	hooks  bool   // managers of git's hooks read it, so it runs in any hook
-	calls  string // programs that read it, beside those of the tool's name
+	calls  string // programs that read it, besides those of the tool's name
 }
 
 func riskRules() []riskRule {
 	return slices.Concat(selfRules(), toolRules(), elsewhereRules())
 }
 
-// Risky names the risks by paths and modes alone, the most urgent first. Where
-// contents would have to be looked at, they count. Deletions run nothing.
+// Risky names the risks by paths and modes alone, the most urgent first. A path
+// whose content would need a look counts. Deletions run nothing.
 func Risky(changes []Change) []Risk {
 	return judgeChanges(changes, newMatcher(riskRules()), nil, nil)
 }
@@ -125,8 +125,8 @@ func risks(ctx context.Context, r *git.Repository, git func(...string) git.Comma
 	return byRank(append(config, risks...)), nil
 }
 
-// judgeChanges takes each change by its own name, by the names under which links lead
-// to it, and by what it is. Without contents, rules that would look count.
+// judgeChanges judges each change by its own name, by the names of links to it, and
+// by its kind. Without contents, rules that would look count.
 func judgeChanges(changes []Change, m *matcher, entries *treeEntries, contents *contents) []Risk {
 	aliases := entries.aliases(contents)
 	var risks []Risk
@@ -166,7 +166,7 @@ func byRank(risks []Risk) []Risk {
 	})
 }
 
-// byKind judges a change by what it is, whatever its name.
+// byKind judges a change by its kind, under any name.
 func byKind(c Change, contents *contents, entries *treeEntries) (Risk, bool) {
 	switch {
 	case c.NewMode == git.ModeLink:
@@ -181,7 +181,7 @@ func byKind(c Change, contents *contents, entries *treeEntries) (Risk, bool) {
 	return Risk{}, false
 }
 
-// linkRisk judges a link that is new or leads elsewhere than before.
+// linkRisk judges a link that is new or has a new target.
 func linkRisk(c Change, contents *contents) (Risk, bool) {
 	verb := "a new symbolic link"
 	if c.OldMode == git.ModeLink {
@@ -204,7 +204,7 @@ func linkRisk(c Change, contents *contents) (Risk, bool) {
 	return Risk{Class: Link, Reason: reason}, true
 }
 
-// wanted lists the objects that have to be read for a judgement.
+// wanted lists the objects that a judgement must read.
 func wanted(changes []Change, m *matcher, links map[string]string) []string {
 	var oids []string
 	for _, c := range changes {

@@ -29,7 +29,7 @@ func TestRiskyFilesPage(t *testing.T) {
 	}
 }
 
-// Each rule is whole, each pattern matches what it says, and each class is
+// Each rule is complete, each pattern matches its example, and each class is
 // explained.
 func TestRiskTable(t *testing.T) {
 	classes := map[Class]bool{}
@@ -121,7 +121,7 @@ func TestLooks(t *testing.T) {
 			if ok != (c.want != "") || risk.Class != c.want || risk.Reason != c.reason {
 				t.Errorf("%v, class %q, reason %q", ok, risk.Class, risk.Reason)
 			}
-			// What cannot be looked into counts.
+			// Unreadable content counts.
 			delete(contents.blobs, "new")
 			if _, ok := newMatcher(riskRules()).judge(change, c.file, contents); !ok {
 				t.Error("what is too large does not count")

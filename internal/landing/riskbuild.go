@@ -8,7 +8,7 @@ func toolRules() []riskRule {
 	return slices.Concat(packageRules(), buildRules(), moreBuildRules(), webRules(), testRules(), lintRules(), containerRules())
 }
 
-// packageRules: what package managers run or obey.
+// packageRules: files that package managers run or obey.
 func packageRules() []riskRule {
 	return []riskRule{
 		{class: Package, tool: "npm", paths: "package.json", look: lookPackageJSON, reason: "scripts and settings of npm and of many tools", calls: "npx yarn pnpm bun bunx node husky lint-staged yorkie"},
@@ -44,7 +44,7 @@ func packageRules() []riskRule {
 	}
 }
 
-// buildRules: what build tools run.
+// buildRules: files that build tools run.
 func buildRules() []riskRule {
 	return []riskRule{
 		{class: Build, tool: "make", paths: "Makefile GNUmakefile Makefile.{inc,common,config,include,win} *.mk *.mak BSDmakefile", look: lookMakefile, reason: "run by make"},
@@ -116,7 +116,7 @@ func webRules() []riskRule {
 	}
 }
 
-// testRules: what runners of tests load.
+// testRules: files that test runners load.
 func testRules() []riskRule {
 	return []riskRule{
 		{class: Test, tool: "Jest", paths: "jest.config.* jest.*.config.* jest.setup.* jest-preset.* jest.preset.* __mocks__/", reason: "run by jest"},
@@ -157,7 +157,7 @@ func lintRules() []riskRule {
 	}
 }
 
-// containerRules: what engines of containers and machines run or mount.
+// containerRules: files that engines of containers and machines run or mount.
 func containerRules() []riskRule {
 	return []riskRule{
 		{class: Container, tool: "Docker and Podman", paths: "Dockerfile Dockerfile.* *.Dockerfile Containerfile Containerfile.* docker-bake.*", reason: "run by the build of an image"},
@@ -168,8 +168,8 @@ func containerRules() []riskRule {
 	}
 }
 
-// elsewhereRules are the files that run on other machines, with what those
-// have: secrets, tokens, deployments.
+// elsewhereRules are the files that run on other machines, with their access:
+// secrets, tokens, deployments.
 func elsewhereRules() []riskRule {
 	return []riskRule{
 		{class: CI, tool: "GitHub", paths: ".github/workflows/ .github/actions/ action.yml action.yaml .github/dependabot.yml", reason: "run or obeyed by GitHub, with the repository's secrets"},

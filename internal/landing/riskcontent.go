@@ -14,7 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// Limits of what is read to judge a merge. What is larger is judged by its name.
+// Limits on reads to judge a merge. Larger files are judged by name.
 const (
 	maxLookedAt = 1 << 20  // bytes of one file
 	maxLookedIn = 64 << 20 // of all
@@ -114,14 +114,14 @@ const (
 	lookPlugins     look = "plugins"
 )
 
-// finding is what a look found; no class means nothing that runs.
+// finding is the result of a look; no class means that nothing runs.
 type finding struct {
 	class  Class
 	reason string
 }
 
-// look compares the contents of a change. What cannot be read or understood
-// counts.
+// look compares the contents of a change. Content that cannot be read or
+// understood counts.
 func (c *contents) look(rule riskRule, change Change) (finding, bool) {
 	whole := finding{rule.class, rule.reason}
 	after, ok := c.get(change.NewOid)

@@ -11,11 +11,11 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// maxLinks is how many links of a tree are followed to find the names by which
-// a changed file is reached.
+// maxLinks is how many links of a tree are followed to find all names of a
+// changed file.
 const maxLinks = 20_000
 
-// treeEntries is what a judgement needs of the tree that a merge makes.
+// treeEntries is the part of the merged tree that a judgement needs.
 type treeEntries struct {
 	links map[string]string // path → object id
 	parts map[string]int    // directories that may be bare repositories → what they have of one
@@ -28,8 +28,8 @@ const (
 	hasConfig
 )
 
-// listTree runs `git ls-tree -r -z` or `git ls-files --stage -z`, and keeps of
-// the listing only what is rare.
+// listTree runs `git ls-tree -r -z` or `git ls-files --stage -z`, and keeps only
+// the rare entries of the listing.
 func listTree(ctx context.Context, c git.Command) (*treeEntries, error) {
 	t := &treeEntries{links: map[string]string{}, parts: map[string]int{}}
 	reader := &recordReader{each: t.take}
@@ -60,7 +60,8 @@ func (t *treeEntries) take(record []byte) {
 	}
 }
 
-// bare reports whether a path lies in what git would take for a repository.
+// bare reports whether a path is in a directory that git would take for a
+// repository.
 func (t *treeEntries) bare(name string) bool {
 	if t == nil {
 		return false

@@ -12,8 +12,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// lookAtPackageJSON tells scripts, settings and dependencies apart from what
-// only describes the package (docs.npmjs.com, "package.json").
+// lookAtPackageJSON tells scripts, settings and dependencies apart from mere
+// descriptions of the package (docs.npmjs.com, "package.json").
 func lookAtPackageJSON(before, after []byte, whole finding) finding {
 	var old, now map[string]json.RawMessage
 	if json.Unmarshal(after, &now) != nil || len(before) > 0 && json.Unmarshal(before, &old) != nil {
@@ -54,8 +54,8 @@ func lookAtPackageJSON(before, after []byte, whole finding) finding {
 	return finding{}
 }
 
-// changedScripts names the scripts that are new or other than before; nil where
-// they cannot be read.
+// changedScripts names the scripts that are new or changed; nil where they cannot
+// be read.
 func changedScripts(before, after json.RawMessage) []string {
 	var old, now map[string]json.RawMessage
 	if len(after) > 0 && json.Unmarshal(after, &now) != nil || len(before) > 0 && json.Unmarshal(before, &old) != nil {
@@ -145,7 +145,7 @@ func lookAtCargo(before, after []byte, whole finding) finding {
 			}) {
 				return finding{Build, "lib: a procedural macro, which cargo build runs"}
 			}
-		default: // target, patch, replace, workspace, and what is new
+		default: // target, patch, replace, workspace, and new keys
 			return whole
 		}
 	}
@@ -196,7 +196,7 @@ func lookAtPyproject(before, after []byte, whole finding) finding {
 }
 
 // lookAtMakefile leaves out changes of comments and empty lines only, and says
-// when a line runs a command whatever is made.
+// when a line runs a command for every target.
 func lookAtMakefile(before, after []byte, whole finding) finding {
 	old, now := makeLines(before), makeLines(after)
 	if slices.Equal(old, now) {
@@ -239,8 +239,7 @@ func makeLines(content []byte) []string {
 	return lines
 }
 
-// lookAtGo finds commands of go generate and options of cgo that were not there
-// before.
+// lookAtGo finds new go generate commands and cgo options.
 func lookAtGo(before, after []byte, whole finding) finding {
 	had := map[string]bool{}
 	for line := range strings.Lines(string(before)) {
@@ -259,8 +258,8 @@ func lookAtGo(before, after []byte, whole finding) finding {
 	return finding{}
 }
 
-// lookAtPlugins: typescriptlang.org/tsconfig. Of the configuration of the
-// compiler only plugins run, which the editor's server loads.
+// lookAtPlugins: typescriptlang.org/tsconfig. Of the compiler's configuration
+// only plugins run, which the editor's server loads.
 func lookAtPlugins(before, after []byte, whole finding) finding {
 	if bytes.Contains(after, []byte("plugins")) || bytes.Contains(after, []byte(`\u`)) {
 		return whole

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// RiskClasses are all classes in the order of their ranks, with what each means.
+// RiskClasses are all classes in the order of their ranks, with their meanings.
 func RiskClasses() []struct {
 	Class Class
 	Title string
@@ -88,7 +88,7 @@ A pattern without a slash is a file name at any depth; one that ends in a slash 
 	return b.String()
 }
 
-// kindNote says what belongs to a class whatever its name.
+// kindNote says what belongs to a class under any name.
 func kindNote(c Class) string {
 	switch c {
 	case Git:
@@ -105,7 +105,7 @@ func kindNote(c Class) string {
 	return ""
 }
 
-// lookNote says what of a file counts.
+// lookNote says which part of a file counts.
 func lookNote(l look) string {
 	switch l {
 	case lookPackageJSON:

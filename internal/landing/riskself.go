@@ -31,8 +31,8 @@ func gitRules() []riskRule {
 	}
 }
 
-// shellRules: what shells, prompts, interpreters and debuggers read where they
-// are started.
+// shellRules: files that shells, prompts, interpreters and debuggers read where
+// they are started.
 func shellRules() []riskRule {
 	return []riskRule{
 		{class: Shell, tool: "direnv", paths: ".envrc", reason: "run by direnv when the shell enters the directory"},
@@ -54,7 +54,7 @@ func shellRules() []riskRule {
 	}
 }
 
-// editorRules: what editors run or obey when a folder or a file in it is
+// editorRules: files that editors run or obey when a folder or a file in it is
 // opened, some after a question of their own.
 func editorRules() []riskRule {
 	return []riskRule{

@@ -11,13 +11,13 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/landing"
 )
 
-// realTool is a use of a tool in a repository that runs what a risky file says.
+// realTool is a use of a tool in a repository that runs the text of a risky file.
 type realTool struct {
 	tool  string            // must be in PATH, or in the directory of installed tools
 	file  string            // the one that the table names
 	text  string            // creates the file $CANARY
 	mode  os.FileMode       // 0: not executable
-	other map[string]string // what the tool needs beside it
+	other map[string]string // what the tool needs besides it
 	run   string            // for sh -e, in the repository
 	heavy bool              // only where LITTERBOX_TEST_TOOLS names a directory
 }
@@ -63,8 +63,8 @@ func realTools() []realTool {
 	}
 }
 
-// The table is true of the tools: each runs what stands in the file, and the
-// same use without the file runs nothing.
+// The table is true of the tools: each runs the text of the file, and the same
+// use without the file runs nothing.
 func TestRealTools(t *testing.T) {
 	installed, human := os.Getenv("LITTERBOX_TEST_TOOLS"), os.Getenv("HOME")
 	path := os.Getenv("PATH")

@@ -12,24 +12,23 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
-// Worktree is the committed state of one sandbox as plain files, for editors
-// and eyes. They lie in the state directory: tools that walk a checkout would
-// otherwise run an agent's configuration before a human has merged it (ADR
-// 0007). In the checkout stands only a file that says where they are. It is no
-// linked worktree, which would lock the branch, and shares no inode with the
-// cache.
+// Worktree is the committed state of one sandbox as plain files, for editors and
+// eyes. They are in the state directory: tools that walk a checkout would
+// otherwise run an agent's configuration before a human has merged it (ADR 0007).
+// The checkout has only a file that says where they are. It is not a linked
+// worktree, which would lock the branch, and shares no inode with the cache.
 type Worktree struct {
 	Name  string // of the sandbox: the pointer's last path component
-	State string // directory of ours for the files, the index and a lock; made when missing
+	State string // litterbox's own directory for the files, the index and a lock; made when missing
 	Old   string // the same directory of a version that kept the files in the checkout
 }
 
 // Path is the directory with the files.
 func (w Worktree) Path() string { return filepath.Join(w.State, "files") }
 
-// UpdateWorktree makes the worktree hold commit, exactly: files that somebody
-// changed in it are put back. What is right already is not touched. With idle
-// it takes only what the machine has left over.
+// UpdateWorktree makes the worktree hold commit, exactly: files changed in it are
+// put back. Correct files are not touched. With idle it uses only spare resources
+// of the machine.
 func UpdateWorktree(ctx context.Context, r *git.Repository, w Worktree, commit string, idle bool, p layer.Progress) (string, error) {
 	if !git.IsOid(commit) {
 		return "", fault.New(fault.Invalid, "cannot show %q as files: not an object id", commit)
@@ -57,7 +56,8 @@ type worktreeJob struct {
 	lock             *os.File
 }
 
-// prepareWorktree makes what git works with; the caller closes the lock.
+// prepareWorktree makes the files that git works with; the caller closes the
+// lock.
 func prepareWorktree(ctx context.Context, r *git.Repository, w Worktree) (*worktreeJob, error) {
 	dir := w.Path()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -72,7 +72,7 @@ func prepareWorktree(ctx context.Context, r *git.Repository, w Worktree) (*workt
 	if err == nil {
 		err = layer.MakeView(r, j.view, v)
 	}
-	// The lock above is ours alone: one of git's is what a kill left.
+	// Only litterbox takes the lock above: a lock of git's is left from a kill.
 	if removed := os.Remove(j.index + ".lock"); err == nil && removed != nil && !errors.Is(removed, fs.ErrNotExist) {
 		err = fault.Wrap(fault.Unavailable, removed, "cannot clear the index of %q", dir)
 	}

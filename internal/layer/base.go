@@ -8,7 +8,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// OpenBase opens what a workspace is compared with.
+// OpenBase opens the base that a workspace is compared with.
 func OpenBase(ctx context.Context, r *git.Repository, base workspace.Base) (Beneath, error) {
 	switch {
 	case base.Copied != "":

@@ -18,36 +18,35 @@ import (
 
 // Cache is a directory of layers that sandboxes share: checked-out trees and
 // packed histories, each made once. It belongs to one user and serves all of
-// the user's repositories. Nothing in it is ever changed after it is complete,
-// and no sandbox can write it.
+// the user's repositories. Nothing in it ever changes after it is complete,
+// and no sandbox can write to it.
 //
 // An entry is built in a directory beside its final place and renamed, under
 // a file lock; kill -9 in the middle leaves a directory that the next builder
 // of the same entry removes.
 type Cache struct {
 	Dir string
-	// Had are the layers that a sandbox was started on before. Where others
-	// would do as well it gets the same again: the index inside knows their
-	// inodes.
+	// Had are the layers that a sandbox was started on before. Where others would
+	// do as well, it gets the same again: the index inside knows their inodes.
 	Had        []string
-	HadModules sandbox.Modules // likewise; they stay when the host has lost them since
+	HadModules sandbox.Modules // likewise; they stay if the host has lost them since
 	Monitor    Monitor
 }
 
-// Monitor is what git inside asks which files changed (core.fsmonitor), so
-// that it looks at no others.
+// Monitor is the program that git inside asks which files changed
+// (core.fsmonitor), so that it looks at no others.
 type Monitor struct {
-	Program func() string // gives its path inside, empty where nothing can tell; asked only where it counts
+	Program func() string // returns its path inside, empty where nothing can tell; called only where it counts
 	Files   int           // trees of fewer files do without: looking at them is quicker
 }
 
 // Progress receives the progress of long work: a label, how much is done and
-// how much there is (0 when unknown). It may be nil.
+// how much there is (0 if unknown). It may be nil.
 type Progress func(label string, done, total int)
 
-// entry returns the directory of an entry, building it when it is missing.
-// build gets an empty directory and a lock file that the processes it starts
-// must inherit, so that the lock outlives us as long as they do.
+// entry returns the directory of an entry, building it if it is missing. build
+// gets an empty directory and a lock file that the processes it starts must
+// inherit, so that the lock outlives us as long as they do.
 func (c Cache) entry(ctx context.Context, kind, key string,
 	verify func(dir string) bool, build func(dir string, lock *os.File) error,
 ) (string, error) {
@@ -83,14 +82,14 @@ func (c Cache) entry(ctx context.Context, kind, key string,
 	return dir, nil
 }
 
-// use notes that an entry was used just now: whoever clears the cache away
-// spares it, though the sandbox that starts from it may not be recorded yet.
+// use notes that an entry was used just now: a cleanup of the cache spares it,
+// though the sandbox that starts from it may not be recorded yet.
 func use(dir string) {
 	now := time.Now()
 	_ = os.Chtimes(filepath.Join(dir, marker), now, now)
 }
 
-// Touch dates an entry's last use anew.
+// Touch updates the time of an entry's last use.
 func (c Cache) Touch(entry Entry) { use(entry.Dir) }
 
 func finish(building, dir string, build func(string, *os.File) error, lock *os.File) error {
@@ -109,13 +108,12 @@ func finish(building, dir string, build func(string, *os.File) error, lock *os.F
 	return nil
 }
 
-// marker is the file of an entry that says it is complete, and the boot under
-// which that was known. Files are not flushed when an entry is made, so after
-// a power loss they may be shorter than they were: an entry of an earlier boot
-// is verified once.
+// marker is the file that says that an entry is complete, and under which boot that
+// was known. Files are not flushed when an entry is made, so after a power loss
+// they may be shorter than they were: an entry of an earlier boot is verified once.
 const marker = "complete"
 
-// partial stands in the name of a directory in which an entry is being built.
+// partial is part of the name of a directory in which an entry is being built.
 const partial = ".partial-"
 
 func complete(dir string, verify func(dir string) bool) bool {
@@ -160,8 +158,8 @@ func sweep(parent, key string) error {
 	return nil
 }
 
-// LockFile takes an exclusive flock(2), waiting as long as ctx allows. Closing
-// the file releases it, unless a child inherited it.
+// LockFile takes an exclusive flock(2) and waits as long as ctx allows.
+// Closing the file releases it, unless a child inherited it.
 func LockFile(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -192,8 +190,7 @@ func LockFile(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// tryLockFile is LockFile for those who do not wait: it gives nil when
-// somebody else holds the lock.
+// tryLockFile is LockFile without the wait: it returns nil if another holds the lock.
 func tryLockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestTreeIsSharedByThoseWhoRaceForIt(t *testing.T) {
 	}
 }
 
-// An entry from before a reboot is used only when it is whole.
+// An entry from before a reboot is used only if it is whole.
 func TestTreeIsVerifiedAfterAReboot(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
 	again := func() string {
@@ -176,7 +176,7 @@ func TestHelperTree(t *testing.T) {
 	t.Fatal("not killed", err)
 }
 
-// Through the host's objects one could read what was never on the branch.
+// The host's objects would expose what was never on the branch.
 func TestGitHoldsOnlyWhatTheBaseReaches(t *testing.T) {
 	dir := gittest.Repository(t)
 	gittest.Git(t, dir, "tag", "-a", "-m", "annotated", "v1")
@@ -299,7 +299,7 @@ func TestSHA256RepositoriesWork(t *testing.T) {
 	}
 }
 
-// The state directory may lie on another file system than the repository.
+// The state directory may be on another file system than the repository.
 func TestHistoryOnAnotherFileSystem(t *testing.T) {
 	dir := gittest.Repository(t)
 	other, err := os.MkdirTemp("/dev/shm", "litterbox-test-")

@@ -22,14 +22,14 @@ import (
 // Tree is one tree as files.
 type Tree struct {
 	Dir   string // the files; a read-only layer
-	Below string // the layer below it, when Dir holds only what differs from that
+	Below string // the layer below it, if Dir holds only the differences from that
 	Index string // a git index that matches them, with the Owner's ids
 	// Flatten says that too much was put on top of Below: time to call
-	// [Cache.Flatten], while nobody waits.
+	// [Cache.Flatten], when no one waits.
 	Flatten bool
 }
 
-// Dirs are the layers, topmost first.
+// Dirs returns the layers, topmost first.
 func (t Tree) Dirs() []string {
 	if t.Below == "" {
 		return []string{t.Dir}
@@ -40,9 +40,9 @@ func (t Tree) Dirs() []string {
 // trees is the kind of cache entry that holds one whole tree as files.
 const trees = "trees"
 
-// Tree gives the files of a tree, checked out once for all sandboxes: whole, or
-// as what differs from a cached one that is near. It may be called by any
-// number of processes at the same time.
+// Tree returns the files of a tree, checked out once for all sandboxes: whole,
+// or as the differences from a near cached one. Any number of processes may
+// call it at the same time.
 func (c Cache) Tree(ctx context.Context, r *git.Repository, tree string, o git.Owner, p Progress) (Tree, error) {
 	job, err := newCheckout(r, tree, o, p)
 	if err != nil {
@@ -63,9 +63,9 @@ func (c Cache) Tree(ctx context.Context, r *git.Repository, tree string, o git.O
 	return c.whole(ctx, job)
 }
 
-// Flatten checks a tree out whole that so far is only a delta, with what the
-// machine has left over. Whoever asks for the tree from then on gets that.
-// While another tree is being flattened it does nothing.
+// Flatten checks out whole, with idle resources only, a tree that so far is
+// only a delta. From then on [Cache.Tree] returns that. While another tree is
+// being flattened it does nothing.
 func (c Cache) Flatten(ctx context.Context, r *git.Repository, tree string, o git.Owner) error {
 	job, err := newCheckout(r, tree, o, nil)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c Cache) whole(ctx context.Context, job checkout) (Tree, error) {
 	return Tree{Dir: filepath.Join(dir, "files"), Index: filepath.Join(dir, "index")}, nil
 }
 
-// checkout is what one tree becomes files by.
+// checkout turns one tree into files.
 type checkout struct {
 	r          *git.Repository
 	tree       string
@@ -114,7 +114,7 @@ func (j checkout) key() string { return j.tree + j.suffix() }
 
 func (j checkout) suffix() string { return "-" + j.conversion.hash() + j.owner.Suffix() }
 
-// conversion is what decides how a blob becomes a file, as data.
+// conversion is the data that decides how a blob becomes a file.
 type conversion struct {
 	autoCRLF, eol string
 	attributes    []byte // core.attributesFile
@@ -152,7 +152,7 @@ func (j checkout) run(ctx context.Context, dir string, lock *os.File) error {
 	return j.giveDirectories(files)
 }
 
-// giveDirectories hands the directories to the owner, who has the files.
+// giveDirectories gives the directories to the owner, who has the files.
 func (j checkout) giveDirectories(files string) error {
 	if !j.owner.Chown {
 		return nil
@@ -169,10 +169,10 @@ func (j checkout) giveDirectories(files string) error {
 	return nil
 }
 
-// git runs what writes files/ below dir, with the index there. It works in a
-// private git directory of ours that borrows the host's objects: no filter,
-// hook or monitor of any configuration exists there, so a filter=lfs attribute
-// leaves the pointer.
+// git runs the git command that writes files/ below dir, with the index there.
+// It works in a private git directory of ours that borrows the host's objects:
+// no filter, hook or monitor of any configuration exists there, so a
+// filter=lfs attribute leaves the pointer.
 func (j checkout) git(ctx context.Context, dir string, lock *os.File, stdin io.Reader, args ...string) error {
 	view, files := filepath.Join(dir, "view.git"), filepath.Join(dir, "files")
 	if err := MakeView(j.r, view, j.conversion); err != nil {
@@ -200,7 +200,7 @@ func (j checkout) git(ctx context.Context, dir string, lock *os.File, stdin io.R
 	return os.RemoveAll(view)
 }
 
-// give hands the files to the owner.
+// give gives the files to the owner.
 func (j checkout) give(files string) error {
 	if !j.owner.Chown {
 		return nil
@@ -233,7 +233,7 @@ func MakeView(r *git.Repository, view string, v conversion) error {
 	return nil
 }
 
-// FormatConfig is the part of a config file that says how objects are named.
+// FormatConfig returns the part of a config file that says how objects are named.
 func FormatConfig(r *git.Repository) string {
 	if r.ObjectFormat == "sha256" {
 		return "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
@@ -246,7 +246,7 @@ func QuoteConfig(v string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(v) + `"`
 }
 
-// makeDir makes one directory that everybody may read, whatever the umask.
+// makeDir makes one world-readable directory, whatever the umask.
 func makeDir(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot make %q", path)
@@ -269,7 +269,7 @@ func RunWithProgress(ctx context.Context, c git.Command, p Progress) error {
 	if cmd.Stdin == nil {
 		cmd.Stdin = strings.NewReader("")
 	}
-	runtime.LockOSThread() // as in output
+	runtime.LockOSThread() // as in Output
 	defer runtime.UnlockOSThread()
 	if err := c.Start(cmd); err != nil {
 		return c.Failure(ctx, err, "")
@@ -282,9 +282,9 @@ func RunWithProgress(ctx context.Context, c git.Command, p Progress) error {
 
 type progressWriter struct {
 	report  Progress
-	rest    strings.Builder // what was no progress
+	rest    strings.Builder // the text that was not progress
 	line    []byte
-	pattern *regexp.Regexp // made when there is something to read
+	pattern *regexp.Regexp // compiled when there is something to read
 }
 
 func (w *progressWriter) Write(b []byte) (int, error) {

@@ -16,15 +16,15 @@ import (
 
 // A tree near a cached one is laid over it: a layer with the files that differ
 // and whiteouts for those that are gone. The layer below is always a whole
-// tree, so no more than two layers ever make one, whatever came between; after
-// a few the newest is flattened into a whole tree of its own.
+// tree, so a tree never has more than two layers; after a few deltas the
+// newest is flattened into a whole tree of its own.
 //
 // No directory of such a layer needs to be opaque: where a file became a
-// directory or the other way round, the new one hides the old by its kind, and
-// every path that is gone in a directory that stays has its own whiteout.
+// directory or vice versa, the new one hides the old by its kind, and every
+// path that is gone from a directory that stays has its own whiteout.
 const (
 	deltas = "deltas"
-	// onto stands in an entry's name before the tree that it lies on.
+	// onto comes in an entry's name before the tree that it lies on.
 	onto = "-on-"
 	// nearest is how many cached trees are compared, the newest first.
 	nearest = 3
@@ -38,7 +38,7 @@ const (
 	fewPaths  = 200
 )
 
-// deltaBase is the whole tree that a delta lies on, and what differs.
+// deltaBase is the whole tree that a delta lies on, and the differences.
 type deltaBase struct {
 	dir     string // its entry
 	tree    string
@@ -63,16 +63,15 @@ func (c Cache) madeDelta(job checkout) (Tree, bool) {
 	return Tree{}, false
 }
 
-// delta gives the tree as a delta on a cached one. It is not ok when there is
-// none near enough, or when anything goes wrong: then the tree is checked out
-// whole.
+// delta returns the tree as a delta on a cached one. It is not ok if none is
+// near enough, or if anything goes wrong: then the tree is checked out whole.
 func (c Cache) delta(ctx context.Context, job checkout) (Tree, bool) {
 	base := c.nearest(ctx, job)
 	if base == nil {
 		return Tree{}, false
 	}
 	use(base.dir)
-	// After a reboot it is made again instead of verified: that takes as long.
+	// After a reboot it is made again instead of verified: both take as long.
 	dir, err := c.entry(ctx, deltas, job.key()+onto+base.tree, nil, func(dir string, lock *os.File) error {
 		return job.runOn(ctx, base, dir, lock)
 	})
@@ -99,7 +98,7 @@ func (c Cache) deltasOn(tree string) int {
 	return len(found)
 }
 
-// nearest finds a whole cached tree that differs little; nil when there is none.
+// nearest finds a whole cached tree that differs little; nil if there is none.
 func (c Cache) nearest(ctx context.Context, job checkout) *deltaBase {
 	entries, err := os.ReadDir(filepath.Join(c.Dir, trees))
 	if err != nil {
@@ -135,16 +134,15 @@ func (c Cache) nearest(ctx context.Context, job checkout) *deltaBase {
 	return nil
 }
 
-// near tells whether what differs makes a small layer, and one that shows the
-// tree exactly.
+// near reports whether the differences make a small layer that shows the tree exactly.
 func (b *deltaBase) near(files int) bool {
 	if len(b.changes) > deltaPaths || len(b.changes)*deltaShare > files {
 		return false
 	}
-	var directories []string // where a submodule takes the place of something
+	var directories []string // where a submodule replaces something
 	for _, d := range b.changes {
 		if filepath.Base(d.Path) == ".gitattributes" {
-			return false // decides about files that did not change
+			return false // affects files that did not change
 		}
 		if d.NewMode == git.ModeGitlink {
 			directories = append(directories, d.Path+"/")
@@ -174,9 +172,9 @@ func countEntries(index string) int {
 	return int(binary.BigEndian.Uint32(header[8:]))
 }
 
-// runOn fills dir with what differs from base. git sees an index of nothing
-// but that, and of what decides about conversions; the index of the whole tree
-// is put together from the base's and this one.
+// runOn fills dir with the differences from base. git sees an index of only
+// those and of the files that decide about conversions; the index of the whole
+// tree is assembled from the base's and this one.
 func (j checkout) runOn(ctx context.Context, base *deltaBase, dir string, lock *os.File) error {
 	files, path, format := filepath.Join(dir, "files"), filepath.Join(dir, "index"), j.r.ObjectFormat
 	below, err := git.ReadIndex(filepath.Join(base.dir, "index"), format)
@@ -207,8 +205,8 @@ func (j checkout) runOn(ctx context.Context, base *deltaBase, dir string, lock *
 	return j.give(files)
 }
 
-// hide makes a whiteout for everything of the base that a tree with these
-// sorted paths does not have; for a directory that is gone with all it held, one.
+// hide makes a whiteout for everything in the base that a tree with these sorted paths
+// does not have, and a single one for a directory that is gone with its contents.
 func (b *deltaBase) hide(files string, paths []string) error {
 	hidden := map[string]bool{}
 	for _, d := range b.changes {
@@ -228,8 +226,8 @@ func (b *deltaBase) hide(files string, paths []string) error {
 }
 
 // missing finds the topmost directory above path, or path itself, of which a
-// tree with these sorted paths has nothing. It is not ok when something stands
-// in its place, which hides it by itself.
+// tree with these sorted paths has nothing. It is not ok if something took its
+// place, which hides it by itself.
 func missing(paths []string, path string) (name string, ok bool) {
 	for i := 0; i <= len(path); i++ {
 		if i < len(path) && path[i] != '/' {

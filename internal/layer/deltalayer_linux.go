@@ -11,7 +11,7 @@ import (
 )
 
 // makeWhiteout makes the name that overlayfs takes for "nothing here, whatever
-// the layers below have": a character device 0/0. Everybody may make one since
+// the layers below have": a character device 0/0. Any user may make one since
 // Linux 5.8, because opening it does nothing; an overlayfs refuses it.
 func makeWhiteout(files, name string) error {
 	path := filepath.Join(files, name)

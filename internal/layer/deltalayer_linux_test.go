@@ -33,7 +33,7 @@ func TestDeltaShowsTheTree(t *testing.T) {
 		"rm src/main.c; mkdir src/main.c; echo in > src/main.c/a; rm -r docs", // a file becomes a directory
 		"rm -r src/main.c; echo int > src/main.c",                             // and back
 		"ln -s d1 docs",                                   // a link where a directory was
-		"rm -r src/lib; ln -s ../d2 src/lib",              // a link in the place of a directory
+		"rm -r src/lib; ln -s ../d2 src/lib",              // a link in place of a directory
 		"rm src/lib; mkdir src/lib; echo a > src/lib/a.c", // a directory where a link was
 		"git mv d5/e2/f5 d5/moved; rm -r src",
 		"echo one >> d1/e1/x.crlf; printf 'a\\nb\\n' > d1/y.crlf", // converted by attributes of the layer below
@@ -112,8 +112,8 @@ func change(t testing.TB, dir string, seed uint64) {
 	gittest.Shell(t, dir, "git add -A; git commit -q --allow-empty -m change")
 }
 
-// What would need an opaque directory, or decides about files that did not
-// change, is checked out whole.
+// A tree that would need an opaque directory, or with changes that affect
+// files that did not change, is checked out whole.
 func TestSomeTreesAreNoDeltas(t *testing.T) {
 	for name, step := range map[string]string{
 		"attributes":             "echo '* text eol=crlf' > .gitattributes; git add -A; git ls-files -z | xargs -0 rm; git checkout-index -a",
@@ -158,8 +158,8 @@ func TestDeltaWithSubmodules(t *testing.T) {
 	}
 }
 
-// After a few deltas the newest tree is made whole, and is what the next ones
-// lie on; who has a delta keeps it.
+// After a few deltas the newest tree is made whole, and the next ones lie on
+// it; a sandbox with a delta keeps it.
 func TestDeltasAreFlattened(t *testing.T) {
 	dir := branchtest.ManyFiles(t)
 	cache := layer.Cache{Dir: filepath.Join(t.TempDir(), "cache")}
@@ -192,7 +192,7 @@ func TestDeltasAreFlattened(t *testing.T) {
 	next.Shows()
 }
 
-// Many who start from a new commit at once share one delta.
+// Many sandboxes that start from a new commit at once share one delta.
 func TestDeltaIsSharedByThoseWhoRaceForIt(t *testing.T) {
 	dir := branchtest.ManyFiles(t)
 	cache := layer.Cache{Dir: filepath.Join(t.TempDir(), "cache")}

@@ -12,17 +12,17 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Entry is one shared layer, or what an interrupted build of one left.
+// Entry is one shared layer, or the remains of an interrupted build of one.
 type Entry struct {
 	Kind    string // "trees", "deltas", "packs", "git": the directory it is in
 	Key     string
 	Dir     string
-	Partial bool      // never finished; nobody uses it
+	Partial bool      // never finished; no sandbox uses it
 	Used    time.Time // when a sandbox last started from it
 }
 
-// Serves tells whether a workspace with this layer needs the entry: it lies
-// there, or is a history whose packs are those of the entry.
+// Serves reports whether a workspace with this layer needs the entry: the
+// layer is there, or is a history whose packs are those of the entry.
 func (e Entry) Serves(layer string) bool {
 	if strings.HasPrefix(layer, e.Dir+"/") {
 		return true
@@ -77,8 +77,8 @@ func (c Cache) Entries() ([]Entry, error) {
 	return entries, nil
 }
 
-// RemoveEntry deletes an entry that no sandbox uses, unless somebody builds it
-// at this moment: then removed is false.
+// RemoveEntry deletes an entry that no sandbox uses, unless another process is
+// building it: then removed is false.
 func (c Cache) RemoveEntry(ctx context.Context, entry Entry) (removed bool, err error) {
 	key, _, _ := strings.Cut(entry.Key, partial)
 	brief, cancel := context.WithTimeout(ctx, time.Second)
@@ -91,7 +91,7 @@ func (c Cache) RemoveEntry(ctx context.Context, entry Entry) (removed bool, err 
 		return false, err
 	}
 	defer lock.Close()
-	// The marker goes first: what is half removed is no layer.
+	// The marker goes first: a half-removed entry is no layer.
 	err = os.Remove(filepath.Join(entry.Dir, marker))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = os.RemoveAll(entry.Dir)

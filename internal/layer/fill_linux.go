@@ -18,12 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyWorkers is how many files are copied at once: what they wait for is the
-// file system more than a processor.
+// copyWorkers is how many files are copied at once: copies wait more for the
+// file system than for a processor.
 const copyWorkers = 4
 
 // Make fills the upper directory. It must not be called once the sandbox has
-// run: files that are there would be in the way.
+// run: existing files would be in its way.
 func (c Copy) Make(ctx context.Context, o git.Owner, p Progress) error {
 	stack, err := OpenStack(c.Layers)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c Copy) Make(ctx context.Context, o git.Owner, p Progress) error {
 	return nil
 }
 
-// Forget puts in place of a lost memory one that knows the files of the layers
+// Forget replaces a lost memory with one that knows the files of the layers
 // but nothing of the copies: all are read at the next commit.
 func (c Copy) Forget() error {
 	index, err := os.ReadFile(c.template())
@@ -75,7 +75,7 @@ func (c Copy) Forget() error {
 	return nil
 }
 
-// template is the index that matches the files of the layers.
+// template returns the index that matches the files of the layers.
 func (c Copy) template() string {
 	return filepath.Join(c.Layers[len(c.Layers)-1], ".git", "index")
 }
@@ -83,8 +83,7 @@ func (c Copy) template() string {
 // remember writes the index inside, which knows the copies, and our own of the
 // same files, which a sandbox cannot change.
 func (c Copy) remember(index []byte, copied map[string]unix.Stat_t, o git.Owner) error {
-	// Of a file that was written this moment, a change in the same tick of the
-	// clock would not show.
+	// In a file written this moment, a change in the same clock tick would not show.
 	settled := time.Now().Add(-git.RacyWindow).UnixNano()
 	body := index[:len(index)-git.NewHash(c.Format).Size()]
 	_, err := git.IndexEntries(index, c.Format, func(entry []byte, name string) error {
@@ -112,7 +111,7 @@ func (c Copy) remember(index []byte, copied map[string]unix.Stat_t, o git.Owner)
 	})
 }
 
-// write writes our own index, after each has had a look at every entry.
+// write writes our own index, after calling each for every entry.
 func (c Copy) write(index []byte, each func(entry []byte, name string)) error {
 	_, err := git.IndexEntries(index, c.Format, func(entry []byte, name string) error {
 		each(entry, name)
@@ -137,8 +136,8 @@ type filler struct {
 	copied map[string]unix.Stat_t
 }
 
-// directory copies what the layers of set, merged, have below path, which is
-// made already. What the upper directory has itself stays.
+// directory copies everything below path, which exists already, from the
+// merged layers of set. Files of the upper directory stay.
 func (w *filler) directory(ctx context.Context, group *errgroup.Group, set []int, path string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -244,7 +243,7 @@ func copyLink(from Root, path, to string) error {
 	return os.Symlink(string(target[:n]), to)
 }
 
-// content copies a regular file, by sharing its blocks where that can be done.
+// content copies a regular file, sharing its blocks where possible.
 func (w *filler) content(from Root, path, to string, st *unix.Stat_t) error {
 	in, err := from.Open(path, unix.O_RDONLY)
 	if err != nil {

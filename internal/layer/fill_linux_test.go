@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A copy is what git checks out, with an index that git need not look twice
-// at, also where the tree is one layer over another.
+// A copy is what git checks out, with an index that git trusts at once, even
+// if the tree is one layer over another.
 func TestCopyShowsTheTree(t *testing.T) {
 	dir := branchtest.ManyFiles(t)
 	cache := layer.Cache{Dir: filepath.Join(t.TempDir(), "cache")}
@@ -32,8 +32,8 @@ func TestCopyShowsTheTree(t *testing.T) {
 	}
 }
 
-// The tree that Import makes of a copy is the one that git makes of it,
-// whatever was done, iteration after iteration.
+// Import makes the same tree of a copy as git, whatever was done, iteration
+// after iteration.
 func TestImportOfACopyMakesTheTreeGitMakes(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestImportOfACopyMakesTheTreeGitMakes(t *testing.T) {
 	}
 }
 
-// What overlayfs would take for its own notes is nothing in a copy: a sandbox
-// can neither hide files with it nor stop its commits.
+// Attributes that overlayfs would take for its own mean nothing in a copy: a
+// sandbox can neither hide files with it nor stop its commits.
 func TestCopyIgnoresOverlayNotes(t *testing.T) {
 	b := branchtest.NewCopy(t, layer.Cache{Dir: filepath.Join(t.TempDir(), "cache")}, gittest.Repository(t), "fix")
 	b.Inside("echo y > src/new; echo z >> README")
@@ -85,7 +85,7 @@ func TestCopyIgnoresOverlayNotes(t *testing.T) {
 	if got := b.ImportNow(); got.Tree != want {
 		t.Fatalf("%+v, want %s", got, want)
 	}
-	// A whiteout is a device like any other: nothing that git can hold.
+	// A whiteout is a device like any other, which git cannot store.
 	b.Inside("rm -r src/lib")
 	if err := unix.Mknod(filepath.Join(b.Upper, "src/lib"), unix.S_IFCHR|0o600, 0); err != nil {
 		t.Fatal(err)

@@ -17,14 +17,14 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Mend is the script inside that brings a removed .git back: Mend BRANCH.
+// Mend is the script inside that restores a removed .git: Mend BRANCH.
 const Mend = fsmonitor.Mend
 
-// Git gives a directory that holds only .git: the history of base as a
+// Git returns a directory that holds only .git: the history of base as a
 // read-only layer, without HEAD, which is each sandbox's own ([PrepareUpper]).
 // Its objects are those reachable from base and from the tags merged into it,
-// never the host's object directory: through that, stashes, other branches and
-// reset secrets could be read. It may be called concurrently.
+// never the host's object directory, which would expose stashes, other
+// branches and reset secrets. It may be called concurrently.
 func (c Cache) Git(ctx context.Context, r *git.Repository, base string, tree Tree, o git.Owner, p Progress) (string, error) {
 	h, err := c.history(ctx, r, base, o, p)
 	if err != nil {
@@ -33,8 +33,8 @@ func (c Cache) Git(ctx context.Context, r *git.Repository, base string, tree Tre
 	return c.git(ctx, r, h, tree, o, "")
 }
 
-// Layers gives the files of a tree and the history of the commit base, made at
-// the same time, as the layers of a workspace; after them the submodules.
+// Layers returns the files of a tree and the history of the commit base, made
+// at the same time, as the layers of a workspace; after them the submodules.
 func (c Cache) Layers(ctx context.Context, r *git.Repository, base, tree string, o git.Owner, p Progress) (Layers, error) {
 	type found struct {
 		history
@@ -90,7 +90,7 @@ type Layers struct {
 	Notes   []string // submodules that stay empty, and what brings them
 }
 
-// git puts the directory together from what is made already.
+// git assembles the directory from the parts already made.
 func (c Cache) git(ctx context.Context, r *git.Repository, h history, tree Tree, o git.Owner, modules string) (string, error) {
 	s, err := r.Settings()
 	if err != nil {
@@ -160,9 +160,9 @@ func (l gitLayer) config() string {
 `, l.s.AutoCRLF(), l.s.Eol(), monitor) + l.modules
 }
 
-// promise says inside that objects may be missing, and who has them: without it
-// git would take the repository for broken. What it would fetch them with,
-// credentials, is not inside.
+// promise says inside that objects may be missing, and which remote has them:
+// without it git would take the repository for broken. The credentials to fetch
+// them are not inside.
 func (l gitLayer) promise() string {
 	remote := l.r.Partial()
 	if remote == "" || l.worktree != "" {
@@ -172,8 +172,8 @@ func (l gitLayer) promise() string {
 		QuoteConfig(remote), quoteSection(remote), QuoteConfig(l.origin))
 }
 
-// index is that of the files. With a monitor it says that none of them has
-// changed since the monitor was asked last.
+// index returns the index of the files. With a monitor it says that none of
+// them has changed since the monitor was last asked.
 func (l gitLayer) index() ([]byte, error) {
 	content, err := os.ReadFile(l.tree.Index)
 	if err != nil || l.monitor == "" {
@@ -190,12 +190,12 @@ func (l gitLayer) index() ([]byte, error) {
 
 // neverChanged is the index extension of a monitor (gitformat-index(5), "File
 // System Monitor cache"): version 1, which every git since 2.16 reads; a time
-// of 0; and an empty bitmap of the files that are to be looked at (EWAH: no
-// bits, one empty word, the position of the last marker word).
+// of 0; and an empty bitmap of the files to look at (EWAH: no bits, one empty
+// word, the position of the last marker word).
 var neverChanged = []byte("FSMN\x00\x00\x00\x24" + "\x00\x00\x00\x01" + "\x00\x00\x00\x00\x00\x00\x00\x00" +
 	"\x00\x00\x00\x14" + "\x00\x00\x00\x00" + "\x00\x00\x00\x01" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00")
 
-// exclude is the user's ignore rules outside of the tree, lowest priority first.
+// exclude returns the user's ignore rules outside the tree, lowest priority first.
 func (l gitLayer) exclude() string {
 	return string(bytes.Join([][]byte{l.rules.ExcludesFile, l.rules.Exclude}, []byte("\n")))
 }
@@ -270,7 +270,7 @@ func writeReadable(path string, content []byte) error {
 	return nil
 }
 
-// WriteIndex keeps the time of the index, which git compares with the times of
+// writeIndex keeps the time of the index, which git compares with the times of
 // the files to tell which of them may be racy.
 func (l gitLayer) writeIndex(to string) error {
 	content, err := l.index()
@@ -284,8 +284,8 @@ func (l gitLayer) writeIndex(to string) error {
 	return err
 }
 
-// verify checks an entry of an earlier boot. Its index must be that of the
-// files, which may have been made again.
+// verify checks an entry of an earlier boot. Its index must match the files,
+// which may have been made again.
 func (l gitLayer) verify(dir string) bool {
 	dotGit := filepath.Join(dir, "layer", ".git")
 	for _, name := range []string{"config", packedRefs} {

@@ -10,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// gitTree is the base as git has it, for a workspace whose layers are not on
-// this host. It reads the trees that are asked for, each once.
+// gitTree is the base from git's objects, for a workspace whose layers are not
+// on this host. It reads the requested trees, each once.
 type gitTree struct {
 	contents *git.Objects
 	headers  *git.Objects
@@ -20,7 +20,7 @@ type gitTree struct {
 	top      string
 }
 
-// treeEntry is what a tree has at a name.
+// treeEntry is a tree's entry for a name.
 type treeEntry struct {
 	mode uint32
 	oid  string // hexadecimal
@@ -40,7 +40,7 @@ func OpenTree(ctx context.Context, r *git.Repository, treeish string) (Beneath, 
 	}, nil
 }
 
-// read gives the tree that an object is, or names.
+// read returns the tree that an object is, or names.
 func (t *gitTree) read(name string) (map[string]treeEntry, error) {
 	if known, ok := t.trees[name]; ok {
 		return known, nil

@@ -17,24 +17,24 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// maxPacks is how many packs a history may consist of before it is packed anew.
+// maxPacks is how many packs a history may have before it is packed anew.
 const maxPacks = 8
 
-// What lies in an entry of the kind packs: a directory of the same name, the
-// refs of the tags among it, and the boundary of a shallow clone, when it is one.
+// The contents of an entry of the kind packs: a directory of the same name, the
+// refs of the tags in it, and the boundary of a shallow clone, if it is one.
 const (
 	packs      = "packs"
 	packedRefs = "packed-refs"
 	Shallow    = "shallow"
 )
 
-// history is what one commit reaches, as packs in the cache.
+// history is everything one commit reaches, as packs in the cache.
 type history struct {
 	base string // the commit
 	dir  string // its entry
 }
 
-// history packs what base reaches, unless it is cached.
+// history packs everything base reaches, unless it is cached.
 func (c Cache) history(ctx context.Context, r *git.Repository, base string, o git.Owner, p Progress) (history, error) {
 	if !git.IsOid(base) {
 		return history{}, fault.New(fault.Invalid, "cannot pack %q: not an object id", base)
@@ -65,7 +65,7 @@ func repositoryHash(r *git.Repository) string {
 	return hex.EncodeToString(h[:8])
 }
 
-// boundary is that of a shallow clone (git-clone(1) --depth).
+// boundary returns that of a shallow clone (git-clone(1) --depth).
 func (j packing) boundary() []byte {
 	content, err := os.ReadFile(filepath.Join(j.r.CommonDir, Shallow))
 	if err != nil {
@@ -106,8 +106,8 @@ type mergedTags struct {
 	packed string // lines of packed-refs
 }
 
-// noTags tells whether the repository surely has none: it is cheaper to look
-// than to ask git.
+// noTags reports whether the repository surely has no tags: looking is cheaper
+// than asking git.
 func (j packing) noTags() bool {
 	s, err := j.r.Settings()
 	if err != nil || s.Values["extensions.refstorage"] != "" {
@@ -148,7 +148,7 @@ func (j packing) tags(ctx context.Context) (mergedTags, error) {
 }
 
 // pack fills dir. Where the history of an ancestor is cached, its packs are
-// shared by hard link and only what is new is packed.
+// shared by hard links and only new objects are packed.
 func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, lock *os.File) error {
 	revs := j.base + "\n" + strings.Join(tags, "\n") + "\n"
 	if ancestor, from := j.ancestor(ctx, c); ancestor != "" {
@@ -177,8 +177,8 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 	// layer; without bitmaps of the host's packs the exact set is walked.
 	k.Config = []string{"pack.useBitmaps=false", "pack.writeReverseIndex=false", "core.fsync=none"}
 	if j.promised() {
-		// What a partial clone left out stays out: a sandbox shall not fetch
-		// years of content that nobody looks at.
+		// What a partial clone left out stays out: a sandbox should not fetch
+		// years of content that is never used.
 		k.Args = append([]string{k.Args[0], "--missing=allow-promisor"}, k.Args[1:]...)
 	}
 	k.Stdin, k.Files = strings.NewReader(revs), []*os.File{lock}
@@ -186,7 +186,7 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 	if err := RunWithProgress(ctx, k, j.progress); err != nil {
 		e := fault.Wrap(fault.Unavailable, err, "cannot pack the history of %s", j.base)
 		if remote := j.r.Partial(); remote != "" {
-			// Of --filter=tree:0: git can leave out files here, but no directories.
+			// From --filter=tree:0: git can leave out files here, but not directories.
 			e = e.WithHint("git fetch --refetch --filter=blob:none %s   (this clone is partial: that brings the directories of older commits, which it may not have)", ShellWord(remote))
 		}
 		return e
@@ -215,13 +215,13 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 	return nil
 }
 
-// promised tells whether the clone is partial: objects may be missing that its
-// remote has promised (git's partial-clone.txt).
+// promised reports whether the clone is partial, so that objects promised by its
+// remote may be missing (git's partial-clone.txt).
 func (j packing) promised() bool { return j.r.Partial() != "" }
 
 // ancestor finds the nearest commit of base's history whose own history is
-// cached and consists of few packs. An entry that is no ancestor is of no use, however
-// near: its objects would show another branch.
+// cached and consists of few packs. An entry that is not an ancestor is of no use,
+// however near: its objects would expose another branch.
 func (j packing) ancestor(ctx context.Context, c Cache) (oid, from string) {
 	names, err := os.ReadDir(filepath.Join(c.Dir, packs))
 	if err != nil {
@@ -271,8 +271,8 @@ func (j packing) nearest(ctx context.Context, cached map[string]string) (oid, fr
 	return oid, from
 }
 
-// nearestLoose looks without git, as far as commits lie as files of their own:
-// those of the last days usually do.
+// nearestLoose looks without git, as far as commits are files of their own:
+// those of the last days usually are.
 func (j packing) nearestLoose(cached map[string]string) string {
 	if j.boundary() != nil {
 		return "" // a shallow clone's commits name parents that it does not have
@@ -289,8 +289,8 @@ func (j packing) nearestLoose(cached map[string]string) string {
 	return ""
 }
 
-// sharePacks gives to the files of from: the same inodes, or copies where there
-// are no hard links.
+// sharePacks gives to the files of from: the same inodes, or copies where hard
+// links are not possible.
 func sharePacks(from, to string) error {
 	names, err := os.ReadDir(from)
 	if err != nil {

@@ -43,8 +43,8 @@ func IsWhiteout(st *unix.Stat_t) bool {
 // slice of their numbers, topmost first: those in which the parent is visible.
 type Stack []Root
 
-// Lookup finds what the layers of set hold at path, whose parent is a
-// directory in each of them; for a directory, also the layers it is merged from.
+// Lookup finds what the layers of set have at path, whose parent is a directory
+// in each of them; for a directory, also the layers it is merged from.
 func (l Stack) Lookup(set []int, path string) (Kind, []int, error) {
 	var dirs []int
 	for n, i := range set {
@@ -91,8 +91,8 @@ func (l Stack) Lookup(set []int, path string) (Kind, []int, error) {
 	return KindDir, dirs, nil
 }
 
-// top finds the topmost thing at path, whose parent is a directory in each
-// layer of set; ok is false when there is none, or when it is hidden.
+// top finds the topmost file at path, whose parent is a directory in each
+// layer of set; ok is false if there is none, or if it is hidden.
 func (l Stack) top(set []int, path string) (layer int, st unix.Stat_t, ok bool, err error) {
 	for _, i := range set {
 		st, err := StatAt(l[i].Dir, path)
@@ -107,8 +107,8 @@ func (l Stack) top(set []int, path string) (layer int, st unix.Stat_t, ok bool, 
 	return 0, st, false, nil
 }
 
-// list gives the names in a directory that is merged from set, whiteouts of
-// upper layers not yet taken into account.
+// list returns the names in a directory merged from set, before whiteouts of
+// upper layers are taken into account.
 func (l Stack) list(set []int, path string) ([]string, error) {
 	var names []string
 	for _, i := range set {
@@ -126,7 +126,7 @@ func (l Stack) list(set []int, path string) ([]string, error) {
 	return names, nil
 }
 
-// Read gives a regular file of the layers, nil when there is none.
+// Read returns a regular file of the layers, nil if there is none.
 func (l Stack) Read(set []int, path string) ([]byte, error) {
 	for _, i := range set {
 		st, err := StatAt(l[i].Dir, path)
@@ -146,9 +146,9 @@ func (l Stack) Read(set []int, path string) ([]byte, error) {
 	return nil, nil
 }
 
-// Size is that of the regular file at a path of any depth. Layers have no
-// opaque directories: what hides a path is a whiteout, or something of another
-// kind, at the path or above it.
+// Size returns the size of the regular file at a path of any depth. Layers
+// have no opaque directories: a path is hidden by a whiteout, or by a file of
+// another kind, at the path or above it.
 func (l Stack) Size(path string) (int64, error) {
 	for i := range l {
 		f, err := l[i].Open(path, unix.O_PATH)
@@ -174,9 +174,9 @@ func (l Stack) Size(path string) (int64, error) {
 	return 0, nil
 }
 
-// OverlayAttributes reads what overlayfs noted on a file or directory. It
-// refuses everything that changes what the merged view shows and that we do
-// not follow: redirect, metacopy, xattr whiteouts (Documentation/filesystems/
+// OverlayAttributes reads the attributes of overlayfs on a file or directory.
+// It refuses everything that changes the merged view and that we do not
+// follow: redirect, metacopy, xattr whiteouts (Documentation/filesystems/
 // overlayfs.rst, Linux 6.17), and anything unknown.
 func OverlayAttributes(f *os.File) (opaque bool, err error) {
 	buf := make([]byte, 1024)
@@ -201,7 +201,7 @@ func OverlayAttributes(f *os.File) (opaque bool, err error) {
 		}
 		switch kind {
 		case "origin", "impure", "uuid", "nlink", "upper", "protattr":
-			continue // bookkeeping that shows in no file
+			continue // bookkeeping that no file shows
 		case "opaque":
 			value := make([]byte, 8)
 			n, err := unix.Fgetxattr(int(f.Fd()), name, value)

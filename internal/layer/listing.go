@@ -7,7 +7,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// Kind is what the layers hold at a path.
+// Kind is the kind of file that the layers have at a path.
 type Kind int
 
 const (
@@ -17,16 +17,16 @@ const (
 	KindGitlink // an empty directory: a tree has none, so it is a submodule
 )
 
-// Beneath is what lies below the upper directory: what the base has.
+// Beneath is the base, below the upper directory.
 type Beneath interface {
 	// Lookup finds what the layers of set have at path and, for a directory,
 	// the layers that have one there.
 	Lookup(set []int, path string) (Kind, []int, error)
-	// Read gives a regular file that shows through, nil when there is none.
+	// Read returns a regular file that shows through, nil if there is none.
 	Read(set []int, path string) ([]byte, error)
 	// Expand appends the tracked paths at or below path.
 	Expand(set []int, path string, found []string) ([]string, error)
-	// Size is that of a regular file, 0 when there is none.
+	// Size returns the size of a regular file, 0 if there is none.
 	Size(path string) (int64, error)
 	All() []int
 	Close()
@@ -37,7 +37,7 @@ type Beneath interface {
 type Listing struct {
 	Files map[string]File
 	dirs  map[string]struct{}
-	met   map[string]struct{} // what the upper directory still has, as it was or changed
+	met   map[string]struct{} // files that the upper directory still has, changed or not
 }
 
 // OpenListing reads the index that [Copy.Make] left.
@@ -109,7 +109,7 @@ func (l *Listing) All() []int { return nil }
 
 func (l *Listing) Close() {}
 
-// Unchanged tells whether a file of the base is still as it was copied. An
+// Unchanged reports whether a file of the base is still as it was copied. An
 // index keeps the lower half of inodes and sizes: gitformat-index(5).
 func (l *Listing) Unchanged(path string, now File) bool {
 	was, ok := l.Files[path]
@@ -127,7 +127,7 @@ func (l *Listing) MeetBelow(path string) {
 	}
 }
 
-// Missing lists the files of the base that the upper directory has no more.
+// Missing lists the files of the base that the upper directory no longer has.
 func (l *Listing) Missing() []string {
 	var names []string
 	for name := range l.Files {

@@ -19,12 +19,12 @@ import (
 // module is one submodule of a base.
 type module struct {
 	sandbox.Module
-	url  string          // as git inside shall know it
+	url  string          // as git inside should know it
 	repo *git.Repository // the host's objects; nil where it stays empty
 }
 
-// At most this many submodules are filled, and this deep below each other: a
-// repository can name itself as its own submodule.
+// At most this many submodules are filled, and nested this deep: a repository
+// can name itself as its own submodule.
 const (
 	maxModules     = 256
 	maxModuleDepth = 8
@@ -35,8 +35,8 @@ const (
 const modulesDir = "modules"
 
 // badModuleName says why the name of a submodule, which becomes a directory,
-// is refused. git refuses ".." (CVE-2018-11235); this refuses whatever could
-// be read in two ways besides.
+// is refused. git refuses ".." (CVE-2018-11235); this also refuses any name
+// that could be read in two ways.
 func badModuleName(name string) string {
 	switch {
 	case name == "" || len(name) > 1024:
@@ -60,8 +60,8 @@ func badModuleName(name string) string {
 	return ""
 }
 
-// nestedName finds two names of which one is a directory of the other: the one
-// would write into the other's git directory (CVE-2024-32002, git 2.45).
+// nestedName finds two names where one is a directory of the other: one would
+// write into the other's git directory (CVE-2024-32002, git 2.45).
 func nestedName(names []string) (string, bool) {
 	folded := map[string]bool{}
 	for _, name := range names {
@@ -77,8 +77,8 @@ func nestedName(names []string) (string, bool) {
 	return "", false
 }
 
-// modules lists the submodules of a tree, nested ones too, and finds what the
-// host has of them. Each that stays empty is a note that says what brings it.
+// modules lists the submodules of a tree, nested ones too, and finds the host's
+// copies of them. For each that stays empty there is a note that says how to get it.
 func modules(ctx context.Context, r *git.Repository, tree, views string) (found []module, notes []string, err error) {
 	s := moduleSearch{ctx: ctx, views: views, hosts: []string{r.GitDir}}
 	if r.CommonDir != r.GitDir {
@@ -102,9 +102,9 @@ type moduleSearch struct {
 	notes Notes
 }
 
-// look adds the submodules that tree, of the repository r, has. above is where
-// r stands in the outermost work tree, inner its git directory, both from the
-// top and empty for the top itself.
+// look adds the submodules of tree, in the repository r. above is the place of
+// r in the outermost work tree, inner its git directory, both from the top and
+// empty for the top itself.
 func (s *moduleSearch) look(r *git.Repository, tree, above, inner, origin string, depth int) error {
 	entries, err := gitmodules(s.ctx, r, tree)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *moduleSearch) look(r *git.Repository, tree, above, inner, origin string
 		at := git.Join(above, e.path)
 		commit, ok := links[e.path]
 		if !ok {
-			continue // named, and not there; git passes over it too
+			continue // named, but not there; git skips it too
 		}
 		if why := badModuleName(e.name); why != "" {
 			s.notes.Add("the submodule %q stays empty: its name %q is refused: %s", at, e.name, why)
@@ -188,9 +188,9 @@ func IsGitDir(dir string) bool {
 	return true
 }
 
-// OpenModule gives the repository of a submodule. git never runs on its own
+// OpenModule returns the repository of a submodule. git never runs on its own
 // git directory but on a view of ours that borrows its objects: the work tree
-// that its configuration names may be gone, and nothing there shall run.
+// that its configuration names may be gone, and nothing there may run.
 func OpenModule(ctx context.Context, dir, format, views string) (*git.Repository, error) {
 	view, err := os.MkdirTemp(views, "module-")
 	if err != nil {
@@ -225,7 +225,7 @@ func gitmodules(ctx context.Context, r *git.Repository, tree string) ([]gitmodul
 	return parseGitmodules(ctx, content)
 }
 
-// parseGitmodules has git read the file, as data: without includes.
+// parseGitmodules has git read the file as data, without includes.
 func parseGitmodules(ctx context.Context, content []byte) ([]gitmodule, error) {
 	if len(content) > git.MaxRules {
 		return nil, fault.New(fault.Invalid, ".gitmodules is larger than %d bytes", git.MaxRules)
@@ -260,7 +260,7 @@ func parseGitmodules(ctx context.Context, content []byte) ([]gitmodule, error) {
 	return found, nil
 }
 
-// gitlinks looks up what a tree has at the paths of its submodules.
+// gitlinks looks up a tree's entries at the paths of its submodules.
 func gitlinks(ctx context.Context, r *git.Repository, tree string, entries []gitmodule) (map[string]string, error) {
 	links := map[string]string{}
 	if len(entries) == 0 {
@@ -288,7 +288,7 @@ func gitlinks(ctx context.Context, r *git.Repository, tree string, entries []git
 }
 
 // resolveURL makes a URL that is relative to the superproject's absolute, as
-// git-submodule(1) says, and takes credentials out. It only serves git inside.
+// git-submodule(1) says, and removes credentials. Only git inside uses it.
 func resolveURL(u, origin string) string {
 	if strings.HasPrefix(u, "-") || strings.ContainsAny(u, "\n\x00") {
 		return "" // an option of some command (CVE-2018-17456)
@@ -321,7 +321,7 @@ func resolveURL(u, origin string) string {
 	}
 }
 
-// withoutSecrets takes user and password out of a URL: no secret enters.
+// withoutSecrets removes user and password from a URL: no secret gets inside.
 func withoutSecrets(u string) string {
 	if !strings.Contains(u, "://") {
 		return u // a path, or host:path as ssh has it: neither holds a password
@@ -336,7 +336,7 @@ func withoutSecrets(u string) string {
 	return parsed.String()
 }
 
-// ShellWord writes a path so that a shell reads it as one word.
+// ShellWord quotes a path so that a shell reads it as one word.
 func ShellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") == "" {
 		return s
@@ -351,8 +351,8 @@ func or(s, other string) string {
 	return s
 }
 
-// modulesConfig is what a repository's configuration says of its submodules,
-// those directly in it: above is its own place.
+// modulesConfig returns the lines about a repository's direct submodules for
+// its configuration: inner is its own place.
 func modulesConfig(list []module, inner string) string {
 	var b strings.Builder
 	for _, m := range list {
@@ -368,7 +368,7 @@ func modulesConfig(list []module, inner string) string {
 	return b.String()
 }
 
-// directParent is the git directory of the module that m is nested in, or "".
+// directParent returns the git directory of the module that m is nested in, or "".
 func directParent(list []module, m module) string {
 	parent := ""
 	for _, other := range list {
@@ -384,7 +384,7 @@ func quoteSection(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// hasModules tells, by a look at the files, whether a tree can have any.
+// hasModules reports, by a look at the files, whether a tree can have submodules.
 func (t Tree) hasModules() bool {
 	for _, dir := range t.Dirs() {
 		info, err := os.Lstat(filepath.Join(dir, ".gitmodules"))

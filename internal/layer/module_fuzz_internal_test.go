@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzGitmodules lets anything stand in .gitmodules: nothing that it names can
-// be a place of git's own or outside, and each value is what git reads.
+// FuzzGitmodules puts anything into .gitmodules: nothing that it names can be
+// a place of git's own or outside, and each value is what git reads.
 func FuzzGitmodules(f *testing.F) {
 	for _, seed := range []string{
 		"", "[submodule \"a\"]\n\tpath = a\n\turl = ../a\n", "[submodule \"a.b\"]\npath=x/\n[SUBMODULE \"c\"]\npath = \"y\\n\"\n",

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What git refuses as a submodule's name, and what could be read in two ways.
+// Names that git refuses for a submodule, and names that could be read in two ways.
 func TestModuleNames(t *testing.T) {
 	for name, good := range map[string]bool{
 		"lib": true, "vendor/lib": true, "a.b": true, "ünïcode": true, "with space": true,

@@ -17,10 +17,10 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// modules gives the layer with the submodules of a tree: their files at their
-// places, and their git directories, each with only what the commit reaches.
-// What the host lacks stays an empty directory, as after git clone. config is
-// what the superproject's own configuration says of them.
+// modules returns the layer with the submodules of a tree: their files in their
+// places, and their git directories, each with only what the commit reaches. A
+// submodule that the host lacks stays an empty directory, as after git clone.
+// config is the part of the superproject's own configuration about them.
 func (c Cache) modules(ctx context.Context, r *git.Repository, tree string, o git.Owner, p Progress) (found sandbox.Modules, notes []string, config string, err error) {
 	views, err := os.MkdirTemp("", "litterbox-modules-")
 	if err != nil {
@@ -70,7 +70,7 @@ func (c Cache) modules(ctx context.Context, r *git.Repository, tree string, o gi
 	return found, notes, modulesConfig(list, ""), nil
 }
 
-// hostLost tells whether the sandbox has content of a submodule that the host
+// hostLost reports whether the sandbox has content of a submodule that the host
 // no longer has.
 func (c Cache) hostLost(list []module) bool {
 	if c.HadModules.Layer == "" || !complete(filepath.Dir(c.HadModules.Layer), nil) {
@@ -90,7 +90,7 @@ type moduleLayer struct {
 	progress Progress
 }
 
-// modulePart is one submodule that has content.
+// modulePart is one submodule with content.
 type modulePart struct {
 	module
 	git      gitLayer
@@ -106,8 +106,8 @@ func (j *moduleLayer) parent(m module) *module {
 	return &j.list[n]
 }
 
-// prepare packs what the submodule's commit reaches, which shows at the same
-// time that the host has all of it.
+// prepare packs everything the submodule's commit reaches, which also shows
+// that the host has all of it.
 func (j *moduleLayer) prepare(ctx context.Context, m module) (modulePart, error) {
 	r := m.repo
 	h, err := j.cache.history(ctx, r, m.Commit, j.owner, nil)
@@ -145,7 +145,7 @@ func (j *moduleLayer) key(r *git.Repository, tree string) string {
 	return tree + "-" + repositoryHash(r) + "-" + hex.EncodeToString(h.Sum(nil)[:8]) + j.owner.Suffix()
 }
 
-// key0 is the key without the index, which is not made yet.
+// key0 returns the key without the index, which is not made yet.
 func (l gitLayer) key0() string {
 	return fmt.Sprintf("%q %q %q", l.exclude(), filepath.Base(l.history.dir), l.rules.Attributes)
 }
@@ -155,7 +155,7 @@ func (j *moduleLayer) build(ctx context.Context, dir string, lock *os.File) erro
 	if err := makeDir(layer); err != nil {
 		return err
 	}
-	for n, p := range j.parts { // a submodule stands before those nested in it
+	for n, p := range j.parts { // a submodule comes before those nested in it
 		work := filepath.Join(dir, fmt.Sprintf("work-%d", n))
 		err := makeDir(work)
 		if err == nil {
@@ -174,7 +174,7 @@ func (j *moduleLayer) build(ctx context.Context, dir string, lock *os.File) erro
 	return nil
 }
 
-// place moves what was checked out to where it belongs.
+// place moves the checked-out files to their place.
 func (p modulePart) place(work, layer string) error {
 	at, dotGit := filepath.Join(layer, p.Path), filepath.Join(layer, ".git", p.GitDir)
 	if err := errors.Join(makeParents(layer, filepath.Dir(p.Path)), makeParents(filepath.Join(layer), path.Join(".git", p.GitDir))); err != nil {

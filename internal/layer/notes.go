@@ -7,7 +7,7 @@ import (
 
 const maxNotes = 40
 
-// Notes are sentences for the user about what stayed out; a hostile sandbox
+// Notes are sentences for the user about what was left out; a hostile sandbox
 // cannot flood them.
 type Notes struct {
 	lines   []string

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FuzzOverlayAttributes notes anything on a file of the upper directory, as a
-// sandbox can. What changes the merged view and is not followed is refused, and
-// a directory is opaque only where overlayfs takes it for opaque.
+// FuzzOverlayAttributes sets any attribute on a file of the upper directory, as
+// a sandbox can. Attributes that change the merged view and are not followed
+// are refused, and a directory is opaque only if overlayfs takes it for opaque.
 func FuzzOverlayAttributes(f *testing.F) {
 	for _, name := range []string{"opaque", "redirect", "metacopy", "whiteout", "origin", "upper", "overlay.opaque", "verity"} {
 		f.Add(name, []byte("y"))

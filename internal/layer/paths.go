@@ -11,8 +11,8 @@ import (
 )
 
 // CheckOutPaths writes some files of a commit below dir, which it makes, as a
-// checkout would: with git's own conversions, and without filters, hooks and
-// configuration of anybody's.
+// checkout would: with git's own conversions, and without anyone's filters,
+// hooks and configuration.
 func CheckOutPaths(ctx context.Context, r *git.Repository, commit string, paths []string, dir string) error {
 	if err := git.CheckOids(commit); err != nil {
 		return err

@@ -10,10 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rebranch has the git inside of a fork stand on a branch of another name, at
-// the same commit. upper is empty yet, and frozen what lies below it, as the
-// other sandbox left it: git inside stays as it is where it stands elsewhere, or
-// where its files are not what git makes.
+// maxHead bounds a file that names a branch or a commit, in bytes.
+const maxHead = 4096
+
+// Rebranch puts the git inside a fork on a branch of another name, at the same
+// commit. upper is still empty, and frozen lists the directories below it, as
+// the other sandbox left them. The git inside stays as it is if it is elsewhere,
+// or if its files are not as git makes them.
 func Rebranch(upper string, frozen []string, from, to string, o git.Owner) error {
 	w, err := OpenWritten(upper, frozen, false)
 	if err != nil {
@@ -23,8 +26,8 @@ func Rebranch(upper string, frozen []string, from, to string, o git.Owner) error
 	if err := git.CheckRef(to); err != nil {
 		return err
 	}
-	commit := strings.TrimSuffix(w.small(".git/"+git.Heads+from), "\n")
-	if w.small(".git/HEAD") != "ref: "+git.Heads+from+"\n" || !git.IsOid(commit) {
+	commit := strings.TrimSuffix(w.Small(".git/"+git.Heads+from, maxHead), "\n")
+	if w.Small(".git/HEAD", maxHead) != "ref: "+git.Heads+from+"\n" || !git.IsOid(commit) {
 		return nil
 	}
 	for dir := path.Dir(".git/" + git.Heads + to); dir != "."; dir = path.Dir(dir) {
@@ -35,14 +38,14 @@ func Rebranch(upper string, frozen []string, from, to string, o git.Owner) error
 		_, st, err := above.Lookup(path.Base(dir))
 		above.Close()
 		if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
-			return nil // something stands where a directory would have to
+			return nil // something is where a directory must be
 		}
 	}
 	return PrepareUpper(upper, to, commit, o)
 }
 
-// small reads a small regular file; "" where there is none.
-func (w Written) small(name string) string {
+// Small reads a regular file, at most limit bytes of it; "" if there is none.
+func (w Written) Small(name string, limit int64) string {
 	d, err := w.Walk(path.Dir(name))
 	if err != nil {
 		return ""
@@ -57,7 +60,7 @@ func (w Written) small(name string) string {
 		return ""
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, 4096))
+	content, err := io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
 		return ""
 	}

@@ -10,8 +10,8 @@ import (
 
 // PrepareUpper puts a sandbox's own HEAD and branch into the directory that
 // will receive its changes, before it is mounted for the first time. The rest
-// of .git comes from the layer of [Cache.Git]: overlayfs merges directories.
-// It must never be called for an upper directory that a sandbox has written.
+// of .git comes from the layer of [Cache.Git]: overlayfs merges directories. It
+// must never be called for an upper directory that a sandbox has written to.
 func PrepareUpper(upper, branch, commit string, o git.Owner) error {
 	if err := git.CheckRef(branch); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 // Written is everything that a sandbox has written above its base: its upper
 // directory and the frozen ones below that, topmost first. Its methods show
-// them merged, as overlayfs does, down to the base's layers and without those.
+// them merged, as overlayfs does, down to but without the base's layers.
 type Written struct {
 	roots []Root
 	plain bool // a copy of everything: overlay attributes there mean nothing
@@ -45,13 +45,13 @@ type Part struct {
 	Dir  *os.File // open for reading
 }
 
-// WrittenDir is a directory that is merged from what was written. One without
-// parts is not there.
+// WrittenDir is a directory merged from what was written. One without parts
+// does not exist.
 type WrittenDir struct {
 	Path  string
 	Parts []Part // topmost first
-	// Opaque is set where nothing of the base shows through: some part says so,
-	// or something else than a directory lies below the parts.
+	// Opaque is set if nothing of the base shows through: a part says so, or
+	// something other than a directory lies below the parts.
 	Opaque bool
 	plain  bool
 }
@@ -68,7 +68,7 @@ func (w Written) Top() (*WrittenDir, error) {
 	return d, nil
 }
 
-// add opens one more part, and notes whether it hides what is below.
+// add opens one more part, and notes whether it hides the layers below.
 func (d *WrittenDir) add(r Root, path string) error {
 	f, err := r.Open(path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -93,7 +93,7 @@ func (d *WrittenDir) Close() {
 	}
 }
 
-// Names lists what the parts have, sorted, each once; whiteouts are among them.
+// Names lists the names in the parts, sorted, each once, whiteouts included.
 func (d *WrittenDir) Names() ([]string, error) {
 	var names []string
 	for _, p := range d.Parts {
@@ -103,15 +103,15 @@ func (d *WrittenDir) Names() ([]string, error) {
 		}
 		names = append(names, found...)
 	}
-	slices.Sort(names) // the same in the same order every time
+	slices.Sort(names) // the same order every time
 	if len(d.Parts) > 1 {
 		names = slices.Compact(names)
 	}
 	return names, nil
 }
 
-// Lookup finds the topmost thing of a name, a whiteout included; unix.ENOENT
-// where no part has it.
+// Lookup finds the topmost file of a name, whiteouts included; unix.ENOENT if
+// no part has it.
 func (d *WrittenDir) Lookup(name string) (Part, unix.Stat_t, error) {
 	for _, p := range d.Parts {
 		st, err := StatAt(p.Dir, name)
@@ -122,7 +122,7 @@ func (d *WrittenDir) Lookup(name string) (Part, unix.Stat_t, error) {
 	return Part{}, unix.Stat_t{}, unix.ENOENT
 }
 
-// Open opens the topmost thing of a name.
+// Open opens the topmost file of a name.
 func (d *WrittenDir) Open(name string, flags int) (*os.File, error) {
 	p, _, err := d.Lookup(name)
 	if err != nil {
@@ -131,8 +131,8 @@ func (d *WrittenDir) Open(name string, flags int) (*os.File, error) {
 	return p.Root.Open(join(d.Path, name), flags)
 }
 
-// Directory opens the directory of a name. Where the topmost thing is none, or
-// nothing is there, the result has no parts; Opaque says which.
+// Directory opens the directory of a name. If the topmost file is not a
+// directory, or nothing is there, the result has no parts; Opaque says which.
 func (d *WrittenDir) Directory(name string) (*WrittenDir, error) {
 	below := &WrittenDir{Path: join(d.Path, name), plain: d.plain}
 	for _, p := range d.Parts {
@@ -158,8 +158,8 @@ func (d *WrittenDir) Directory(name string) (*WrittenDir, error) {
 	return below, nil
 }
 
-// Walk opens the directory at a path of any depth; "" is the top. One that is
-// not there has no parts.
+// Walk opens the directory at a path of any depth; "" is the top. A missing
+// one has no parts.
 func (w Written) Walk(path string) (*WrittenDir, error) {
 	d, err := w.Top()
 	for err == nil && path != "" {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/lock"
 	"github.com/litterbox-sandbox/litterbox/internal/meter"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
@@ -27,7 +29,7 @@ import (
 type Book struct {
 	dir string
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards the fields below; never held while waiting for the directory's lock
 	tally *tally
 	read  map[string]int64 // how far each file was read
 }
@@ -37,9 +39,9 @@ func Open(dir string) *Book {
 	return &Book{dir: dir, tally: newTally(), read: map[string]int64{}}
 }
 
-// Budgets are what a call may not exceed.
+// Budgets are the limits that a call may not exceed.
 type Budgets struct {
-	Sandbox sandbox.Budget // of the one that calls, in all
+	Sandbox sandbox.Budget // of the calling sandbox, in all
 	Day     sandbox.Budget // of all of them together, on this day
 }
 
@@ -54,12 +56,10 @@ func (e *Exceeded) Error() string { return e.Why }
 
 // Reserve writes down the most that a call may cost, unless that would go beyond
 // a budget; then the error is an *Exceeded and nothing is written. It is on the
-// disk when Reserve returns.
-func (b *Book) Reserve(e Entry, budgets Budgets) (Entry, error) {
+// disk when Reserve returns. The wait for other writers ends with ctx.
+func (b *Book) Reserve(ctx context.Context, e Entry, budgets Budgets) (Entry, error) {
 	e.Kind, e.Time, e.ID = Reserved, time.Now(), newID()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return e, b.locked(func() error {
+	return e, b.locked(ctx, func() error {
 		if budgets.Bounds() {
 			if err := b.catchUp(); err != nil {
 				return err
@@ -76,21 +76,21 @@ func (b *Book) Reserve(e Entry, budgets Budgets) (Entry, error) {
 	})
 }
 
-// Over reports whether a call that has come to so much while it runs, more than
-// was reserved for it, goes beyond a budget.
+// Over reports whether a call whose cost so far exceeds its reservation goes
+// beyond a budget.
 func (b *Book) Over(e Entry, so Amount, budgets Budgets) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.catchUp(); err != nil {
 		return err
 	}
-	if h, open := b.tally.open[e.ID]; open { // it counts already, as it was reserved
+	if h, open := b.tally.open[e.ID]; open { // its reservation counts already
 		so = so.less(h.amount)
 	}
 	return b.judge(e, so, budgets)
 }
 
-// judge looks whether so much more is left.
+// judge checks whether that much more is left.
 func (b *Book) judge(e Entry, more Amount, budgets Budgets) error {
 	for _, one := range []struct {
 		budget sandbox.Budget
@@ -116,32 +116,27 @@ func (b *Book) judge(e Entry, more Amount, budgets Budgets) error {
 }
 
 // Append writes a line that reserves nothing. It is on the disk when it returns.
-func (b *Book) Append(e Entry) error {
+// The wait for other writers ends with ctx.
+func (b *Book) Append(ctx context.Context, e Entry) error {
 	e.Time = time.Now()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.locked(func() error { return b.append(e) })
+	return b.locked(ctx, func() error { return b.append(e) })
 }
 
-// locked does something while no other process does.
-func (b *Book) locked(do func() error) (err error) {
+// locked calls do while no other caller, of this process or another, is in it.
+func (b *Book) locked(ctx context.Context, do func() error) error {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return unavailable(err)
 	}
-	lock, err := os.OpenFile(filepath.Join(b.dir, "lock"), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	file, err := os.OpenFile(filepath.Join(b.dir, "lock"), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return unavailable(err)
 	}
-	defer lock.Close() // and with it the lock goes
-	for {
-		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, syscall.EINTR) {
-			return unavailable(err)
-		}
+	defer file.Close() // which releases the lock
+	if err := lock.File(ctx, file); err != nil {
+		return err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	return do()
 }
 
@@ -174,7 +169,7 @@ func (b *Book) append(e Entry) error {
 	return nil
 }
 
-// catchUp reads what was written since it was last called.
+// catchUp reads the lines written since the last call.
 func (b *Book) catchUp() error {
 	paths, err := files(b.dir)
 	if err != nil {
@@ -222,8 +217,8 @@ func files(dir string) ([]string, error) {
 	return paths, nil
 }
 
-// Read hands every entry to one, oldest first, until it returns false. What a
-// crash has torn is left out.
+// Read hands every entry to one, oldest first, until it returns false. Lines that
+// a crash has torn are left out.
 func Read(dir string, one func(Entry) bool) error {
 	paths, err := files(dir)
 	if err != nil {
@@ -260,7 +255,7 @@ func unavailable(err error) error {
 
 func newID() string { return strings.ToLower(rand.Text()) }
 
-// Settle is the line that ends what e reserved.
+// Settle is the line that settles the reservation e.
 func Settle(e Entry, end string, status int, model string, usage meter.Usage, cost *meter.Money, took time.Duration) Entry {
 	e.Kind, e.End, e.Status, e.Usage, e.Cost, e.Took = Settled, end, status, &usage, cost, took
 	if model != "" {

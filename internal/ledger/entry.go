@@ -1,12 +1,12 @@
 // Package ledger is what calls of models have cost, on disk: JSON Lines to which
-// only is appended, one file for each month, shared by all sandboxes of a user.
-// A line reserves the most that a call may cost before the call is sent, and a
-// second one settles it; whatever ends in between, the first one stays and
+// only is appended, one file for each month, shared by all sandboxes of a user. A
+// line reserves the most that a call may cost before the call is sent, and a
+// second one settles it; if the process ends in between, the first one stays and
 // counts. Both are flushed before they count.
 //
-// Budgets are kept here, because reserving and looking at what is left must be
-// one step for all keepers at once: [Book.Reserve]. The package decides nothing
-// about prices and reads no traffic. Start reading at [Entry].
+// Budgets are kept here, because checking the rest and reserving must be one step
+// for all keepers at once: [Book.Reserve]. The package decides nothing about
+// prices and reads no traffic. Start reading at [Entry].
 package ledger
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 // Version is that of the lines. A newer program reads older ones; an older one
-// skips newer ones, except that they count as what they say they cost at most.
+// skips newer ones, except that they count at the most that they say they cost.
 const Version = 1
 
 // Kind is what a line is about.
@@ -31,9 +31,9 @@ const (
 
 // How a call ended.
 const (
-	Exact  = "exact"  // the answer says what it cost
-	Cut    = "cut"    // it ended before it said so: up to what was reserved
-	Unsent = "unsent" // nothing was charged: it was not sent, or answered with an error
+	Exact  = "exact"  // the answer says its cost
+	Cut    = "cut"    // it ended before that: up to the reservation
+	Unsent = "unsent" // nothing was charged: it was not sent, or failed
 )
 
 // Entry is one line.
@@ -49,17 +49,17 @@ type Entry struct {
 	Host       string     `json:"host,omitempty"`
 	Wire       meter.Wire `json:"wire,omitempty"`
 	Model      string     `json:"model,omitempty"`
-	// MaxTokens and MaxCost are what is reserved; no MaxCost means that the model
+	// MaxTokens and MaxCost are the reservation; no MaxCost means that the model
 	// has no price.
 	MaxTokens int64        `json:"max_tokens,omitempty"`
 	MaxCost   *meter.Money `json:"max_cost_nano_usd,omitempty"`
-	// Usage and Cost are what a settled call came to, as far as is known.
+	// Usage and Cost are those of a settled call, as far as is known.
 	Usage  *meter.Usage  `json:"usage,omitempty"`
 	Cost   *meter.Money  `json:"cost_nano_usd,omitempty"`
 	End    string        `json:"end,omitempty"`
 	Status int           `json:"status,omitempty"` // of the answer
 	Took   time.Duration `json:"took_ns,omitempty"`
-	// CPU and Running are of one start of a sandbox, so far.
+	// CPU and Running are those of one start of a sandbox, so far.
 	CPU     time.Duration `json:"cpu_ns,omitempty"`
 	Running time.Duration `json:"running_ns,omitempty"`
 }

@@ -15,67 +15,93 @@ type Row struct {
 	Cost meter.Money `json:"cost_nano_usd"`
 	// Unpriced counts the tokens of models without a price, which Cost leaves out.
 	Unpriced int64 `json:"unpriced_tokens"`
-	// Open counts calls of which no final figure is known: those under way, and
-	// those that were cut off. OpenCost is what they may have cost at most,
-	// beyond what Cost has of them.
+	// Open counts calls without a final figure: those under way, and those cut
+	// off. OpenCost is the most that they may have cost beyond their share of
+	// Cost.
 	Open     int64       `json:"open_calls"`
 	OpenCost meter.Money `json:"open_cost_nano_usd"`
-	// Compute is beside: time of the processor, and how long sandboxes ran.
+	// Compute is separate: processor time, and how long sandboxes ran.
 	CPU     time.Duration `json:"cpu_ns"`
 	Running time.Duration `json:"running_ns"`
 }
 
-// Keys of a call, by which a report groups.
+// Keys of a call, to group a report by.
 type Keys struct {
 	SandboxID, Sandbox, Repository, Model, Day string
 }
 
-// Group is a row with what it is of.
+// Group is a row with its keys.
 type Group struct {
 	Keys
 	Row
 }
 
-// Report adds up the entries that want keeps, by what key leaves of their keys.
-// A call has the model of its answer and the day on which it began.
+// Report adds up the entries that want keeps, by the keys that key leaves. A call
+// has the model of its answer and the day on which it began.
 func Report(dir string, want func(Entry) bool, key func(Keys) Keys) ([]Group, error) {
-	rows := map[Keys]*Row{}
-	row := func(k Keys) *Row {
-		k = key(k)
-		if rows[k] == nil {
-			rows[k] = &Row{}
-		}
-		return rows[k]
-	}
-	open := map[string]Entry{}
-	starts := map[string]Entry{}
+	sums := newSums(want, key)
 	err := Read(dir, func(e Entry) bool {
-		switch e.Kind {
-		case Reserved:
-			if want(e) {
-				open[e.ID] = e
-			}
-		case Settled:
-			begun, known := open[e.ID]
-			if !known {
-				return true
-			}
-			delete(open, e.ID)
-			row(keysOf(begun, e.Model)).settle(begun, e)
-		case Compute:
-			// Each is the sum since the start; the day of a part is that of its line.
-			before := starts[e.ID]
-			if want(e) {
-				into := row(keysOf(e, ""))
-				into.CPU += max(0, e.CPU-before.CPU)
-				into.Running += max(0, e.Running-before.Running)
-			}
-			starts[e.ID] = e
-		}
+		sums.take(e)
 		return true
 	})
-	for _, e := range open {
-		into := row(keysOf(e, e.Model))
+	return sums.groups(), err
+}
+
+// sums add up entries, in the order of the ledger.
+type sums struct {
+	want   func(Entry) bool
+	key    func(Keys) Keys
+	rows   map[Keys]*Row
+	open   map[string]Entry // reserved and not settled
+	starts map[string]Entry // the newest of each start of a sandbox
+}
+
+func newSums(want func(Entry) bool, key func(Keys) Keys) *sums {
+	return &sums{want: want, key: key, rows: map[Keys]*Row{}, open: map[string]Entry{}, starts: map[string]Entry{}}
+}
+
+func (s *sums) row(rows map[Keys]*Row, k Keys) *Row {
+	k = s.key(k)
+	if rows[k] == nil {
+		rows[k] = &Row{}
+	}
+	return rows[k]
+}
+
+func (s *sums) take(e Entry) {
+	switch e.Kind {
+	case Reserved:
+		if s.want(e) {
+			s.open[e.ID] = e
+		}
+	case Settled:
+		begun, known := s.open[e.ID]
+		if !known {
+			return
+		}
+		delete(s.open, e.ID)
+		s.row(s.rows, keysOf(begun, e.Model)).settle(begun, e)
+	case Compute:
+		// Each is the sum since the start; the day of a part is that of its line.
+		before := s.starts[e.ID]
+		if s.want(e) {
+			into := s.row(s.rows, keysOf(e, ""))
+			into.CPU += max(0, e.CPU-before.CPU)
+			into.Running += max(0, e.Running-before.Running)
+		}
+		s.starts[e.ID] = e
+	}
+}
+
+// groups are the rows, with the calls that are open now.
+func (s *sums) groups() []Group {
+	rows := make(map[Keys]*Row, len(s.rows))
+	for k, r := range s.rows {
+		whole := *r
+		rows[k] = &whole
+	}
+	for _, e := range s.open {
+		into := s.row(rows, keysOf(e, e.Model))
 		into.Calls++
 		into.Open++
 		if e.MaxCost != nil {
@@ -89,7 +115,7 @@ func Report(dir string, want func(Entry) bool, key func(Keys) Keys) ([]Group, er
 	slices.SortFunc(groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(b.Cost, a.Cost), cmp.Compare(a.Sandbox, b.Sandbox), cmp.Compare(a.Model, b.Model), cmp.Compare(a.SandboxID, b.SandboxID))
 	})
-	return groups, err
+	return groups
 }
 
 func keysOf(e Entry, model string) Keys {
@@ -122,7 +148,7 @@ func (r *Row) settle(begun, e Entry) {
 
 func addMoney(a, b meter.Money) meter.Money { return meter.Money(meter.Sum(int64(a), int64(b))) }
 
-// Add is both together.
+// Add is the sum of both.
 func (r Row) Add(s Row) Row {
 	return Row{
 		Calls: meter.Sum(r.Calls, s.Calls), Usage: r.Usage.Add(s.Usage), Cost: addMoney(r.Cost, s.Cost), Unpriced: meter.Sum(r.Unpriced, s.Unpriced),

@@ -7,7 +7,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Amount is what counts against budgets.
+// Amount is an amount that counts against budgets.
 type Amount struct {
 	Cost   meter.Money
 	Tokens int64
@@ -17,7 +17,7 @@ func (a Amount) add(b Amount) Amount {
 	return Amount{meter.Money(meter.Sum(int64(a.Cost), int64(b.Cost))), meter.Sum(a.Tokens, b.Tokens)}
 }
 
-// less takes off what was added before.
+// less subtracts an amount that was added before.
 func (a Amount) less(b Amount) Amount {
 	return Amount{max(0, a.Cost-b.Cost), max(0, a.Tokens-b.Tokens)}
 }
@@ -33,7 +33,7 @@ func (a Amount) beyond(b sandbox.Budget) (unit string, over bool) {
 	return "", false
 }
 
-// tally adds up entries for budgets: what each sandbox has cost in all, and all
+// tally adds up entries for budgets: the cost of each sandbox in all, and of all
 // of them on each of the last days.
 type tally struct {
 	open      map[string]held // reserved and not settled
@@ -50,7 +50,7 @@ func newTally() *tally {
 	return &tally{open: map[string]held{}, sandboxes: map[string]Amount{}, days: map[string]Amount{}}
 }
 
-// take is one more entry, in the order of the file. A call counts on the day on
+// take adds one more entry, in the order of the file. A call counts on the day on
 // which it was reserved.
 func (t *tally) take(e Entry) {
 	switch e.Kind {
@@ -67,7 +67,7 @@ func (t *tally) take(e Entry) {
 	case Settled:
 		h, known := t.open[e.ID]
 		if !known {
-			return // nothing settles what was not reserved, or settles twice
+			return // a call without a reservation is not settled, nor one twice
 		}
 		delete(t.open, e.ID)
 		counts := settled(e, h.amount)
@@ -82,8 +82,8 @@ func (t *tally) count(h held, a Amount) {
 	t.days[h.day] = t.days[h.day].add(a)
 }
 
-// settled is what a call counts in the end. What was cut counts as it was
-// reserved, unless more was seen.
+// settled is the final amount of a call. A cut-off call counts as reserved,
+// unless more was seen.
 func settled(e Entry, reserved Amount) Amount {
 	var seen Amount
 	if e.Usage != nil {
@@ -104,7 +104,7 @@ func settled(e Entry, reserved Amount) Amount {
 	return Amount{max(seen.Cost, reserved.Cost), max(seen.Tokens, reserved.Tokens)}
 }
 
-// forget drops days that are over: nothing is reserved on them any more.
+// forget drops days that are over: nothing more is reserved on them.
 func (t *tally) forget(now time.Time) {
 	old := Day(now.AddDate(0, 0, -2))
 	for day := range t.days {

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// By says, as the end of a sentence, which process holds a lock of the open
-// file; empty where that cannot be known, as of another user's process. start
-// is where the lock begins, -1 for one of the whole file.
+// By says, as the end of a sentence, which process holds a lock on the open
+// file; empty if that cannot be known, as for another user's process. start is
+// where the lock begins, -1 for one of the whole file.
 //
 // An open file description lock has no owner in the kernel's table of locks, so
-// the descriptors are asked (proc_pid_fdinfo(5)).
+// By looks at the descriptors (proc_pid_fdinfo(5)).
 func By(file *os.File, start int64) string {
 	wanted, err := file.Stat()
 	if err != nil {
@@ -32,7 +32,7 @@ func By(file *os.File, start int64) string {
 		dir := filepath.Join("/proc", process.Name())
 		descriptors, err := os.ReadDir(filepath.Join(dir, "fd"))
 		if err != nil {
-			continue // another user's, or over
+			continue // another user's, or ended
 		}
 		for _, fd := range descriptors {
 			open, err := os.Stat(filepath.Join(dir, "fd", fd.Name()))
@@ -48,7 +48,7 @@ func By(file *os.File, start int64) string {
 	return ""
 }
 
-// locked reports whether a descriptor's fdinfo shows a lock that begins there.
+// locked reports whether a descriptor's fdinfo shows a lock that begins at start.
 func locked(info []byte, start int64) bool {
 	for line := range bytes.Lines(info) {
 		// lock:	1: OFDLCK  ADVISORY  WRITE -1 08:01:1234 0 EOF
@@ -63,8 +63,8 @@ func locked(info []byte, start int64) bool {
 	return false
 }
 
-// called is the program of a process and its first argument; what follows could
-// hold a secret.
+// called returns the program of a process and its first argument; later ones
+// could hold a secret.
 func called(dir string) string {
 	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 	words := strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package lock takes locks on files, which exclude other processes and other
-// opens of this one. The kernel releases them when the file is closed or its
-// process dies. A wait ends with its context, and says then who holds the lock.
+// Package lock takes locks on files, which exclude other processes and other opens
+// of this one. The kernel releases them when the file is closed or its process
+// dies. A wait ends with its context, and then says which process holds the lock.
 package lock
 
 import (
@@ -26,12 +26,12 @@ func File(ctx context.Context, file *os.File) error {
 // anywhere is the position of a lock of a whole file.
 const anywhere = -1
 
-// nameable is how long a wait has lasted whose end says who holds the lock. It
-// takes a look at all of the user's processes, and a mere attempt needs none.
+// nameable is how long a wait must last to name the lock's holder at its end. Naming
+// it means looking at all of the user's processes, which a mere attempt need not do.
 const nameable = 50 * time.Millisecond
 
 // wait calls try, which does not wait, until it succeeds or ctx ends. start is
-// where in the file the lock begins, name what it is called.
+// where in the file the lock begins, name its name.
 func wait(ctx context.Context, file *os.File, name string, start int64, try func() error) error {
 	began, pause := time.Now(), time.Millisecond
 	for {

@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A wait ends with its context and says who holds the lock; a mere attempt does
-// not look, and a lock of another byte is free.
+// A wait ends with its context and says which process holds the lock; a mere
+// attempt does not look, and a lock on another byte is free.
 func TestWaitEndsAndNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]int64{"file": -1, "byte": 4711} {

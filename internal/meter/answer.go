@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Answer reads what an answer says of its cost, while it passes. It holds back
-// nothing and keeps little: a part of one string, and counters.
+// Answer reads the cost from an answer while it passes. It holds nothing back and
+// keeps little: a part of one string, and counters.
 type Answer struct {
 	wire   Wire
 	events bool // server-sent events, each with a JSON text
 	scan   scanner
 	broken bool // JSON of which the rest cannot be read
 
-	line   []byte // the beginning of a line of an event that no field is known of yet
+	line   []byte // the beginning of a line of an event whose field is not known yet
 	inData bool   // the rest of the line is data
-	skip   bool   // the rest of the line is nothing of ours
+	skip   bool   // the rest of the line is skipped
 	lone   bool   // the line before ended with CR
 
 	model, tier string
@@ -24,25 +24,25 @@ type Answer struct {
 	bytes       int64
 	seen        bool // any figure at all
 	final       bool // the figure of the whole output
-	last        bool // what says that nothing more comes
+	last        bool // the mark that nothing more comes
 
 	// Of the event that is being read:
 	kind    string // its type
-	whole   bool   // it has what can be the figure of the whole output
+	whole   bool   // it has a possible figure of the whole output
 	finish  bool   // it says why the model stopped
-	literal string // what may become "[DONE]"
+	literal string // a possible "[DONE]"
 }
 
-// counters are what the formats say, as they say it. Each figure is the largest
-// that was seen: streams repeat them with growing numbers, and none can take
-// back what another said.
+// counters are the figures as the formats give them. Each figure is the largest
+// that was seen: streams repeat them with growing numbers, and none can lower an
+// earlier one.
 type counters struct {
 	input, output, cached, written, writtenHour, searches int64
 	thought, tools                                        int64 // Gemini counts them apart
 }
 
-// NewAnswer reads an answer in the given format; its Content-Type says how it
-// is cut.
+// NewAnswer reads an answer in the given format; its Content-Type says how it is
+// split.
 func NewAnswer(wire Wire, contentType string) *Answer {
 	a := &Answer{wire: wire}
 	kind, _, err := mime.ParseMediaType(contentType)
@@ -57,7 +57,7 @@ func (a *Answer) Write(p []byte) (int, error) {
 	a.bytes = Sum(a.bytes, int64(len(p)))
 	if a.events {
 		for rest := p; len(rest) > 0; {
-			if a.skip || a.inData && !a.fresh() { // most of what there is
+			if a.skip || a.inData && !a.fresh() { // most bytes
 				n := bytes.IndexAny(rest, "\r\n")
 				if n < 0 {
 					n = len(rest)
@@ -78,7 +78,7 @@ func (a *Answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// fresh reports that nothing of the text of an event was read yet.
+// fresh reports whether nothing of an event's text was read yet.
 func (a *Answer) fresh() bool {
 	return a.scan.state == wantValue && len(a.scan.stack) == 0 && a.scan.err == nil
 }
@@ -161,19 +161,19 @@ func (a *Answer) ended() {
 	a.last = a.last || a.finish && a.whole
 }
 
-// Outcome is what an answer said.
+// Outcome is the result of reading an answer.
 type Outcome struct {
 	Usage Usage
 	Model string // as the answer names it; empty when it does not
 	Tier  string // of service, where the answer names one
-	// Known reports that there was any figure, and Exact that the figures are
-	// those of the whole answer.
+	// Known reports whether there was any figure, and Exact whether the figures
+	// are those of the whole answer.
 	Known, Exact bool
 	Bytes        int64 // of the answer
 }
 
-// Outcome gives what was read so far; whole says that the answer ended as it
-// should, and was not cut off.
+// Outcome gives the figures read so far; whole says that the answer ended
+// properly, and was not cut off.
 func (a *Answer) Outcome(whole bool) Outcome {
 	if !a.broken && a.scan.state == done {
 		a.ended()
@@ -191,7 +191,7 @@ func (a *Answer) usage() Usage {
 	r := a.raw
 	u := Usage{Input: r.input, Output: r.output, CacheRead: r.cached, CacheWrite: r.written, CacheWriteHour: min(r.writtenHour, r.written), Searches: r.searches}
 	switch a.wire {
-	case Chat, Responses: // what was cached is a part of the input
+	case Chat, Responses: // cached tokens are part of the input
 		u.CacheRead = min(r.cached, r.input)
 		u.Input = r.input - u.CacheRead
 	case Gemini:
@@ -286,7 +286,7 @@ func (a *Answer) counter(at string) (into *int64, whole bool) {
 	case Gemini:
 		switch at {
 		case "usageMetadata.promptTokenCount":
-			return &r.input, true // an answer without a word has no count of output
+			return &r.input, true // an empty answer has no count of output
 		case "usageMetadata.candidatesTokenCount":
 			return &r.output, true
 		case "usageMetadata.cachedContentTokenCount":

@@ -114,8 +114,8 @@ func TestAnswersSayWhatTheyCost(t *testing.T) {
 	}
 }
 
-// A stream of which the client takes no more is not whole, unless its last event
-// has come.
+// A stream that the client stops reading is not whole, unless its last event has
+// come.
 func TestAnswersThatAreCutOffAreNotExact(t *testing.T) {
 	for _, s := range samples() {
 		if !s.want.Exact {

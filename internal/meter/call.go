@@ -12,10 +12,10 @@ type Call struct {
 	Model  string
 	Bytes  int64 // of the request: no text has more tokens than bytes
 	Output int64 // the most tokens of each answer; 0 where the request sets none
-	Copies int64 // answers that are asked for, 1 and more
+	Copies int64 // requested answers, 1 and more
 	Stream bool
-	// Outside says that the model reads what is not in the request: an earlier
-	// answer, a file, a page, what a tool of the provider finds.
+	// Outside says that the model reads more than the request: an earlier answer,
+	// a file, a page, the findings of a tool of the provider.
 	Outside   bool
 	Images    int64  // in the request
 	Caches    bool   // it may write to the provider's cache
@@ -24,14 +24,14 @@ type Call struct {
 	Later     bool   // it is answered later, elsewhere
 }
 
-// Unclear is a request of which cannot be told what it asks for, worded to
-// follow "the request".
+// Unclear is the reason why a request's demand cannot be told, worded to follow
+// "the request".
 type Unclear struct{ Why string }
 
 func (u *Unclear) Error() string { return "the request " + u.Why }
 
-// ReadCall reads the request of a call of a model. What servers could read in
-// two ways is an *Unclear: one of them may be dearer.
+// ReadCall reads the request of a call of a model. A request that servers could
+// read in two ways is an *Unclear: one of them may be dearer.
 func ReadCall(route Route, body io.Reader) (Call, error) {
 	c := caller{route: route, call: Call{Model: route.Model, Copies: 1}}
 	s := scanner{name: c.name, value: c.value}
@@ -91,7 +91,7 @@ func telling(at string) (what string, ok bool) {
 	return "", false
 }
 
-// place is a path in the spelling of none: Gemini's servers read both
+// place is a path in a neutral spelling: Gemini's servers read both
 // maxOutputTokens and max_output_tokens (ProtoJSON).
 func (c *caller) place(path []string) string {
 	if c.route.Wire != Gemini {
@@ -107,7 +107,7 @@ func (c *caller) place(path []string) string {
 	return strings.ToLower(strings.ReplaceAll(at, "_", ""))
 }
 
-// name notes names that make a call dearer, and names that stand twice.
+// name notes names that make a call dearer, and names that occur twice.
 func (c *caller) name(path []string, deep int) {
 	if deep != len(path) {
 		return
@@ -135,7 +135,7 @@ func (c *caller) name(path []string, deep int) {
 	c.had[at] = true
 }
 
-// plain is a name in the spelling of none.
+// plain is a name in a neutral spelling.
 func plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
 func outsideTool(name string) bool {
@@ -147,7 +147,7 @@ func outsideTool(name string) bool {
 }
 
 // reads notes values that let the model read more than the request holds.
-// Arguments of tools, and what describes tools, have any names.
+// Arguments and descriptions of tools have any names.
 func (c *caller) reads(path []string, v scalar) {
 	if path[0] == "tools" {
 		// Tools that the provider runs by itself have types of their own.
@@ -172,7 +172,7 @@ func (c *caller) reads(path []string, v scalar) {
 			if strings.HasPrefix(v.text, "image/") {
 				c.call.Images++
 			} else if !strings.HasPrefix(v.text, "text/") && v.text != "application/json" {
-				c.call.Outside = true // a page of a document costs whatever it shows
+				c.call.Outside = true // a page of a document costs the same whatever it shows
 			}
 		case name == "imageurl" && strings.HasPrefix(v.text, "data:"), name == "imageurl" && i < len(path)-1 && path[i+1] == "detail":
 			c.call.Images++
@@ -224,7 +224,7 @@ func (c *caller) value(path []string, deep int, v scalar) {
 		if what == "copies" {
 			c.call.Copies = max(c.call.Copies, v.integer())
 		} else {
-			// Of two names for the same the larger counts.
+			// Of two names for the same value the larger counts.
 			c.call.Output = max(c.call.Output, v.integer())
 		}
 	case "stream":

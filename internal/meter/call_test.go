@@ -43,7 +43,7 @@ func TestRequestsSayWhatTheyMayCost(t *testing.T) {
 		{meter.Route{Wire: meter.Gemini}, `{"model":"gemini-2.5-flash","request":{"contents":[{"parts":[{"fileData":{"fileUri":"x"}}]}],"generationConfig":{"maxOutputTokens":7}}}`,
 			meter.Call{Model: "gemini-2.5-flash", Output: 7, Copies: 1, Outside: true}, ""},
 
-		// What servers may read in two ways is not guessed.
+		// A request that servers may read in two ways is not guessed.
 		{messages, `{"model":"claude-opus-4-1","model":"claude-haiku-4-5","max_tokens":1}`, meter.Call{}, `has "model" twice`},
 		{messages, `{"model":"m","max_tokens":1,"max_tok\u0065ns":100000}`, meter.Call{}, `has "max_tokens" twice`},
 		{gemini, `{"generationConfig":{"maxOutputTokens":1,"max_output_tokens":9}}`, meter.Call{}, `twice`},
@@ -70,7 +70,7 @@ func TestRequestsSayWhatTheyMayCost(t *testing.T) {
 	}
 }
 
-// FuzzCall compares with encoding/json: what it does not take for JSON is
+// FuzzCall compares with encoding/json: text that it does not take for JSON is
 // refused, and the model is the one that it reads.
 func FuzzCall(f *testing.F) {
 	f.Add(`{"model":"m","max_tokens":5,"messages":[{"content":"\ud83d\ude00 \ud800"}]}`)

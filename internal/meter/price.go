@@ -10,7 +10,7 @@ import (
 // Money is an amount in billionths of a dollar (USD).
 type Money int64
 
-// Dollar is one.
+// Dollar is one dollar.
 const Dollar Money = 1e9
 
 // String shows an amount as people read it: cents where it is more than one,
@@ -33,26 +33,27 @@ type Rate int64
 // rate is a price in dollars per million tokens.
 func rate(dollars float64) Rate { return Rate(math.Round(dollars * float64(Dollar))) }
 
-// Price is what a model costs.
+// Price is the price of a model.
 type Price struct {
 	Input, Output Rate
 	CacheRead     Rate
 	CacheWrite    Rate
-	CacheHour     Rate // of what is written to be kept for an hour
+	CacheHour     Rate // of writes that are kept for an hour
 	// Above LongFrom tokens of a prompt, if it is not 0, these count for all of
 	// the call.
 	LongFrom                      int64
 	LongInput, LongOutput         Rate
 	LongCacheRead, LongCacheWrite Rate
-	// Context is how much the model reads at most, and MaxOutput what it writes.
+	// Context is the most that the model reads, and MaxOutput the most that it
+	// writes.
 	Context, MaxOutput int64
 }
 
-// perSearch is what a search of the web by the provider costs, the dearest
-// (Gemini's grounding: 35 dollars for a thousand; Anthropic and OpenAI: 10).
+// perSearch is the cost of a web search by the provider, at the dearest (Gemini's
+// grounding: 35 dollars for a thousand; Anthropic and OpenAI: 10).
 const perSearch = 35 * Dollar / 1000
 
-// Cost is what usage costs.
+// Cost is the cost of usage.
 func (p Price) Cost(u Usage) Money {
 	if p.LongFrom > 0 && u.Prompt() > p.LongFrom {
 		p = p.long()
@@ -71,7 +72,7 @@ func (p Price) long() Price {
 	return p
 }
 
-// part is the price of so many tokens, rounded up.
+// part is the price of that many tokens, rounded up.
 func part(tokens int64, r Rate) int64 {
 	tokens = min(max(tokens, 0), maxTokens)
 	whole, rest := int64(r)/1e6, int64(r)%1e6
@@ -82,21 +83,21 @@ func part(tokens int64, r Rate) int64 {
 	return cost
 }
 
-// Where nothing is known of a model, it reads and writes so much at most.
+// The most that an unknown model reads and writes.
 const (
 	anyContext = 2_000_000
 	anyOutput  = 128_000
 )
 
-// Tokens that a request costs beside its bytes: what the provider puts in front
-// of tools, and what an image comes to.
+// Tokens that a request costs besides its bytes: the provider's text before
+// tools, and an image.
 const (
 	beside   = 2_000
 	perImage = 8_192
 )
 
-// Most is the most that a call uses and costs. With a zero Price, of which
-// nothing is known, only the usage counts.
+// Most is the most that a call uses and costs. With a zero Price, which is
+// unknown, only the usage counts.
 func (p Price) Most(c Call) (Usage, Money) {
 	window, output := p.Context, p.MaxOutput
 	if window == 0 {
@@ -124,12 +125,11 @@ func (p Price) Most(c Call) (Usage, Money) {
 	return u, p.Cost(u)
 }
 
-// Prices finds what a model costs.
+// Prices finds the price of a model.
 type Prices struct{ Own map[string]Price }
 
-// Of finds the price of a model; own figures go before those of the program.
-// Names differ in what stands around them: a publisher before, a date or
-// "-latest" after.
+// Of finds the price of a model; own prices win over the program's. Names differ
+// in their surroundings: a publisher before, a date or "-latest" after.
 func (p Prices) Of(model string) (Price, bool) {
 	known := table()
 	for _, name := range spellings(model) {
@@ -159,7 +159,7 @@ func spellings(model string) []string {
 	return names
 }
 
-// undated takes a date off the end: -20250929 or -2025-09-29.
+// undated removes a date from the end: -20250929 or -2025-09-29.
 func undated(name string) string {
 	for _, length := range []int{len("-20250929"), len("-2025-09-29")} {
 		if len(name) <= length {

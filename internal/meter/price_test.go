@@ -36,7 +36,7 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-// What is reserved is never less than what a call of that size comes to.
+// A reservation is never less than the cost of a call of that size.
 func TestMostIsTheMost(t *testing.T) {
 	price, _ := meter.Prices{}.Of("claude-sonnet-4-5")
 	for _, c := range []meter.Call{

@@ -5,7 +5,7 @@ type list struct {
 	model                    string
 	input, output, cacheRead float64
 	context, maxOutput       int64
-	longFrom                 int64   // above so many tokens of a prompt …
+	longFrom                 int64   // above this many tokens of a prompt …
 	longInput, longOutput    float64 // … these count
 }
 
@@ -17,9 +17,9 @@ type list struct {
 //	https://ai.google.dev/gemini-api/docs/pricing
 //
 // as https://models.dev had collected them on 2026-07-01. Anthropic charges 1.25
-// times the input for what is written to its cache, and twice the input where it
-// stays for an hour; the others charge nothing for writing. Whoever pays other
-// prices says so in cost.prices of their own configuration.
+// times the input for writes to its cache, and twice the input where it stays for
+// an hour; the others charge nothing for writing. Users who pay other prices say
+// so in cost.prices of their own configuration.
 //
 // To bring a price up to date: the line here, the date above, and `make docs`.
 func table() map[string]Price {

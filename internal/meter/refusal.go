@@ -16,15 +16,15 @@ type Refusal struct {
 // refusedCode is the code in answers to OpenAI's clients.
 const refusedCode = "budget_exceeded"
 
-// Refuse answers a request that is not sent. The wire is that of the route, or
-// of the host where the route is none of a model.
+// Refuse answers a request that is not sent. The wire is that of the route, or of
+// the host where the route is not a model's.
 func Refuse(wire Wire, why string) Refusal {
-	// 400 is what clients do not repeat; it is what the providers answer
-	// themselves where an account has no credit.
+	// Clients do not repeat a 400; the providers themselves answer it where an
+	// account has no credit.
 	return Refusal{Status: 400, ContentType: "application/json", Body: append(encoded(failure(wire, why)), '\n')}
 }
 
-// Cut is what ends a stream of events that goes on no longer.
+// Cut is the end of a stream of events that is cut off.
 func Cut(wire Wire, why string) []byte {
 	name, body := "", failure(wire, why)
 	switch wire {
@@ -35,7 +35,7 @@ func Cut(wire Wire, why string) []byte {
 		body = map[string]any{"type": "response.failed", "response": map[string]any{"object": "response", "status": "failed",
 			"error": map[string]any{"code": refusedCode, "message": why}}}
 	}
-	// What stands before may be the middle of an event.
+	// The text before may be the middle of an event.
 	return fmt.Appendf(nil, "\n\n%sdata: %s\n\n", name, encoded(body))
 }
 

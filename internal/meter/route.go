@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Wire is the format in which a call is asked and answered.
+// Wire is the format of a call and its answer.
 type Wire string
 
 // The formats.
@@ -21,20 +21,20 @@ type Class int
 
 // The classes.
 const (
-	Other  Class = iota // nothing is known of it: it may cost something, without saying what
+	Other  Class = iota // unknown: it may cost something, without saying what
 	Model               // a call of a model, whose answer says what it cost
 	Free                // known to cost nothing: lists of models, counting tokens, logins
-	Opaque              // it costs something that no answer says: batches, files
+	Opaque              // it has a cost that no answer tells: batches, files
 )
 
-// Route is what the request line tells of a request.
+// Route is what the request line tells about a request.
 type Route struct {
 	Class Class
 	Wire  Wire
 	Model string // where the path names it
 }
 
-// Known lists the hosts of which calls of models are known.
+// Known lists the hosts whose model calls are known.
 func Known() []string {
 	return []string{
 		"api.anthropic.com",
@@ -46,8 +46,8 @@ func Known() []string {
 }
 
 // RouteOf classifies a request. The path is in its clean form, without a query;
-// one that has no clean form is Other. Calls of models are known by how their
-// path ends, so that the same holds for servers that put something in front.
+// one that has no clean form is Other. Model calls are known by the end of their
+// path, so that the same holds for servers that add a prefix.
 func RouteOf(host, method, path string) Route {
 	if path == "" {
 		return Route{}
@@ -91,11 +91,11 @@ func RouteOf(host, method, path string) Route {
 	return Route{}
 }
 
-// prefix is where a host has requests that cost nothing.
+// prefix is a path of a host below which requests cost nothing.
 type prefix struct{ host, path string }
 
-// free lists what the clients of models send beside calls: logins, settings,
-// telemetry.
+// free lists the requests that clients of models send besides calls: logins,
+// settings, telemetry.
 func free() []prefix {
 	return []prefix{
 		{"api.anthropic.com", "/api/"},

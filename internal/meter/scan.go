@@ -4,19 +4,17 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
-// Bounds of what a scanner remembers, whatever it is fed.
+// Bounds of a scanner's memory, for any input.
 const (
 	maxDepth = 512 // of nesting; deeper is an error
 	maxNamed = 8   // levels of which the names are known
-	maxName  = 64  // bytes of a name; a longer one is cut, and so is none of ours
+	maxName  = 64  // bytes of a name; a longer one is cut, and so is unknown
 	maxText  = 256 // bytes of a string or number
 )
 
-// errJSON is what is not JSON (RFC 8259).
+// errJSON is the error for input that is not JSON (RFC 8259).
 var errJSON = errors.New("it is not JSON")
 
 // scanner reads one JSON text in any pieces and reports the names and the
@@ -86,7 +84,7 @@ func (s *scanner) reset() {
 // write feeds bytes. After an error it does nothing more.
 func (s *scanner) write(p []byte) error {
 	for len(p) > 0 && s.err == nil {
-		if s.state == inText && s.escape == 0 && s.high == 0 { // most of what there is
+		if s.state == inText && s.escape == 0 && s.high == 0 { // most bytes
 			n := 0
 			for n < len(p) && p[n] != '"' && p[n] != '\\' && p[n] >= ' ' {
 				n++
@@ -102,7 +100,7 @@ func (s *scanner) write(p []byte) error {
 	return s.err
 }
 
-// end reports whether what was fed is one whole JSON text.
+// end reports whether the input was one whole JSON text.
 func (s *scanner) end() error {
 	if s.err == nil && s.state == inNumber && len(s.stack) == 0 {
 		s.number()
@@ -227,7 +225,7 @@ func (s *scanner) pop(kind byte) {
 	s.next()
 }
 
-// next is what follows a value.
+// next is the state after a value.
 func (s *scanner) next() {
 	if s.state = wantNext; len(s.stack) == 0 {
 		s.state = done
@@ -283,121 +281,4 @@ func validNumber(text string) bool {
 		rest = rest[n:]
 	}
 	return rest == ""
-}
-
-func (s *scanner) keep(c byte) {
-	if len(s.text) <= maxText { // one more than is given shows that it was cut
-		s.text = append(s.text, c)
-	}
-}
-
-func (s *scanner) keepRune(r rune) {
-	if len(s.text) <= maxText {
-		s.text = utf8.AppendRune(s.text, r)
-	}
-}
-
-func (s *scanner) inText(c byte) {
-	switch {
-	case s.escape == 1:
-		s.escape = 0
-		switch c {
-		case 'u':
-			s.escape, s.unit = 2, 0
-			return
-		case '"', '\\', '/':
-		case 'b':
-			c = '\b'
-		case 'f':
-			c = '\f'
-		case 'n':
-			c = '\n'
-		case 'r':
-			c = '\r'
-		case 't':
-			c = '\t'
-		default:
-			s.fail()
-			return
-		}
-		s.unpaired()
-		s.keep(c)
-	case s.escape >= 2:
-		digit, ok := hexDigit(c)
-		if !ok {
-			s.fail()
-			return
-		}
-		s.unit = s.unit<<4 | digit
-		if s.escape++; s.escape > 5 {
-			s.escape = 0
-			s.unitDone()
-		}
-	case c == '\\':
-		s.escape = 1
-	case c == '"':
-		s.unpaired()
-		s.textDone()
-	case c < ' ':
-		s.fail()
-	default:
-		s.unpaired()
-		s.keep(c)
-	}
-}
-
-func hexDigit(c byte) (rune, bool) {
-	switch {
-	case c >= '0' && c <= '9':
-		return rune(c - '0'), true
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return rune(c|0x20-'a') + 10, true
-	}
-	return 0, false
-}
-
-func (s *scanner) unitDone() {
-	if s.high != 0 {
-		if r := utf16.DecodeRune(s.high, s.unit); r != utf8.RuneError {
-			s.high = 0
-			s.keepRune(r)
-			return
-		}
-		s.unpaired()
-	}
-	if s.unit >= 0xd800 && s.unit < 0xdc00 {
-		s.high = s.unit
-		return
-	}
-	s.keepRune(s.unit)
-}
-
-// unpaired ends a first half that no second one followed.
-func (s *scanner) unpaired() {
-	if s.high != 0 {
-		s.high = 0
-		s.keepRune(utf8.RuneError)
-	}
-}
-
-func (s *scanner) textDone() {
-	if !s.key {
-		text, cut := s.text, false
-		if len(text) > maxText {
-			text, cut = text[:maxText], true
-		}
-		s.give(scalar{text: string(text), kind: '"', cut: cut})
-		return
-	}
-	if len(s.stack) <= maxNamed {
-		name := s.text
-		if len(name) > maxName {
-			name = name[:maxName]
-		}
-		s.path[len(s.path)-1] = string(name)
-	}
-	if s.name != nil {
-		s.name(s.path, len(s.stack))
-	}
-	s.state = wantColon
 }

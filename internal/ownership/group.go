@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// alone reports whether a group holds nobody but the effective user, as the
+// alone reports whether a group has no member but the effective user, like the
 // group of the same name that many systems give each user: their umask is 002,
-// and what they make is writable by that group. Group 0 is root's. A group that
-// the files of the machine do not know may hold others.
+// and their files are writable by that group. Group 0 is root's. A group that
+// the machine's files do not know may have others.
 func alone(gid int) bool {
 	if gid == 0 {
 		return true
@@ -56,9 +56,8 @@ func holdsOnly(groups, users string, gid, uid int) bool {
 	return known
 }
 
-// unmapped reports whether an id stands for users whom this user namespace does
-// not know: the root directory of a namespace that was made without root has
-// such an owner.
+// unmapped reports whether an id stands for users that this user namespace does
+// not know: the root directory of a namespace made without root has such an owner.
 func unmapped(uid int) bool {
 	overflow, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil || strings.TrimSpace(string(overflow)) != strconv.Itoa(uid) {

@@ -1,7 +1,7 @@
 // Package ownership checks that a path is under the control of the user who
-// runs this process: that no other ordinary user can change what lies there or
-// put something else in its place. What is executed, loaded or believed by its
-// place (programs, records, trust, configuration) is checked before it is used.
+// runs this process: that no other ordinary user can change or replace the file
+// there. Files that are executed, loaded or trusted because of their place
+// (programs, records, trust, configuration) are checked before use.
 //
 // Root with another user's HOME (`sudo -E`, `su` without `-`) would otherwise
 // execute what that user planted. The rule for every component of the path:
@@ -13,9 +13,9 @@
 //   - a link is followed by the same rule. A link of the user's own in a
 //     directory of the user's own decides no more than a directory there would.
 //
-// What passes cannot be changed by others afterwards, so a check before the use
-// is enough. It deliberately reads no access control list: their mask shows in
-// the bits of the group. Start reading at [Check].
+// Others cannot change a path that passed, so a check before use is enough. It
+// deliberately reads no access control list: their mask shows in the bits of
+// the group. Start reading at [Check].
 package ownership
 
 import (
@@ -34,9 +34,9 @@ import (
 // maxLinks is how many links a path may have, as in path_resolution(7).
 const maxLinks = 40
 
-// Directory checks a directory that is to belong to the effective user alone,
+// Directory checks a directory that must belong to the effective user alone,
 // and returns its path without links. It fails with fault.Denied, naming the
-// component that others control, its owner and what to type.
+// component that others control, its owner and the command to type.
 func Directory(path string) (real string, err error) {
 	real, last, err := resolve(path)
 	if err != nil {
@@ -55,9 +55,23 @@ func Check(path string) error {
 	return err
 }
 
-// ForRoot refuses root a place of another user's to write in: the owner could
-// not change what root makes there. Anybody else cannot write there in the first
-// place. The hint is the command to type as the owner.
+// Entry is Check for an entry of a directory that [Directory] has returned, whose
+// components are not checked again.
+func Entry(dir, name string) error {
+	at := filepath.Join(dir, name)
+	info, err := os.Lstat(at)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return Check(at)
+	}
+	return judge(at, at, info)
+}
+
+// ForRoot refuses to let root write in another user's place: the owner could not
+// change files that root makes there. Other users cannot write there anyway. The
+// hint is the command to type as the owner.
 func ForRoot(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || os.Geteuid() != 0 {
@@ -148,8 +162,8 @@ func belongs(path, at string, uid int) error {
 	return err.WithHint("export XDG_STATE_HOME=/a/directory/of/your/own; if it is yours: sudo chown %d %s", self, at)
 }
 
-// owner is whose a file is; without ids, as on file systems of other systems,
-// it is everybody's.
+// owner returns the owner of a file; without ids, as on file systems of other
+// systems, it is everyone's.
 func owner(info fs.FileInfo) (uid, gid int) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -158,7 +172,7 @@ func owner(info fs.FileInfo) (uid, gid int) {
 	return int(stat.Uid), int(stat.Gid)
 }
 
-// userName is a user as shown in messages: lbdev (uid 1001).
+// userName returns a user as shown in messages: lbdev (uid 1001).
 func userName(uid int) string {
 	if found, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		return fmt.Sprintf("%s (uid %d)", found.Username, uid)

@@ -69,8 +69,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// What another user owns is refused, wherever it stands in the path, and so is
-// what is root's alone where a directory of the user's is meant.
+// A file of another user is refused, wherever it is in the path, and so is one
+// of root's alone where a directory of the user's is meant.
 func TestForeignOwner(t *testing.T) {
 	top := t.TempDir()
 	if os.Geteuid() != 0 {
@@ -105,6 +105,29 @@ func TestForeignOwner(t *testing.T) {
 		}
 		if err := ownership.Check(path); fault.KindOf(err) != fault.Denied {
 			t.Errorf("Check of %s: %v", path, err)
+		}
+	}
+}
+
+// An entry is judged as its whole path is, and a link by its target.
+func TestEntry(t *testing.T) {
+	top, err := ownership.Directory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, mode := range map[string]os.FileMode{"own": 0o700, "open": 0o777, "sticky": 0o777 | os.ModeSticky} {
+		path := filepath.Join(top, name)
+		if err := errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, mode), os.Symlink(name, path+"-link")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"own", "open", "sticky", "own-link", "open-link", "sticky-link", "none"} {
+		entry, whole := ownership.Entry(top, name), ownership.Check(filepath.Join(top, name))
+		if fault.KindOf(entry) != fault.KindOf(whole) || errors.Is(entry, fs.ErrNotExist) != errors.Is(whole, fs.ErrNotExist) {
+			t.Errorf("%s as an entry: %v; by its path: %v", name, entry, whole)
+		}
+		if wrong := strings.HasPrefix(name, "open"); (fault.KindOf(entry) == fault.Denied) != wrong {
+			t.Errorf("%s: %v", name, entry)
 		}
 	}
 }

@@ -7,3 +7,5 @@ func embedded(string) (packed []byte, id string) { return nil, "" }
 func embeddedFull() (packed []byte, id string) { return nil, "" }
 
 func embeddedKeeper() (packed []byte, id string) { return nil, "" }
+
+func embeddedOutpost(string) (packed []byte, id string) { return nil, "" }

@@ -22,8 +22,8 @@ func self() (*os.File, error) {
 	return executable(file)
 }
 
-// executable copies the program into anonymous memory where its file system
-// is mounted noexec, or where others may not execute it.
+// executable copies the program into anonymous memory if its file system is
+// mounted noexec, or if others may not execute it.
 func executable(file *os.File) (*os.File, error) {
 	var fs unix.Statfs_t
 	info, err := file.Stat()

@@ -5,13 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
 // These variables tell the full program, which carries nothing, where the others
-// were unpacked: their names hold the hashes that are demanded of them.
+// were unpacked: their names hold the hashes demanded of them.
 const (
 	GuestVariable  = "LITTERBOX_GUEST_PROGRAM"
 	KeeperVariable = "LITTERBOX_KEEPER_PROGRAM"
@@ -27,8 +26,8 @@ func OpenFull(dir string) (*os.File, error) {
 	return open(dir, fullName, id, packed)
 }
 
-// Handed unpacks what OpenKeeper and OpenGuest have for this machine, and returns
-// the variables by which the full program finds it.
+// Handed unpacks the programs of OpenKeeper and OpenGuest for this machine, and
+// returns the variables that lead the full program to them.
 func Handed(dir string) ([]string, error) {
 	keeper, err := OpenKeeper(dir)
 	if err != nil {
@@ -43,16 +42,12 @@ func Handed(dir string) ([]string, error) {
 	}
 	_, keeperID := embeddedKeeper()
 	_, guestID := embedded(runtime.GOARCH)
-	return []string{
-		KeeperVariable + "=" + filepath.Join(dir, "bin", keeperName+keeperID),
-		GuestVariable + "=" + filepath.Join(dir, "bin", guestName+guestID),
-	}, err
-}
-
-// ExecPath is a path by which this process can execute an open program.
-func ExecPath(program *os.File) string {
-	if runtime.GOOS != "linux" {
-		return program.Name()
+	if err != nil {
+		return nil, err
 	}
-	return "/proc/self/fd/" + strconv.Itoa(int(program.Fd())) // it may be in memory
+	outposts, err := Outposts(dir)
+	return append(outposts,
+		KeeperVariable+"="+filepath.Join(dir, "bin", keeperName+keeperID),
+		GuestVariable+"="+filepath.Join(dir, "bin", guestName+guestID),
+	), err
 }

@@ -1,10 +1,10 @@
 // Package payload is the programs carried inside the large one, compressed: the
-// keeper for this machine, and the guest for every kind of Linux place. Built by
-// `make`, they are embedded; built by `go install`, they are not, and the large
-// program serves as both.
+// keeper for this machine, the guest for every kind of Linux place, and the outpost
+// for every kind of Linux machine. Built by `make`, they are embedded; built by
+// `go install`, they are not, and the large program serves as all of them.
 //
-// The same holds for the full program: what is heavy and rarely used would make
-// every start of the program that is typed slower, so it carries one that has
+// The same holds for the full program: heavy and rarely used parts would slow
+// down every start of the program that users type, so it carries one that has
 // it all (see package app).
 package payload
 
@@ -44,8 +44,8 @@ func OpenGuest(dir, architecture string) (*os.File, error) {
 	return handed(GuestVariable, guestName)
 }
 
-// handed opens the program that the one which started this one has unpacked; nil
-// where there is none.
+// handed opens the program that the parent of this one has unpacked; nil if
+// there is none.
 func handed(variable, name string) (*os.File, error) {
 	path := os.Getenv(variable)
 	if path == "" {
@@ -58,15 +58,15 @@ func handed(variable, name string) (*os.File, error) {
 	return file, nil
 }
 
-// What the unpacked programs are called; the hash of the content follows.
+// The names of the unpacked programs; the hash of the content follows.
 const (
 	guestName  = "litterbox-guest-"
 	keeperName = "litterbox-keeper-"
 	fullName   = "litterbox-full-"
 )
 
-// open unpacks a program unless that was done before. One that is not what it
-// was when it was unpacked is unpacked anew.
+// open unpacks a program unless that was done before. One that has changed
+// since it was unpacked is unpacked anew.
 func open(dir, name, hash string, packed []byte) (*os.File, error) {
 	path := filepath.Join(dir, "bin", name+hash)
 	file, err := verified(path, hash)
@@ -82,11 +82,11 @@ func open(dir, name, hash string, packed []byte) (*os.File, error) {
 	return file, nil
 }
 
-// unpack writes the program in one step, so that nobody runs half of it.
+// unpack writes the program in one step, so that no one runs half of it.
 func unpack(path string, packed []byte) error {
-	// A child that is forked meanwhile would hold the file open for writing
-	// until it executes something else, and what is open for writing cannot be
-	// executed (ETXTBSY).
+	// A child that is forked meanwhile would hold the file open for writing until
+	// it executes another program, and a file open for writing cannot be executed
+	// (ETXTBSY).
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -65,12 +65,12 @@ func run(file *os.File) (string, error) {
 	return string(out), err
 }
 
-// where tells what an open file is: a path, or memory.
+// where says what an open file is: a path, or memory.
 func where(file *os.File) (string, error) {
 	return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
 }
 
-// Only what everybody may execute serves as it lies there: as root, sandboxes
+// Only a file that anyone may execute is used in place: under root, sandboxes
 // run under an id that is not the owner's. Not parallel: a fork elsewhere in the
 // process would keep a copy open for writing, which then cannot be executed.
 func TestExecutable(t *testing.T) {
@@ -208,8 +208,8 @@ func packed(t *testing.T, content []byte) []byte {
 	return b.Bytes()
 }
 
-// Many first commands may unpack at once; each that comes back finds the whole
-// program there.
+// Many first commands may unpack at once; each finds the whole program there
+// when it returns.
 func TestUnpackRaces(t *testing.T) {
 	t.Parallel()
 	content := bytes.Repeat([]byte("program "), 1<<17)
@@ -255,8 +255,8 @@ func TestUnpackOfBrokenBytes(t *testing.T) {
 	}
 }
 
-// A process that is started elsewhere in the program meanwhile must not hold
-// what was unpacked open for writing: it could not be executed then.
+// A process started elsewhere in the program meanwhile must not hold the
+// unpacked file open for writing: it could not be executed then.
 func TestUnpackBesideForks(t *testing.T) {
 	_, content := program(t, 0o755)
 	small := packed(t, content)

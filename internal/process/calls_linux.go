@@ -6,16 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Refused lists those of some system calls that this process may not make: a
-// filter that is older than they are refuses them on a kernel that has them.
-// Each is called in vain, with arguments that the kernel looks at before it
-// looks at rights, and answers otherwise.
+// Refused lists which of some system calls this process may not make: a filter
+// older than they are refuses them on a kernel that has them. Each is called in
+// vain, with arguments that the kernel checks before it checks rights, and
+// refuses with another error.
 func Refused(calls ...string) []string {
 	var refused []string
 	for _, name := range calls {
 		var errno unix.Errno
 		switch name {
-		case "openat2": // the size of what it is asked
+		case "openat2": // the size of its argument
 			_, _, errno = unix.RawSyscall6(unix.SYS_OPENAT2, 0, 0, 0, 0, 0, 0)
 		case "memfd_create": // the flags
 			_, _, errno = unix.RawSyscall(unix.SYS_MEMFD_CREATE, 0, ^uintptr(0), 0)

@@ -9,11 +9,11 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// endPatience is how long a killed process may take to be gone.
+// endPatience is how long a killed process may take to end.
 const endPatience = 20 * time.Second
 
-// End kills exactly that process and waits until it has ended. That it has
-// ended already is no error.
+// End kills exactly that process and waits until it has ended. It is no error
+// if it has already ended.
 func End(p sandbox.Process) error {
 	pidfd, err := unix.PidfdOpen(p.PID, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -24,7 +24,7 @@ func End(p sandbox.Process) error {
 	}
 	defer unix.Close(pidfd)
 	if !Alive(p) {
-		return nil // the pid is another one's by now
+		return nil // the pid is another process's by now
 	}
 	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Now is this moment by the clock of the machine that nobody sets.
+// Now is the present on the machine's clock that is never set.
 func Now() sandbox.Moment {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {

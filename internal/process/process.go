@@ -1,4 +1,19 @@
-// Package process tells one process from the next that gets its pid, and ends
-// exactly the one that was meant, and works around the length limit of socket
-// paths. It starts nothing.
+// Package process distinguishes a process from the next that gets its pid, ends
+// exactly the intended one, works around the length limit of socket paths, and
+// executes programs that are open files.
 package process
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+)
+
+// ExecPath returns a path that lets this process, or a child that it starts,
+// execute an open program.
+func ExecPath(program *os.File) string {
+	if runtime.GOOS != "linux" {
+		return program.Name()
+	}
+	return "/proc/self/fd/" + strconv.Itoa(int(program.Fd())) // it may be in memory
+}

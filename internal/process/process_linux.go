@@ -33,7 +33,7 @@ func Identify(pid int) (sandbox.Process, error) {
 	return sandbox.Process{PID: pid, StartTime: s.Start, Boot: boot()}, nil
 }
 
-// Alive tells whether exactly that process still runs (a zombie does not).
+// Alive reports whether exactly that process still runs (a zombie does not).
 func Alive(p sandbox.Process) bool {
 	if p.PID <= 0 || p.Boot == "" || p.Boot != boot() {
 		return false
@@ -53,13 +53,13 @@ func ShortPath(dir string, use func(short string) error) error {
 }
 
 // CloseOnExec marks every descriptor from first on as close-on-exec. Go does
-// that for those it opened; others come from whoever started us and would live
-// on in children that outlast the command.
+// that for those it opened; others come from our parent and would live on in
+// children that outlast the command.
 func CloseOnExec(first int) error {
 	if unix.CloseRange(uint(first), math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) == nil { // Linux 5.11
 		return nil
 	}
-	// A filter of system calls that is older than this one refuses it.
+	// A filter older than this system call refuses it.
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return err
@@ -72,9 +72,9 @@ func CloseOnExec(first int) error {
 	return nil
 }
 
-// MakeIdle lets the process pid, and what it starts from now on, have only
-// what nobody else wants of processors and disks. What cannot be set stays as
-// it was: it is about manners, not about results.
+// MakeIdle gives the process pid, and everything it starts from now on, only
+// processor and disk time that no one else wants. A setting that fails stays as
+// it was: this is about manners, not results.
 func MakeIdle(pid int) {
 	const (
 		leastFavourable = 19      // setpriority(2)

@@ -114,8 +114,8 @@ func TestEndedProcess(t *testing.T) {
 	}
 }
 
-// A number that the kernel gave away again, and one that was recorded before a
-// reboot, look like this: everything the same but one field.
+// A number that the kernel reused, and one recorded before a reboot, look like
+// this: everything the same but one field.
 func TestAnotherProcessOfThatNumber(t *testing.T) {
 	t.Parallel()
 	me, err := process.Identify(os.Getpid())
@@ -147,7 +147,7 @@ func TestAnotherProcessOfThatNumber(t *testing.T) {
 	}
 }
 
-// The name stands in parentheses before the fields, and may hold some itself.
+// The name is in parentheses before the fields, and may contain some itself.
 func TestNameOfAProcessDoesNotConfuse(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a) R 1 1 (", ") Z 0 (", "((((", "sp ace\nline"} {
@@ -233,7 +233,7 @@ func TestShortPathErrors(t *testing.T) {
 	if !os.IsNotExist(err) {
 		t.Errorf("a missing directory: %v", err)
 	}
-	// What use says comes out; its descriptor does not stay.
+	// The error of use is returned; its descriptor does not stay.
 	var short string
 	err = process.ShortPath(t.TempDir(), func(path string) error {
 		short = path

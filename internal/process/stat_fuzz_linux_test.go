@@ -9,8 +9,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
-// FuzzStat lets a process be called anything, and anything stand in its
-// /proc/pid/stat: a name never moves the fields behind it.
+// FuzzStat gives a process any name, and puts anything into its /proc/pid/stat:
+// a name never moves the fields after it.
 func FuzzStat(f *testing.F) {
 	f.Add("cat", uint32(31046), uint32(4194304), uint32(1), uint64(2450085), []byte("31933 (cat) R 31046 31046 11150 0 -1 4194304 99 0 0 0 0 0 0 0 20 0 1 0 2450085 3133440 362 18446744073709551615 94367156047872 "+
 		"94367156067753 140734122421248 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 94367156083760 94367156085376 94367940857856 140734122424995 140734122425032 140734122425032 140734122426347 0\n"))

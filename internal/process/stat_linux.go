@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Stat is what proc_pid_stat(5) says of a process.
+// Stat is what proc_pid_stat(5) says about a process.
 type Stat struct {
 	State    byte
 	Parent   int
@@ -18,10 +18,10 @@ type Stat struct {
 	Resident int64  // pages
 }
 
-// Over tells whether the process has ended, and only its exit code may be left.
+// Over reports whether the process has ended, with at most its exit code left.
 func (s Stat) Over() bool { return s.State == 'Z' || s.State == 'X' }
 
-// ReadStat reads what a process is that has not gone.
+// ReadStat reads the state of an existing process.
 func ReadStat(pid int) (Stat, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

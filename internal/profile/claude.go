@@ -20,20 +20,18 @@ func claude() Profile {
 	}
 	return Profile{
 		Name: "claude", Title: "Claude Code", Programs: []string{"claude"},
-		Package:   "@anthropic-ai/claude-code",
-		Binaries:  []string{"node_modules/@anthropic-ai/claude-code-linux-{arch}/claude", "node_modules/.bin/claude"},
-		Preset:    "preset:claude",
-		Passed:    []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL"},
-		Quiet:     []string{"statsig.anthropic.com", "statsig.com", "*.statsig.com", "sentry.io", "*.sentry.io", "*.datadoghq.com", "downloads.claude.ai", "storage.googleapis.com", "registry.npmjs.org", "mcp-proxy.anthropic.com", "raw.githubusercontent.com", "api.segment.io"},
-		Logins:    []string{".claude/.credentials.json"},
-		FromLogin: "export CLAUDE_CODE_OAUTH_TOKEN=…, which claude setup-token makes",
+		Package:  "@anthropic-ai/claude-code",
+		Binaries: []string{"node_modules/@anthropic-ai/claude-code-linux-{arch}/claude", "node_modules/.bin/claude"},
+		Preset:   "preset:claude",
+		Passed:   []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL"},
+		Quiet:    []string{"statsig.anthropic.com", "statsig.com", "*.statsig.com", "sentry.io", "*.sentry.io", "*.datadoghq.com", "downloads.claude.ai", "storage.googleapis.com", "registry.npmjs.org", "mcp-proxy.anthropic.com", "raw.githubusercontent.com", "api.segment.io"},
 		Keys: []Key{
 			{Variable: "ANTHROPIC_API_KEY", Hosts: []string{"api.anthropic.com"}},
 			{Variable: "CLAUDE_CODE_OAUTH_TOKEN", Hosts: []string{"api.anthropic.com"}},
 			{Variable: "ANTHROPIC_AUTH_TOKEN", Hosts: []string{"api.anthropic.com"}},
 		},
 		Env: []string{
-			"IS_SANDBOX=1", // it refuses to skip its questions as root outside of one
+			"IS_SANDBOX=1", // as root it skips its questions only in a sandbox
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
 		},
 		Files: func(p Place) []File {
@@ -52,7 +50,8 @@ func claude() Profile {
 				}},
 			}
 		},
-		Headless: func(t Task) []string { return start(t, "-p", "--output-format", "stream-json", "--verbose") },
+		Belongings: claudeBelongings(),
+		Headless:   func(t Task) []string { return start(t, "-p", "--output-format", "stream-json", "--verbose") },
 		Screen: func(t Task) []string {
 			args := start(t)
 			if t.Prompt != "" {

@@ -1,10 +1,8 @@
 package profile
 
-import "strings"
-
 // codex is Codex: developers.openai.com/codex, "Non-interactive mode" and
-// "Configuration". Its own sandbox needs what is denied inside, so it is told
-// that there is one already.
+// "Configuration". Its own sandbox needs operations that are denied inside, so it
+// is told that there is one already.
 func codex() Profile {
 	common := func(t Task) []string {
 		args := []string{"--dangerously-bypass-approvals-and-sandbox"}
@@ -29,14 +27,20 @@ func codex() Profile {
 		Preset: "preset:codex",
 		Passed: []string{"OPENAI_BASE_URL"},
 		Quiet:  []string{"api.github.com", "github.com", "registry.npmjs.org", "*.statsig.com", "*.sentry.io", "ab.chatgpt.com", "*.oaistatic.com", "*.oaiusercontent.com", "persistent.oaistatic.com"},
-		Logins: []string{".codex/auth.json"},
+		// Apps and plugins of the account, for which its token is not lent inside, and
+		// websockets, instead of which it sends plain requests where cost is counted.
+		QuietAt: []string{"chatgpt.com/backend-api/ps/", "chatgpt.com/backend-api/codex/responses", "chatgpt.com/backend-api/plugins/"},
 		Keys: []Key{
 			{Variable: "CODEX_API_KEY", Hosts: []string{"api.openai.com"}},
 			{Variable: "OPENAI_API_KEY", Hosts: []string{"api.openai.com"}},
 		},
 		Files: func(p Place) []File {
-			return []File{{Path: ".codex/config.toml", Text: "check_for_update_on_startup = false\n\n[analytics]\nenabled = false\n\n[projects." + tomlString(p.Project) + "]\ntrust_level = \"trusted\"\n"}}
+			return []File{{Path: ".codex/config.toml", Merge: map[string]any{
+				"check_for_update_on_startup": false, "cli_auth_credentials_store": "file", "analytics": map[string]any{"enabled": false},
+				"projects": map[string]any{p.Project: map[string]any{"trust_level": "trusted"}},
+			}}}
 		},
+		Belongings: codexBelongings(),
 		Headless: func(t Task) []string {
 			args := append([]string{"exec"}, common(t)...)
 			args = append(args, "--json", "--skip-git-repo-check")
@@ -61,14 +65,10 @@ func codex() Profile {
 	}
 }
 
-func tomlString(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(s) + `"`
-}
-
-// codexReader reads `exec --json`. It exits with 0 after a turn that failed,
-// so what the stream says counts.
+// codexReader reads `exec --json`. It exits with 0 after a failed turn, so the
+// stream decides.
 type codexReader struct {
-	text string // the last that the model said
+	text string // the model's last text
 }
 
 func (r *codexReader) Read(line []byte) []Event {
@@ -134,7 +134,7 @@ func (r *codexReader) Read(line []byte) []Event {
 			return []Event{{Kind: Warning, Text: m.Item.Message}}
 		}
 	case "turn.completed":
-		// Of what comes in it counts the cached part too.
+		// Its input count includes the cached part.
 		return []Event{
 			{Kind: Usage, Usage: Tokens{In: max(0, m.Usage.In-m.Usage.Cached), Cached: m.Usage.Cached, Out: m.Usage.Out}},
 			{Kind: Result, Text: r.text},

@@ -13,7 +13,7 @@ func gemini() Profile {
 			args = append(args, "--resume", "latest")
 		}
 		if t.Exclusive {
-			// No server of MCP is called so: none is started.
+			// No MCP server has this name: none is started.
 			args = append(args, "--allowed-mcp-server-names", "none")
 		}
 		return append(args, t.Extra...)
@@ -23,26 +23,31 @@ func gemini() Profile {
 		Package: "@google/gemini-cli", Binaries: []string{"node_modules/.bin/gemini"},
 		Preset: "preset:gemini", Bound: true,
 		Passed: []string{"GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"},
-		Quiet:  []string{"play.googleapis.com", "registry.npmjs.org", "github.com", "api.github.com", "clearcut.googleapis.com"},
-		Logins: []string{".gemini/oauth_creds.json"},
+		Quiet:  []string{"www.googleapis.com", "play.googleapis.com", "registry.npmjs.org", "github.com", "api.github.com", "clearcut.googleapis.com"},
 		Keys: []Key{
 			{Variable: "GEMINI_API_KEY", Hosts: []string{"generativelanguage.googleapis.com"}},
 			{Variable: "GOOGLE_API_KEY", Hosts: []string{"generativelanguage.googleapis.com"}},
 		},
 		Env: []string{"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true"},
 		Files: func(p Place) []File {
+			by := "gemini-api-key"
+			if p.Login {
+				by = "oauth-personal"
+			}
 			return []File{
 				{Path: ".gemini/trustedFolders.json", Merge: map[string]any{p.Project: "TRUST_FOLDER"}},
 				{Path: ".gemini/settings.json", Merge: map[string]any{
-					"security":  map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": map[string]any{"enabled": false}},
+					"security":  map[string]any{"folderTrust": map[string]any{"enabled": false}},
 					"general":   map[string]any{"enableAutoUpdate": false, "disableAutoUpdate": true},
 					"privacy":   map[string]any{"usageStatisticsEnabled": false},
 					"telemetry": map[string]any{"enabled": false},
 					"ui":        map[string]any{"theme": "Default"},
 				}},
+				{Path: ".gemini/settings.json", Force: true, Merge: map[string]any{"security": map[string]any{"auth": map[string]any{"selectedType": by}}}},
 			}
 		},
-		Headless: func(t Task) []string { return start(t, "--output-format", "stream-json") },
+		Belongings: geminiBelongings(),
+		Headless:   func(t Task) []string { return start(t, "--output-format", "stream-json") },
 		Screen: func(t Task) []string {
 			args := start(t)
 			if t.Prompt != "" {
@@ -60,7 +65,7 @@ type geminiReader struct {
 	said []byte
 }
 
-// longestText bounds what is gathered of pieces.
+// longestText bounds the text gathered from pieces.
 const longestText = 64 << 10
 
 func (r *geminiReader) Read(line []byte) []Event {

@@ -18,7 +18,7 @@ func opencode() Profile {
 		Binaries: []string{"node_modules/opencode-linux-{arch}/bin/opencode", "node_modules/opencode-linux-{arch}-baseline/bin/opencode", "node_modules/.bin/opencode"},
 		Preset:   "preset:opencode",
 		Quiet:    []string{"api.github.com", "github.com", "registry.npmjs.org", "opncd.ai", "api.opencode.ai", "us.i.posthog.com"},
-		Logins:   []string{".local/share/opencode/auth.json"},
+		Several:  true,
 		Keys: []Key{
 			{Variable: "ANTHROPIC_API_KEY", Hosts: []string{"api.anthropic.com"}},
 			{Variable: "OPENAI_API_KEY", Hosts: []string{"api.openai.com"}},
@@ -27,12 +27,13 @@ func opencode() Profile {
 		},
 		Env: []string{
 			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_SHARE=1",
-			// It counts above the project's own file, where a server of ours and
-			// permissions for a client outside may stand.
+			// It counts above the project's own file, which may have litterbox's
+			// server and permissions for a client outside.
 			`OPENCODE_CONFIG_CONTENT={"permission":{"bash":"allow","edit":"allow","webfetch":"allow","external_directory":"allow"},"mcp":{"litterbox":{"type":"local","command":["litterbox","mcp"],"enabled":false}},"autoupdate":false,"share":"disabled"}`,
 		},
-		Files:    func(Place) []File { return nil },
-		Headless: func(t Task) []string { return start(t, "run", "--format", "json") },
+		Files:      func(Place) []File { return nil },
+		Belongings: opencodeBelongings(),
+		Headless:   func(t Task) []string { return start(t, "run", "--format", "json") },
 		Screen: func(t Task) []string {
 			args := start(t)
 			return append(args, optional("--prompt", t.Prompt)...)

@@ -3,8 +3,8 @@
 // it wants to find so that it asks nothing, and how its stream reads.
 //
 // It is data and pure functions: it runs nothing, opens nothing and knows no
-// sandbox. What a client prints comes from inside and is not trusted; readers
-// take any bytes.
+// sandbox. A client's output comes from inside and is not trusted; readers take
+// any bytes.
 //
 // Start reading at [Profile]. To add a client: a file like claude.go, a line in
 // [All], its shapes in stream_test.go, and a preset for its hosts.
@@ -19,29 +19,31 @@ import (
 type Profile struct {
 	Name     string // as it is typed
 	Title    string
-	Programs []string // what it is called on $PATH
+	Programs []string // its names on $PATH
 	Package  string   // in the npm registry; empty where it is not there
 	Binaries []string // below an installation by npm, the first that exists
 
-	Preset string   // of the network: the hosts that it needs, by name; may be empty
-	Allow  []string // rules beside the preset
-	Passed []string // variables that go in as they are on the host; the host of one that is an address is allowed
-	Quiet  []string // hosts that it asks for beside, for statistics and updates: refusing them is no fault
-	Logins []string // files below HOME in which it keeps a login
-	// FromLogin is how the human gets a variable from such a login; empty where
-	// the client has no way.
-	FromLogin string
-	Keys      []Key // what it logs in with
+	Preset  string   // of the network: the hosts that it needs, by name; may be empty
+	Allow   []string // rules besides the preset
+	Passed  []string // variables that go in unchanged; if one is an address, its host is allowed
+	Quiet   []string // further hosts that it asks for, for statistics and updates: refusing them is no fault
+	QuietAt []string // likewise, a host that it needs and the beginning of a path there
+	Keys    []Key    // keys that it logs in with, besides logins that it keeps in files (package login)
+	// Several says that its keys and logins belong to several providers: they all
+	// count, while a key of any other client counts before its login.
+	Several bool
 
 	Env   []string // K=V
 	Files func(Place) []File
 
+	Belongings []Belonging // of the human's own, that go in too
+
 	Headless func(Task) []string // arguments; the task is on its standard input, unless they hold it
 	Screen   func(Task) []string // arguments of its own full-screen interface
-	NewRead  func() Reader       // of what Headless prints
+	NewRead  func() Reader       // of the output of Headless
 
-	// Bound says that the client cannot be told to leave out what the project's
-	// settings deny it.
+	// Bound says that the client cannot be told to ignore the denials in the
+	// project's settings.
 	Bound bool
 
 	Install []string // a command that installs it inside; for clients of the user's own
@@ -57,20 +59,20 @@ type Key struct {
 // Place is where a client works.
 type Place struct {
 	Home, Project string
-	KeyTail       string // the end of the placeholder of its key, by which it asks about one that it has not seen
+	Login         bool   // it is logged in by a file, not by a key
+	KeyTail       string // the end of its key's placeholder: it asks about a key whose end it has not seen
 }
 
 // File is a file of the client below HOME.
 type File struct {
 	Path string // relative to HOME
-	// Merge are values that a JSON file must hold; what else it holds stays.
-	// A value that is there already stays too, unless Force.
+	// Merge are values that a file of JSON or TOML must hold; everything else in
+	// it stays. An existing value stays too, unless Force.
 	Merge map[string]any
 	Force bool
-	Text  string // of a file of another kind, written when there is none
 }
 
-// Task is what a client is to do.
+// Task is the work for a client.
 type Task struct {
 	Prompt  string
 	Model   string
@@ -78,7 +80,7 @@ type Task struct {
 	Session string // that one, where it is known
 	Project string
 	Extra   []string // after --, as typed
-	// Exclusive: the repository has settings of ours that deny the client its
+	// Exclusive: the repository has litterbox's settings that deny the client its
 	// own tools. They are meant for a client outside.
 	Exclusive bool
 	Settings  string // the project's settings without them, for a client that takes others instead
@@ -131,7 +133,7 @@ func optional(flag, value string) []string {
 	return []string{flag, value}
 }
 
-// NameOf makes a sandbox's name of a task: its first words, without those that
+// NameOf makes a sandbox's name from a task: its first words, without those that
 // say nothing.
 func NameOf(prompt string) string {
 	const words, longest = 4, 40
@@ -163,4 +165,10 @@ func (p Profile) IsQuiet(host string) bool {
 		below, wild := strings.CutPrefix(quiet, "*")
 		return host == quiet || wild && strings.HasSuffix(host, below)
 	})
+}
+
+// IsQuietAt reports whether the client can do without a path of a host that it
+// asks for.
+func (p Profile) IsQuietAt(host, path string) bool {
+	return path != "" && slices.ContainsFunc(p.QuietAt, func(quiet string) bool { return strings.HasPrefix(host+path, quiet) })
 }

@@ -27,8 +27,8 @@ func read(p profile.Profile, stream []byte) (events []profile.Event, summary pro
 	return events, summary
 }
 
-// What the real clients printed for the same task: a file is written, a command
-// run, a tool asked for that there is none of, and "done" said.
+// The output of the real clients for the same task: a file is written, a command
+// run, a missing tool asked for, and "done" said.
 func TestRecordedStreams(t *testing.T) {
 	for _, p := range profile.All() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// What says that a turn went wrong counts, also where the client exits with 0.
+// A report of a failed turn counts, also where the client exits with 0.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct{ client, stream, why string }{
 		{"claude", `{"type":"result","subtype":"error_during_execution","is_error":true,"result":"no credit"}`, "no credit"},
@@ -77,6 +77,27 @@ func TestFailures(t *testing.T) {
 		p, _ := profile.ByName(c.client)
 		if _, summary := read(p, []byte(c.stream)); !summary.Failed || summary.Last != c.why {
 			t.Errorf("%s: %+v", c.client, summary)
+		}
+	}
+}
+
+func TestQuietAt(t *testing.T) {
+	codex, ok := profile.ByName("codex")
+	if !ok {
+		t.Fatal("there is no codex")
+	}
+	for _, c := range []struct {
+		host, path string
+		quiet      bool
+	}{
+		{"chatgpt.com", "/backend-api/ps/mcp", true},
+		{"chatgpt.com", "/backend-api/codex/responses", true},
+		{"chatgpt.com", "/backend-api/conversations", false},
+		{"chatgpt.com", "", false},
+		{"chatgpt.com.evil.example", "/backend-api/ps/mcp", false},
+	} {
+		if got := codex.IsQuietAt(c.host, c.path); got != c.quiet {
+			t.Errorf("%s%s: %t", c.host, c.path, got)
 		}
 	}
 }
@@ -129,7 +150,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// Readers take any bytes: what a client prints comes from inside.
+// Readers take any bytes: a client's output comes from inside.
 func FuzzReaders(f *testing.F) {
 	for _, p := range profile.All() {
 		stream, err := os.ReadFile(filepath.Join("testdata", p.Name+".jsonl"))

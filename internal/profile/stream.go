@@ -15,19 +15,19 @@ type Kind string
 // The kinds of events.
 const (
 	Begin   Kind = "begin"   // a conversation: Session, Model, Version
-	Text    Kind = "text"    // what the model says
-	Thought Kind = "thought" // what it thinks
+	Text    Kind = "text"    // text from the model
+	Thought Kind = "thought" // its thinking
 	Command Kind = "command" // it runs Text; About says what for
 	Edit    Kind = "edit"    // it changes the file Path
 	Tool    Kind = "tool"    // another Tool; Text has its arguments
-	Output  Kind = "output"  // what a command or tool gave back
+	Output  Kind = "output"  // the result of a command or tool
 	Usage   Kind = "usage"   // tokens since the last of its kind, and their cost as the client works it out
 	Warning Kind = "warning"
 	Result  Kind = "result" // a turn is over; Failed when not well
-	Line    Kind = "line"   // anything else that it printed
+	Line    Kind = "line"   // any other line
 )
 
-// Event is one thing that a client's stream says.
+// Event is one event of a client's stream.
 type Event struct {
 	Kind    Kind    `json:"kind"`
 	Text    string  `json:"text,omitempty"`
@@ -42,16 +42,15 @@ type Event struct {
 	CostUSD float64 `json:"cost_usd,omitempty"`
 }
 
-// Tokens are what a model has read and written.
+// Tokens are the tokens that a model has read and written.
 type Tokens struct {
 	In     int64 `json:"in"`
 	Cached int64 `json:"cached"`
 	Out    int64 `json:"out"`
 }
 
-// Reader makes events of the lines that a client prints, in order. It takes
-// whatever comes; a line that it does not know is one of the kind [Line], or
-// nothing.
+// Reader makes events of the lines that a client prints, in order. It takes any
+// input; an unknown line becomes an event of the kind [Line], or none.
 type Reader interface {
 	Read(line []byte) []Event
 }
@@ -69,8 +68,8 @@ func raw(line []byte) []Event {
 	return []Event{{Kind: Line, Text: text}}
 }
 
-// decode reads a line that is an object. Fields of another type than expected
-// are no reason to lose the others.
+// decode reads a line that is an object. Fields of an unexpected type do not lose
+// the others.
 func decode(line []byte, into any) bool {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
@@ -134,7 +133,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-// brief is the arguments of a tool in a few words.
+// brief gives the arguments of a tool in a few words.
 func brief(input map[string]any) string {
 	var parts []string
 	for key := range input {
@@ -168,7 +167,7 @@ func shorten(text string, most int) string {
 	return line
 }
 
-// Summary is what a stream has said so far.
+// Summary sums up a stream so far.
 type Summary struct {
 	Session  string  `json:"session,omitempty"`
 	Model    string  `json:"model,omitempty"`
@@ -179,11 +178,11 @@ type Summary struct {
 	Edits    int     `json:"edits"`
 	Ended    bool    `json:"ended"` // a turn is over
 	Failed   bool    `json:"failed,omitempty"`
-	Last     string  `json:"last,omitempty"`  // what it said last
-	Doing    string  `json:"doing,omitempty"` // what it said that it is doing
+	Last     string  `json:"last,omitempty"`  // its last text
+	Doing    string  `json:"doing,omitempty"` // what it says that it is doing
 }
 
-// longestLast bounds what is kept of the last words.
+// longestLast bounds how much of the last text is kept.
 const longestLast = 4 << 10
 
 // Add takes one more event into account.

@@ -1,10 +1,10 @@
-// Package redact takes secrets out of text before it is written down: out of
+// Package redact removes secrets from text before it is written down: from
 // commands and messages in commits, logs, events and records. Everything that
-// litterbox records about a command passes through it at the moment of
-// recording, so that no later copy has to.
+// litterbox records about a command passes through it when it is recorded, so
+// that no later copy has to.
 //
 // It knows shapes and names of secrets, and values that its callers know. It
-// deliberately knows no record: who writes one says which of its fields are
+// deliberately knows no record: the writer of one says which of its fields are
 // commands ([Text]) and which are prose ([Tokens]).
 package redact
 
@@ -17,25 +17,35 @@ import (
 	"unicode/utf8"
 )
 
-// Gone takes the place of a secret.
+// Gone replaces a secret.
 const Gone = "[redacted]"
 
-// Text takes out of a command, or of output, what looks like a secret by its
-// shape or by the name that it is given to, and every one of values.
+// Text removes from a command, or from output, everything that looks like a
+// secret by its shape or by the name it is assigned to, and all of values.
 func Text(text string, values ...string) string {
 	text = byValue(text, values)
 	if !suspicious(text) {
 		return text
 	}
 	for _, p := range slices.Concat(named(), shapes()) {
-		text = p.ReplaceAllString(text, "${1}"+Gone+"${2}")
+		text = p.ReplaceAllStringFunc(text, func(found string) string {
+			if count().MatchString(found) {
+				return found
+			}
+			return p.ReplaceAllString(found, "${1}"+Gone+"${2}")
+		})
 	}
 	return text
 }
 
-// Tokens takes out of a sentence what has the shape of a secret and no other
-// meaning, and every one of values. A name alone says nothing there: "fix the
-// token: it expires" stays.
+// count is a number of tokens, as models count them: "input_tokens":12.
+var count = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^[\w.-]*tokens["']?\s*[=:]\s*\d{1,9}[,}\])]*$`)
+})
+
+// Tokens removes from a sentence everything that has the shape of a secret and
+// no other meaning, and all of values. A name alone says nothing there: "fix
+// the token: it expires" stays.
 func Tokens(text string, values ...string) string {
 	text = byValue(text, values)
 	if !suspicious(text) {
@@ -47,8 +57,8 @@ func Tokens(text string, values ...string) string {
 	return text
 }
 
-// Argv is Text for the arguments of a command, which shows where a secret ends
-// whatever it holds: the value of NAME=VALUE, and what follows --name.
+// Argv is Text for the arguments of a command, which show where a secret ends
+// whatever it contains: the value of NAME=VALUE, and the argument after --name.
 func Argv(argv []string, values ...string) []string {
 	clean := make([]string, len(argv))
 	expected := false // the argument before was the name of a secret
@@ -74,14 +84,14 @@ func Argv(argv []string, values ...string) []string {
 // Name reports whether a variable or an option of this name holds a secret.
 func Name(name string) bool { return namePattern().MatchString(name) }
 
-// Shorter values are not looked for: they would take half of the text along.
+// Shorter values are not searched for: they would match half of the text.
 const (
 	leastNamed = 6  // bytes of the value of a variable that is named like a secret
 	leastOther = 16 // of any other
 )
 
-// Values are the secrets among variables, each KEY=VALUE: the value where the
-// name speaks of a secret, and any that is long, of one piece and no path.
+// Values returns the secrets among variables, each KEY=VALUE: the value if the
+// name suggests a secret, and any that is long, of one piece and not a path.
 func Values(environment []string) []string {
 	var values []string
 	for _, entry := range environment {
@@ -94,7 +104,7 @@ func Values(environment []string) []string {
 	return values
 }
 
-// NamedValues are the values of variables that are named like secrets.
+// NamedValues returns the values of variables that are named like secrets.
 func NamedValues(environment []string) []string {
 	return Values(slices.DeleteFunc(slices.Clone(environment), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
@@ -102,7 +112,7 @@ func NamedValues(environment []string) []string {
 	}))
 }
 
-// byValue takes out values, a longer one before what it contains.
+// byValue removes values, a longer one before those it contains.
 func byValue(text string, values []string) string {
 	if len(values) > 1 {
 		values = slices.SortedFunc(slices.Values(values), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
@@ -120,8 +130,8 @@ func byValue(text string, values []string) string {
 	return text
 }
 
-// suspicious reports whether any of the patterns may match: looking for words
-// is some forty times as fast, and nearly all of what a command prints has none.
+// suspicious reports whether any of the patterns may match: searching for words
+// is some forty times as fast, and nearly all output of commands has none.
 func suspicious(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
@@ -155,9 +165,9 @@ func compile(texts ...string) []*regexp.Regexp {
 	return all
 }
 
-// What groups 1 and 2 of a pattern hold stays.
+// The text of groups 1 and 2 of a pattern stays.
 
-// named are values that are given to a name that speaks of secrets.
+// named matches values assigned to a name that suggests a secret.
 var named = sync.OnceValue(func() []*regexp.Regexp {
 	const (
 		assigned = `(?i)([\w.-]*` + secretWords + `[\w.-]*["']?\s*[=:]\s*`
@@ -175,7 +185,7 @@ var named = sync.OnceValue(func() []*regexp.Regexp {
 	)
 })
 
-// shapes are secrets by themselves.
+// shapes match texts that are secrets by themselves.
 var shapes = sync.OnceValue(func() []*regexp.Regexp {
 	return compile(
 		`(\w+://[^\s/:@"']*:)[^\s/@"']+(@)`, // userinfo in a URL

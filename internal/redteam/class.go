@@ -1,44 +1,38 @@
 package redteam
 
-import "slices"
+import (
+	"slices"
 
-// Class is a kind of attack.
-type Class string
-
-// The classes.
-const (
-	Files     Class = "files"
-	Git       Class = "git"
-	Network   Class = "network"
-	Kernel    Class = "kernel"
-	PID1      Class = "pid1"
-	Secrets   Class = "secrets"
-	Resources Class = "resources"
-	WayOut    Class = "way-out"
-	Terminal  Class = "terminal"
-	Objects   Class = "objects"
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 )
 
-// classText is what the page says of a class.
-type classText struct {
-	class Class
-	about string
-	links []link // public references
-}
+// Class is a kind of attack.
+type Class = threat.Class
 
-type link struct{ name, url, what string }
-
-// Classes lists the classes in the order of attacks.
+// Classes lists the classes that have attacks here, in the order of attacks.
 func Classes() []Class {
 	var all []Class
-	for _, text := range classTexts() {
-		all = append(all, text.class)
+	for _, a := range Attacks() {
+		if !slices.Contains(all, a.Class) {
+			all = append(all, a.Class)
+		}
 	}
 	return all
 }
 
-// Attacks is every attack, class by class.
+// Attacks returns every attack, class by class.
 func Attacks() []Attack {
-	return slices.Concat(fileAttacks(), gitAttacks(), networkAttacks(), kernelAttacks(), processAttacks(), secretAttacks(),
+	all := slices.Concat(fileAttacks(), gitAttacks(), networkAttacks(), kernelAttacks(), processAttacks(), secretAttacks(),
 		resourceAttacks(), wayOutAttacks(), terminalAttacks(), objectAttacks())
+	for i := range all {
+		all[i].Attack, _ = threat.Find(threat.Redteam, all[i].name) // a test checks that each has a row
+	}
+	order := func(class Class) int {
+		return slices.IndexFunc(threat.Classes(), func(t threat.Text) bool { return t.Class == class })
+	}
+	slices.SortStableFunc(all, func(a, b Attack) int { return order(a.Class) - order(b.Class) })
+	return all
 }
+
+// Title returns the attack's name, with its variant.
+func (a Attack) Title() string { return a.name }

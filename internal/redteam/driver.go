@@ -1,9 +1,9 @@
 package redteam
 
-// tier is how a driver is asked for.
+// tier is how to request a driver.
 type tier struct {
 	name string
-	env  []string // makes the program take it
+	env  []string // makes the program use it
 	args []string // of create
 }
 

@@ -11,19 +11,18 @@ import (
 )
 
 func fileAttacks() []Attack {
-	const assemble = "internal/driver/namespace/stage/assemble_linux.go"
 	return []Attack{
 		{
-			Class: Files, Name: "read keys, tokens and other projects", Escape: "an agent reads what the human's home holds",
-			Defence: assemble, try: readFiles,
+			name: "read the host's files",
+			try:  readFiles,
 		},
 		{
-			Class: Files, Name: "change the home and the repository's hooks", Escape: "code of the agent's runs in the human's next shell or git command",
-			Defence: assemble, try: changeFiles,
+			name: "write the host's files",
+			try:  changeFiles,
 		},
 		{
-			Class: Files, Name: "write system directories", Escape: "a changed program runs with the human's rights",
-			Defence: assemble, try: func(ctx context.Context, w *world, p place) (outcome, error) {
+			name: "write system directories",
+			try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				dirs := "/ /usr /usr/bin /usr/local/bin /usr/lib /bin /lib /etc /opt /sys /proc/sys/kernel /proc/sys/net /var /srv /mnt /home"
 				if !p.inside() {
 					dirs = w.canary
@@ -33,30 +32,29 @@ func fileAttacks() []Attack {
 			},
 		},
 		{
-			Class: Files, Name: "open kernel switches and devices for writing", Escape: "core_pattern and its like run programs as root, devices are the disk itself",
-			Defence: assemble, full: "in the degraded tier the permissions of the user decide",
+			name: "open kernel switches for writing",
+			full: "in the degraded tier the permissions of the user decide",
 			try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				files := "/proc/sysrq-trigger /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/kernel/hostname /proc/kcore " +
 					"/sys/kernel/uevent_helper /sys/fs/cgroup/cgroup.procs /dev/mem /dev/kmsg /dev/port /dev/vda /dev/sda /dev/nvme0n1 /dev/loop0 /dev/fuse /dev/kvm /dev/net/tun"
 				if !p.inside() {
 					files = filepath.Join(p.dir, "README")
 				}
-				// Opening to append writes nothing. What is masked is /dev/null, device 1:3.
+				// Opening to append writes nothing. A masked file is /dev/null, device 1:3.
 				got, err := p.shell(ctx, "for f in "+files+`; do if test -e $f && test "$(stat -c %t:%T $f)" != 1:3 && (: >> $f) 2>/dev/null; then echo $f; fi; done`)
 				return listed("writable", got), err
 			},
 		},
 		{
-			Class: Files, Name: "mount over system directories, or remount them", Escape: "what is read-only can be written",
-			Defence: "internal/driver/seccomp/denied.go", control: bare, full: "the control needs a user namespace",
+			name:    "mount over or remount",
+			control: bare, full: "the control needs a user namespace",
 			try: func(ctx context.Context, _ *world, p place) (outcome, error) {
 				got, err := p.shell(ctx, "for m in '-t tmpfs none /mnt' '--bind /tmp /mnt' '-o remount,bind,rw /usr' '-t proc proc /mnt'; do mount $m 2>/dev/null && echo \"mount $m\"; done; umount -l /etc 2>/dev/null && echo umount")
 				return listed("done", got), err
 			},
 		},
 		{
-			Class: Files, Name: "hold a file without writing to it (F_SETLEASE)", Escape: "a lease through a read-only mount stops whoever opens the file",
-			Defence: "internal/driver/seccomp/requests.go",
+			name: "hold the host's files without writing",
 			try: func(ctx context.Context, _ *world, p place) (outcome, error) {
 				answers, err := p.probe(ctx, "hold", "README")
 				got := answers["lease README"]
@@ -64,8 +62,8 @@ func fileAttacks() []Attack {
 			},
 		},
 		{
-			Class: Files, Name: "leave a set-user-ID file on the disk", Escape: "the file lies on the host and runs there with its owner's rights",
-			Defence: "internal/driver/seccomp/rules.go", fresh: true,
+			name:  "leave set-user-id files",
+			fresh: true,
 			try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				dir := w.state
 				if !p.inside() {
@@ -96,7 +94,7 @@ func fileAttacks() []Attack {
 	}
 }
 
-// listed is an outcome of a script that prints a line for each success.
+// listed returns the outcome of a script that prints a line for each success.
 func listed(what string, got result) outcome {
 	lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
 	if lines[0] == "" {
@@ -125,7 +123,7 @@ func readFiles(ctx context.Context, w *world, p place) (outcome, error) {
 	return w.leaked("of "+fmt.Sprint(len(files))+" files", got), err
 }
 
-// leaked is an outcome of what must not show the secret.
+// leaked returns the outcome of a result that must not show the secret.
 func (w *world) leaked(where string, got result) outcome {
 	n := strings.Count(got.stdout+got.stderr, w.secret)
 	return outcome{escaped: n > 0, seen: fmt.Sprintf("the secret %s is shown %d times", where, n)}
@@ -152,7 +150,7 @@ func changeFiles(ctx context.Context, w *world, p place) (outcome, error) {
 			changed++
 		}
 	}
-	// A hook is not for the attacks that follow.
+	// A hook must not stay for the attacks that follow.
 	err := os.Remove(victims[len(victims)-1])
 	return outcome{escaped: changed > 0, seen: fmt.Sprintf("%d of %d files are changed", changed, len(victims))}, err
 }

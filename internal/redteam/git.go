@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// gitAttacks plant repositories that run code in whoever's git opens them.
+// gitAttacks plant repositories that run code in any git that opens them.
 func gitAttacks() []Attack {
 	// One of each kind; the attack tests try them all.
 	common := []string{"core.fsmonitor", "hooks", "core.hooksPath", "filter clean", "diff.external", "gpg.program", "commondir", "nested bare repository"}
@@ -17,9 +17,9 @@ func gitAttacks() []Attack {
 			continue
 		}
 		all = append(all, Attack{
-			Class: Git, Name: "have the host's git run code: " + h.Name, Escape: "the agent's code runs on the host, with the human's rights",
-			Defence: "internal/git/git.go", fresh: true,
-			try: func(ctx context.Context, w *world, p place) (outcome, error) { return runOnHost(ctx, w, p, h) },
+			name:  "git: " + h.Name,
+			fresh: true,
+			try:   func(ctx context.Context, w *world, p place) (outcome, error) { return runOnHost(ctx, w, p, h) },
 		})
 	}
 	return all
@@ -27,7 +27,7 @@ func gitAttacks() []Attack {
 
 // runOnHost plants and then does what a human does with a sandbox.
 func runOnHost(ctx context.Context, w *world, p place, h Hostile) (outcome, error) {
-	if _, err := w.touched(); err != nil { // what an earlier one left
+	if _, err := w.touched(); err != nil { // left by an earlier one
 		return outcome{}, err
 	}
 	did, err := p.work(ctx, h.Script(w.canary))
@@ -37,7 +37,7 @@ func runOnHost(ctx context.Context, w *world, p place, h Hostile) (outcome, erro
 	if !p.inside() {
 		_, err = p.shell(ctx, h.Trigger)
 	} else {
-		// Code that ran inside has found no such directory.
+		// Code that ran inside found no such directory.
 		err = wantServed(did)
 		for _, args := range [][]string{
 			{"exec", p.box, "--", "/bin/sh", "-c", "echo again >> README"}, {"status", p.box}, {"log", p.box}, {"diff", p.box}, {"stop", p.box},

@@ -1,7 +1,7 @@
 package redteam
 
 // Hostile is a repository that runs code. The script makes it, in a work tree,
-// from the directory into which that code shall write; the trigger is the git
+// given the directory that its code should write to; the trigger is the git
 // command that falls for it.
 type Hostile struct {
 	Name    string
@@ -9,7 +9,7 @@ type Hostile struct {
 	Trigger string
 }
 
-// HostileRepositories lists the ways of which we know.
+// HostileRepositories lists the ways that we know.
 func HostileRepositories() []Hostile {
 	const all = "git status; touch new; git add -A; git commit -qm x; git diff HEAD~1; git log -p --show-signature; git checkout -q -b other; git merge -q main"
 	setting := func(key string) func(string) string {

@@ -11,34 +11,24 @@ import (
 )
 
 func kernelAttacks() []Attack {
-	const policy = "internal/driver/seccomp/denied.go"
 	all := []Attack{{
-		Class: Kernel, Name: "enter new namespaces", Escape: "a user namespace hands out capabilities over kernel code that expects root",
-		Defence: policy, full: "the control needs a user namespace",
+		name: "enter new namespaces",
+		full: "the control needs a user namespace",
 		try: func(ctx context.Context, _ *world, p place) (outcome, error) {
 			answers, err := p.probe(ctx, "namespaces")
 			return answered(answers), err
 		},
 	}}
-	escapes := map[string]string{
-		probe.Namespaces: "mounts and namespaces of its own undo all other walls",
-		probe.Subsystems: "io_uring, bpf, perf, keyrings: most kernel exploits begin there",
-		probe.Sockets:    "packets past the rules, and talk to kernel modules",
-		probe.Rights:     "a file that runs with another's rights, or is a disk",
-		probe.Terminals:  "what is pushed into a terminal's input (TIOCSTI) the human's shell runs",
-		probe.Inodes:     "leases, flags (FS_IOC_SETFLAGS) and whiteouts (RENAME_WHITEOUT) act on files that cannot be written",
-	}
 	for _, about := range []string{probe.Namespaces, probe.Subsystems, probe.Sockets, probe.Rights, probe.Terminals, probe.Inodes} {
 		all = append(all, Attack{
-			Class: Kernel, Name: "system calls: " + about, Escape: escapes[about], Defence: policy,
+			name:    "make forbidden system calls: " + about,
 			control: bare, full: "the filter of the degraded tier answers otherwise",
 			try: func(ctx context.Context, _ *world, p place) (outcome, error) { return deniedCalls(ctx, p, about) },
 		})
 	}
 	for _, entry := range []string{"int80", "x32"} {
 		all = append(all, Attack{
-			Class: Kernel, Name: "enter the kernel by " + entry, Escape: "calls of a foreign architecture pass the filter",
-			Defence: "internal/driver/seccomp/denied.go",
+			name: "enter the kernel by another door: " + entry,
 			skip: func(*world) string {
 				if runtime.GOARCH != "amd64" {
 					return "this architecture has one way into the kernel"
@@ -62,8 +52,8 @@ func kernelAttacks() []Attack {
 	return all
 }
 
-// deniedCalls compares what system calls answer with what they must answer. The
-// control, without a filter, has to answer differently.
+// deniedCalls compares the answers of system calls with those required. The
+// control, without a filter, must answer differently.
 func deniedCalls(ctx context.Context, p place, about string) (outcome, error) {
 	answers, err := p.probe(ctx, "calls")
 	if err != nil {

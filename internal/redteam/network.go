@@ -11,28 +11,28 @@ import (
 func networkAttacks() []Attack {
 	return []Attack{
 		{
-			Class: Network, Name: "reach services of this machine", Escape: "databases, agents and debuggers trust whoever is local",
-			Defence: "internal/driver/netns/network_linux.go", try: reachServices,
+			name: "reach services of the host",
+			try:  reachServices,
 		},
 		{
-			Class: Network, Name: "reach addresses beyond this machine", Escape: "data leaves, and the metadata service hands out credentials",
-			Defence: "internal/egress/policy.go", control: bare, full: "the control needs a network namespace",
+			name:    "reach the world",
+			control: bare, full: "the control needs a network namespace",
 			try: func(ctx context.Context, _ *world, p place) (outcome, error) {
-				// Reserved for documentation (RFC 5737): nobody is there.
+				// Reserved for documentation (RFC 5737): no host is there.
 				targets := []string{"tcp4", "192.0.2.1:80", "tcp4", "192.0.2.2:853", "udp4", "198.51.100.3:53", "tcp4", "203.0.113.4:443"}
 				verb := "connect"
 				if !p.inside() {
-					verb = "addressed" // somebody answers there, in a namespace of its own
+					verb = "addressed" // something answers there, in a namespace of its own
 				}
 				answers, err := p.probe(ctx, append([]string{verb}, targets...)...)
 				return answered(answers), err
 			},
 		},
 		{
-			Class: Network, Name: "carry data out in DNS names", Escape: "each name that is asked for tells its name server a piece of a secret",
-			Defence: "internal/egress/resolver.go", control: wide, full: "in the degraded tier there is no resolver at all",
+			name:    "carry data out in DNS names",
+			control: wide, full: "in the degraded tier there is no resolver at all",
 			try: func(ctx context.Context, w *world, p place) (outcome, error) {
-				const name = "stolen.redteam.invalid" // RFC 6761: nobody's
+				const name = "stolen.redteam.invalid" // RFC 6761: reserved
 				if !p.inside() {
 					if got := w.litterbox(ctx, "allow", p.box, name); got.code != 0 {
 						return outcome{}, fmt.Errorf("cannot allow the name: %s", got.said())
@@ -45,7 +45,7 @@ func networkAttacks() []Attack {
 	}
 }
 
-// answered is an outcome of what must not answer "ok".
+// answered returns the outcome of answers that must not be "ok".
 func answered(answers map[string]string) outcome {
 	n := 0
 	for _, answer := range answers {
@@ -56,7 +56,7 @@ func answered(answers map[string]string) outcome {
 	return outcome{escaped: n > 0, seen: fmt.Sprintf("%d of %d answer", n, len(answers))}
 }
 
-// reachServices tries one listener of each kind, which nobody else uses.
+// reachServices tries one listener of each kind, used by nothing else.
 func reachServices(ctx context.Context, w *world, p place) (outcome, error) {
 	var visits atomic.Int64
 	var targets []string

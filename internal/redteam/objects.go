@@ -9,34 +9,49 @@ import (
 func objectAttacks() []Attack {
 	return []Attack{
 		{
-			Class: Objects, Name: "a tree that stands for two million paths", Escape: "git on the host expands it until memory is gone",
-			Defence: "internal/branch/expansion.go", fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
+			name:  "trees that stand for 10^10 paths: two million",
+			fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				return committed(ctx, w, p, treeBomb, "the tree", `git log --format=%s "$at"`, "tree bomb")
 			},
 		},
+		{name: "a delta that expands", fresh: true, try: expandingDelta},
 		{
-			Class: Objects, Name: "a tree with entries that leave it", Escape: "a checkout writes .git/hooks, or beside the work tree",
-			Defence: "internal/git/names.go", fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
+			name:  "git: trees with names of .git and ..",
+			fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				return committed(ctx, w, p, crafted, "an entry", `git ls-tree -rt --name-only "$at"`, ".git", "..")
 			},
 		},
 		{
-			Class: Objects, Name: "forge litterbox's own trailers", Escape: "the audit of a branch believes what the agent wrote",
-			Defence: "internal/branch/foreignmessage.go", fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
+			name:  "a message that is a terminal's and litterbox's own",
+			fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				return committed(ctx, w, p, forged, "the trailer", `git log --format='%(trailers:key=Litterbox-Iteration,valueonly)' "$at"`, "999")
 			},
 		},
 	}
 }
 
-// committed makes a commit by plumbing and looks whether it is in the human's
-// repository, on the sandbox's branch. The look is bounded: it expands no tree.
+// expandingDelta commits a file of 600 MiB that is a delta of a kilobyte. It is
+// not expanded here: git reads the size of a delta from its head.
+func expandingDelta(ctx context.Context, w *world, p place) (outcome, error) {
+	const mib, size = "600", "629145600"
+	answers, err := p.probe(ctx, "delta", ".git/objects/pack", mib)
+	if err != nil {
+		return outcome{}, err
+	}
+	// The base goes with it: git sends a delta as it is where it sends both.
+	script := `git reset -q --soft "$(git commit-tree -m delta -p HEAD "$(printf '100644 blob %s\tbase\n100644 blob %s\tbig\n' ` +
+		answers["base"] + ` ` + answers["id"] + ` | git mktree)")"`
+	return committed(ctx, w, p, script, "a file of "+mib+" MiB", "git cat-file -s "+answers["id"]+" 2>/dev/null || echo none", size)
+}
+
+// committed makes a commit by plumbing and checks whether it is in the human's
+// repository, on the sandbox's branch. The check is bounded: it expands no tree.
 func committed(ctx context.Context, w *world, p place, script, what, look string, signs ...string) (outcome, error) {
 	if _, err := p.work(ctx, "set -e; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.invalid GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.invalid\n"+
 		script+"\necho made"); err != nil {
 		return outcome{}, err
 	}
-	// That git itself made it is the same inside and outside.
+	// Whether git itself made it is checked the same way inside and outside.
 	made, err := p.shell(ctx, "at=HEAD; "+look)
 	if err != nil {
 		return outcome{}, err
@@ -70,7 +85,7 @@ func anyLine(text string, signs []string) bool {
 	return false
 }
 
-// treeBomb is twice what litterbox takes, and what git can still list.
+// treeBomb is twice what litterbox takes, but what git can still list.
 const treeBomb = `blob=$(git hash-object -w --stdin </dev/null)
 level() { for n in $3; do printf '%s %s\t%s\n' "$1" "$2" "$n"; done | git mktree; }
 ten='0 1 2 3 4 5 6 7 8 9'

@@ -2,7 +2,10 @@ package redteam
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 )
 
 // Page is docs/reference/redteam.md, made from the table itself; nothing at run
@@ -13,7 +16,7 @@ func Page() string {
 
 <!-- Made by: go test ./internal/redteam -update -->
 
-` + "`litterbox redteam`" + ` attacks sandboxes on your own machine, so that you need not believe [what is promised](../security.md). It makes throwaway sandboxes in a throwaway repository, with a home and a state directory of their own below ` + "`$TMPDIR`" + `, and deletes all of it at the end, also after Ctrl-C. It uses the network of nobody else, less than 400 MiB of memory and 400 MiB of disk at a time, and about half a minute.
+` + "`litterbox redteam`" + ` attacks sandboxes on your own machine, so that you need not believe [what is promised](../security.md). It makes throwaway sandboxes in a throwaway repository, with a home and a state directory of their own below ` + "`$TMPDIR`" + `, and deletes all of it at the end, also after Ctrl-C. It uses no network outside of the machine, less than 400 MiB of memory and 400 MiB of disk at a time, and about half a minute.
 
 Each attack runs twice: in a sandbox, where it must fail, and as a control where nothing is in the way, where it must succeed. A control runs on the machine itself, in the throwaway directories; where that would change the machine, in namespaces of its own (unshare), or in a sandbox that has no such limit or rule.
 
@@ -27,16 +30,20 @@ The exit code is 1 when anything is open, and 0 when nothing is, whatever was sk
 
 A closed attack shows that this attack fails on this machine today. It does not show that there is no other; the [tests](../security.md) try more.
 `)
-	for _, text := range classTexts() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| attack | an escape would show | defence |\n|---|---|---|\n", text.class, text.about)
-		for _, a := range Attacks() {
-			if a.Class == text.class {
-				fmt.Fprintf(&b, "| %s | %s | `%s` |\n", a.Name, a.Escape, a.Defence)
+	attacks := Attacks()
+	for _, text := range threat.Classes() {
+		if !slices.Contains(Classes(), text.Class) {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| attack | an escape would show | defence |\n|---|---|---|\n", text.Class, text.About)
+		for _, a := range attacks {
+			if a.Class == text.Class {
+				fmt.Fprintf(&b, "| %s | %s | `%s` |\n", a.name, a.Escape, strings.Join(a.Defence, "`, `"))
 			}
 		}
 		b.WriteString("\nReferences:\n\n")
-		for _, l := range text.links {
-			fmt.Fprintf(&b, "- [%s](%s): %s\n", l.name, l.url, l.what)
+		for _, l := range text.Links {
+			fmt.Fprintf(&b, "- [%s](%s): %s\n", l.Name, l.URL, l.What)
 		}
 	}
 	return b.String()

@@ -23,7 +23,7 @@ const (
 	machine   kind = iota // this one, in directories of the world
 	bare                  // this one, in namespaces of its own with all capabilities
 	wide                  // a sandbox without the limits
-	sandboxed             // what is attacked
+	sandboxed             // the target
 )
 
 // place is where an attack is tried.
@@ -36,15 +36,15 @@ type place struct {
 
 func (p place) inside() bool { return p.of == sandboxed }
 
-// place gives what an attack needs: controls on the machine work on a copy of
-// the repository.
+// place returns the place that an attack needs: controls on the machine work
+// on a copy of the repository.
 func (w *world) place(ctx context.Context, a Attack, of kind) (place, error) {
 	p := place{w: w, of: of, box: firstBox}
 	w.count++
 	switch {
 	case of == machine || of == bare:
 		p.box, p.dir = "", filepath.Join(w.base, fmt.Sprintf("control-%d", w.count))
-		if got := w.run(ctx, w.base, "cp", "-R", w.repo, p.dir); got.code != 0 {
+		if got := w.run(ctx, w.base, "cp", "-R", w.plain, p.dir); got.code != 0 {
 			return p, errors.New(got.said())
 		}
 	case of == wide || a.fresh || len(a.limits) > 0:
@@ -96,7 +96,7 @@ func (p place) work(ctx context.Context, script string) (result, error) {
 	return got, nil
 }
 
-// probe runs a verb of the probe and decodes what it answers.
+// probe runs a verb of the probe and decodes its answer.
 func (p place) probe(ctx context.Context, args ...string) (map[string]string, error) {
 	got, err := p.probed(ctx, args...)
 	if err != nil {
@@ -129,18 +129,18 @@ func (p place) probed(ctx context.Context, args ...string) (result, error) {
 	return p.w.litterbox(ctx, argv...), nil
 }
 
-// probing is a command line of this program as the probe.
+// probing returns a command line of this program as the probe.
 func (w *world) probing(args ...string) []string {
 	return append([]string{filepath.Join(w.base, probe.Name)}, args...)
 }
 
-// result is what a command did.
+// result is the result of a command.
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-// said is the end of what a command printed, on one line.
+// said returns the end of a command's output, on one line.
 func (r result) said() string {
 	text := strings.Join(strings.Fields(r.stderr+" "+r.stdout), " ")
 	if len(text) > 300 {

@@ -14,19 +14,19 @@ import (
 func processAttacks() []Attack {
 	return []Attack{
 		{
-			Class: PID1, Name: "end PID 1 by signals", Escape: "the sandbox and all work in it end at an agent's whim",
-			Defence: "internal/guest/signals_linux.go", full: "in the degraded tier PID 1 is the machine's", try: signalPID1,
+			name: "end PID 1 by signals",
+			full: "in the degraded tier PID 1 is the machine's", try: signalPID1,
 		},
 		{
-			Class: PID1, Name: "trace and read PID 1", Escape: "whoever holds the guest's key and memory acts as the guest",
-			Defence: "internal/guest/overlay/others_linux.go", full: "in the degraded tier PID 1 is the machine's",
+			name: "trace and read PID 1",
+			full: "in the degraded tier PID 1 is the machine's",
 			try: func(ctx context.Context, _ *world, p place) (outcome, error) {
 				return onPID1(ctx, p, "process", "seize", "environ", "maps", "root", "cwd", "exe", "fd", "write mem")
 			},
 		},
 		{
-			Class: PID1, Name: "slow down PID 1, or take its limits", Escape: "a guest that may open no file and is never scheduled serves nobody",
-			Defence: "internal/guest/overlay/others_linux.go", full: "in the degraded tier PID 1 is the machine's",
+			name: "slow down PID 1, or take its limits",
+			full: "in the degraded tier PID 1 is the machine's",
 			try: func(ctx context.Context, _ *world, p place) (outcome, error) {
 				return onPID1(ctx, p, "others", "limit", "priority", "affinity", "scheduler", "io priority")
 			},
@@ -34,7 +34,7 @@ func processAttacks() []Attack {
 	}
 }
 
-// victim is PID 1 in the sandbox, and outside a process of our own.
+// victim returns PID 1 in the sandbox, and outside a process of our own.
 func victim(p place) (pid string, end func() error, err error) {
 	if p.inside() {
 		return "1", func() error { return nil }, nil
@@ -64,7 +64,7 @@ func sharesProcesses(ctx context.Context, p place) (outcome, error) {
 	return outcome{escaped: strings.TrimSpace(got.stdout) == own, seen: "PID 1 is the machine's"}, err
 }
 
-// onPID1 runs a verb of the probe and counts which of the answers are "ok".
+// onPID1 runs a verb of the probe and counts the answers that are "ok".
 func onPID1(ctx context.Context, p place, verb string, looks ...string) (outcome, error) {
 	if p.inside() {
 		if shared, err := sharesProcesses(ctx, p); err != nil || shared.escaped {

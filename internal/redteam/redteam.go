@@ -1,38 +1,40 @@
 // Package redteam attacks the sandboxes of the machine that it runs on: each
 // [Attack] does something that an escape would make possible, once in a
-// throwaway sandbox, where it must fail, and once as a control where nothing is
-// in the way, where it must succeed. So a check cannot pass by being broken.
+// throwaway sandbox, where it must fail, and once as an unhindered control,
+// where it must succeed. So a check cannot pass by being broken.
 //
 // It runs this very program from outside, as a user types it, with a home, a
 // state directory and a repository of its own below a temporary directory. It
-// takes bounded time, memory and disk, and talks to nobody but itself.
+// takes bounded time, memory and disk, and talks only to itself.
 //
-// To add an attack: 1. an entry in the table of its class, 2. the page:
-// go test ./internal/redteam -update. Start reading at [Attacks] and [Run].
+// To add an attack: 1. its row in package threat, 2. an entry in the file of its
+// class, 3. the page: go test ./internal/redteam -update. Start reading at [Attacks] and [Run].
 package redteam
 
 import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 )
 
-// Attack is one way out.
+// Attack is one way out: a row of the table, or a variant of one, and the way
+// it is tried here.
 type Attack struct {
-	Class   Class
-	Name    string
-	Escape  string // what it would mean if it succeeded
-	Defence string // the file that stands in the way
+	threat.Attack
+	// name is that of the row, perhaps with a variant after a colon.
+	name string
 
-	// control is where the same must succeed; the zero value is the machine
-	// itself, in directories of the world.
+	// control is the place where the same must succeed; the zero value is the
+	// machine itself, in directories of the world.
 	control kind
-	// full says why it means something in the full tier only.
+	// full says why it means something only in the full tier.
 	full string
-	// skip gives the reason why this machine cannot show it, or nothing.
+	// skip returns the reason why this machine cannot show it, or nothing.
 	skip func(*world) string
 	// limits are those of a sandbox of its own; fresh gives it one too.
 	limits []string
@@ -41,13 +43,13 @@ type Attack struct {
 	try func(context.Context, *world, place) (outcome, error)
 }
 
-// outcome is what an attempt came to.
+// outcome is the outcome of an attempt.
 type outcome struct {
 	escaped bool
 	seen    string
 }
 
-// Verdict is what an attack shows.
+// Verdict is the result of an attack.
 type Verdict string
 
 // The verdicts.
@@ -57,19 +59,19 @@ const (
 	Skipped Verdict = "skipped"
 )
 
-// Result is what came of one attack.
+// Result is the result of one attack.
 type Result struct {
 	Class   Class   `json:"class"`
 	Attack  string  `json:"attack"`
 	Escape  string  `json:"escape"`
 	Seen    string  `json:"seen"`    // in the sandbox
-	Control string  `json:"control"` // where nothing is in the way
+	Control string  `json:"control"` // where nothing hinders it
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason"` // of a skipped one
 	Defence string  `json:"defence"`
 }
 
-// Report is what came of all of them.
+// Report is the result of all attacks.
 type Report struct {
 	Driver    string   `json:"driver"`
 	Isolation string   `json:"isolation"`
@@ -81,24 +83,24 @@ type Report struct {
 
 // Options say what to attack.
 type Options struct {
-	Driver string // one of [Drivers]; empty for what create would take
+	Driver string // one of [Drivers]; empty for the one that create would take
 	Only   Class  // empty for all
 	Env    func(string) string
 
 	// Began is called before each attack.
-	Began func(a Attack, done, total int)
+	Began func(class Class, attack string, done, total int)
 	// Ended is called after each attack.
 	Ended func(Result)
 }
 
 const (
-	// patience bounds one attempt, on however busy a machine.
+	// patience bounds one attempt, even on a busy machine.
 	patience = 2 * time.Minute
-	// cleaning bounds what follows an interrupt.
-	cleaning = time.Minute
+	// cleaning bounds the deletion of all sandboxes, even on a busy machine.
+	cleaning = 5 * time.Minute
 )
 
-// Run attacks. What it made is gone when it returns, also after ctx has ended.
+// Run attacks. Everything it made is gone when it returns, even after ctx has ended.
 func Run(ctx context.Context, o Options) (report Report, err error) {
 	if o.Only != "" && !slices.Contains(Classes(), o.Only) {
 		return report, fault.New(fault.Invalid, "cannot attack %q: there is no such class", o.Only).WithHint("litterbox redteam --help")
@@ -117,7 +119,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	report.Driver, report.Isolation = w.driver, w.isolation
 	attacks := slices.DeleteFunc(Attacks(), func(a Attack) bool { return o.Only != "" && a.Class != o.Only })
 	for i, a := range attacks {
-		o.Began(a, i, len(attacks))
+		o.Began(a.Class, a.name, i, len(attacks))
 		result := w.attack(ctx, a)
 		if err := ctx.Err(); err != nil {
 			return report, fault.New(fault.Canceled, "cannot finish the attacks: interrupted; nothing is left of them")
@@ -139,7 +141,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 // attack tries a where it must fail and where it must succeed. An escape counts
 // whatever the control says; without the control a failure proves nothing.
 func (w *world) attack(ctx context.Context, a Attack) Result {
-	result := Result{Class: a.Class, Attack: a.Name, Escape: a.Escape, Defence: a.Defence, Verdict: Skipped}
+	result := Result{Class: a.Class, Attack: a.name, Escape: a.Escape, Defence: strings.Join(a.Defence, ", "), Verdict: Skipped}
 	if a.full != "" && w.isolation != "full" {
 		result.Reason = a.full
 		return result

@@ -12,8 +12,8 @@ import (
 func secretAttacks() []Attack {
 	return []Attack{
 		{
-			Class: Secrets, Name: "read the environment of litterbox", Escape: "tokens of the shell that started litterbox are the agent's",
-			Defence: "internal/engine/spec.go", try: func(ctx context.Context, w *world, p place) (outcome, error) {
+			name: "read the host's environment",
+			try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				const script = "env; cat /proc/self/environ /proc/1/environ /proc/$PPID/environ 2>/dev/null; true"
 				got := w.runWith(ctx, p.dir, []string{"REDTEAM_TOKEN=" + w.secret}, nil, "/bin/sh", "-c", script)
 				if p.inside() {
@@ -23,8 +23,8 @@ func secretAttacks() []Attack {
 			},
 		},
 		{
-			Class: Secrets, Name: "use a descriptor that litterbox inherited", Escape: "a file that is open on the host is read inside, whatever is mounted",
-			Defence: "internal/driver/namespace/stage/enter_linux.go", try: func(ctx context.Context, w *world, p place) (outcome, error) {
+			name: "use an inherited descriptor",
+			try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				file := filepath.Join(w.base, "inherited")
 				if err := put(file, w.secret+"\n"); err != nil {
 					return outcome{}, err
@@ -45,9 +45,9 @@ func secretAttacks() []Attack {
 			},
 		},
 		{
-			Class: Secrets, Name: "find a command's token in the branch", Escape: "a token of a command line goes wherever the branch is pushed",
-			Defence: "internal/redact/redact.go", control: wide, try: func(ctx context.Context, w *world, p place) (outcome, error) {
-				word, argument := w.secret[len("secret-"):], "ghp_" // as a token of a well-known service begins
+			name:    "secrets of commands in records",
+			control: wide, try: func(ctx context.Context, w *world, p place) (outcome, error) {
+				word, argument := w.secret[len("secret-"):], "ghp_" // with the prefix of a well-known service's tokens
 				if !p.inside() {
 					argument = "word-"
 				}
@@ -65,7 +65,7 @@ func secretAttacks() []Attack {
 	}
 }
 
-// wantServed tells litterbox's own failure, which would show nothing.
+// wantServed recognizes litterbox's own failure, which would show nothing.
 func wantServed(got result) error {
 	const ownFailure = 125
 	if got.code == ownFailure || got.code < 0 {

@@ -11,8 +11,8 @@ import (
 
 func terminalAttacks() []Attack {
 	return []Attack{{
-		Class: Terminal, Name: "steer the terminal from a listing", Escape: "names and messages move the cursor over the truth, or type answers",
-		Defence: "internal/frontend/cli/clean.go", fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
+		name:  "steer the terminal from a listing",
+		fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
 			const script = "echo x > f; git add f; git -c user.name='" + steering + "' -c user.email=a@example.invalid commit -q -m '" + steering + "'"
 			if _, err := p.work(ctx, script); err != nil {
 				return outcome{}, err
@@ -40,7 +40,7 @@ func terminalAttacks() []Attack {
 // an 8-bit sequence, and turns the reading order around.
 const steering = "evil\x1b]0;owned\x07\x1b[2J\x1b[6n\u009b31m\u202e"
 
-// steered counts what a terminal would obey.
+// steered counts the sequences that a terminal would obey.
 func steered(n int, got result) outcome {
 	text := got.stdout + got.stderr
 	if !utf8.ValidString(text) {

@@ -12,8 +12,8 @@ import (
 func wayOutAttacks() []Attack {
 	return []Attack{
 		{
-			Class: WayOut, Name: "lead a read of the host through a link", Escape: "litterbox read and cp show a file of the host",
-			Defence: "internal/engine/files.go", try: func(ctx context.Context, w *world, p place) (outcome, error) {
+			name: "lead the host through links",
+			try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				key, err := w.privateKey()
 				if err != nil {
 					return outcome{}, err
@@ -32,7 +32,7 @@ func wayOutAttacks() []Attack {
 					got.stdout += w.litterbox(ctx, args...).stdout
 				}
 				for _, name := range []string{"1", "2"} {
-					// A copied link is a link: what it says is shown, not what it leads to.
+					// A copied link is a link: its text is shown, not its target.
 					if info, statErr := os.Lstat(filepath.Join(out, name)); statErr == nil && info.Mode().IsRegular() {
 						content, readErr := os.ReadFile(filepath.Join(out, name))
 						got.stdout += string(content)
@@ -43,8 +43,8 @@ func wayOutAttacks() []Attack {
 			},
 		},
 		{
-			Class: WayOut, Name: "name files of the host with dots", Escape: "read and write of litterbox itself leave the sandbox",
-			Defence: "internal/engine/files.go", try: func(ctx context.Context, w *world, p place) (outcome, error) {
+			name: "name paths with dots",
+			try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				key, err := w.privateKey()
 				if err != nil {
 					return outcome{}, err
@@ -72,9 +72,9 @@ func wayOutAttacks() []Attack {
 			},
 		},
 		{
-			Class: WayOut, Name: "hold up the host with a FIFO", Escape: "whoever opens it on the host waits for ever",
-			Defence: "internal/workspace/local/changes_linux.go", fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
-				// Nobody ever writes to it: a reader waits, however long one looks.
+			name:  "hold up the host with a FIFO",
+			fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
+				// Nothing ever writes to it: a reader waits, however long one looks.
 				if !p.inside() {
 					got, err := p.shell(ctx, "mkfifo fifo; timeout 1 cat fifo; echo $?")
 					return outcome{escaped: strings.TrimSpace(got.stdout) == "124", seen: "a reader waits until it is ended"}, err
@@ -95,8 +95,8 @@ func wayOutAttacks() []Attack {
 			},
 		},
 		{
-			Class: WayOut, Name: "commit files in a .git of another spelling", Escape: "a checkout writes the hooks of the human's repository",
-			Defence: "internal/git/names.go", fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
+			name:  "commit files in a .git of another spelling",
+			fresh: true, try: func(ctx context.Context, w *world, p place) (outcome, error) {
 				const script = `for d in .GIT .Git git~1 "$(printf '.g\342\200\214it')" sub/.GIT; do mkdir -p "$d/hooks"; echo x > "$d/hooks/post-checkout"; done; echo x > beside`
 				if !p.inside() {
 					got, err := p.shell(ctx, script+"; git -c core.protectHFS=false -c core.protectNTFS=false -c core.ignoreCase=false add -A 2>/dev/null;"+
@@ -117,13 +117,13 @@ func wayOutAttacks() []Attack {
 	}
 }
 
-// privateKey is a file of the host, not of the repository.
+// privateKey returns a file of the host, not of the repository.
 func (w *world) privateKey() (string, error) {
 	key := filepath.Join(w.home, "private/key")
 	return key, put(key, w.secret+"\n")
 }
 
-// spelled counts paths that some file system takes for .git.
+// spelled counts the paths that some file system takes for .git.
 func spelled(got result) outcome {
 	n := 0
 	for path := range strings.Lines(got.stdout) {

@@ -22,9 +22,10 @@ type world struct {
 	home      string
 	state     string // XDG_STATE_HOME
 	repo      string // a repository with one commit, on branch main
-	canary    string // what appears here was done by something that ran on the machine
+	plain     string // a copy of it, in which nothing works
+	canary    string // anything here was made by something that ran on the machine
 	program   string // this one
-	secret    string // stands in files of the home and beside the repository
+	secret    string // is in files of the home and beside the repository
 	env       []string
 	tier      tier
 	driver    string
@@ -34,8 +35,8 @@ type world struct {
 	count int      // of those with a name of their own
 }
 
-// newWorld makes it, with a first sandbox that shows what is attacked. After an
-// error it returns what there is to clean up.
+// newWorld makes it, with a first sandbox that shows the target. After an error
+// it returns what must be cleaned up.
 func newWorld(ctx context.Context, o Options) (*world, error) {
 	all := tiers()
 	chosen := 0
@@ -59,7 +60,7 @@ func newWorld(ctx context.Context, o Options) (*world, error) {
 	}
 	below := func(name string) string { return filepath.Join(base, name) }
 	w := &world{
-		base: base, home: below("home"), state: below("state"), repo: below("src/project"), canary: below("canary"),
+		base: base, home: below("home"), state: below("state"), repo: below("src/project"), plain: below("plain"), canary: below("canary"),
 		program: program, secret: "secret-" + rand.Text(), tier: all[chosen],
 	}
 	w.env = append([]string{
@@ -87,7 +88,7 @@ func newWorld(ctx context.Context, o Options) (*world, error) {
 }
 
 // furnish makes the directories and the repository. Others may read all of it:
-// permissions are not the wall that is tried.
+// permissions are not the wall under test.
 func (w *world) furnish(ctx context.Context) error {
 	if err := os.Chmod(w.base, 0o755); err != nil {
 		return err
@@ -113,6 +114,11 @@ func (w *world) furnish(ctx context.Context) error {
 		if got := w.run(ctx, w.repo, append([]string{"git"}, args...)...); got.code != 0 {
 			return fmt.Errorf("git %s: %s", args[0], got.said())
 		}
+	}
+	// Later, keepers pack the commits of sandboxes in the repository: files come
+	// and go there under a copy.
+	if got := w.run(ctx, w.base, "cp", "-R", w.repo, w.plain); got.code != 0 {
+		return errors.New(got.said())
 	}
 	return nil
 }
@@ -140,7 +146,7 @@ func (w *world) create(ctx context.Context, name string, limits ...string) error
 	return nil
 }
 
-// sandboxStatus is what `litterbox status --json` says.
+// sandboxStatus is the output of `litterbox status --json`.
 type sandboxStatus struct {
 	Driver, Isolation string
 	Lease             struct{ Handle string }
@@ -154,7 +160,7 @@ func (w *world) status(ctx context.Context, name string) (status sandboxStatus, 
 	return status, json.Unmarshal([]byte(got.stdout), &status)
 }
 
-// touched lists what appeared in the canary directory, and empties it.
+// touched lists the files that appeared in the canary directory, and empties it.
 func (w *world) touched() ([]string, error) {
 	entries, err := os.ReadDir(w.canary)
 	var names []string
@@ -175,9 +181,9 @@ func (w *world) end(ctx context.Context) error {
 	all.Wait()
 	err := errors.Join(failures...)
 	if err != nil {
-		return err // what still runs must not lose its files
+		return err // processes that still run must not lose their files
 	}
-	// What attacks left may have no permissions.
+	// Files left by attacks may have no permissions.
 	_ = filepath.WalkDir(w.base, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
 			err = os.Chmod(path, 0o700)

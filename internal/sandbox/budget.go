@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Budget bounds what calls of models may cost: an amount of money, a number of
-// tokens, or both. A value is zero where nothing was said, and negative
-// (NoLimit) where there shall be no bound.
+// Budget bounds the cost of model calls: an amount of money, a number of tokens, or
+// both. A value is zero where it is not set, and negative (NoLimit) where there is
+// no bound.
 type Budget struct {
 	USD    int64 `json:"nano_usd,omitempty"` // billionths of a dollar
 	Tokens int64 `json:"tokens,omitempty"`
@@ -21,7 +21,7 @@ const nano = 1e9
 // Bounds reports whether b bounds anything.
 func (b Budget) Bounds() bool { return b.USD > 0 || b.Tokens > 0 }
 
-// Said reports whether b says anything at all.
+// Said reports whether b sets anything at all.
 func (b Budget) Said() bool { return b != Budget{} }
 
 // Least is the stricter of both in each unit.
@@ -47,7 +47,7 @@ func (b Budget) wider(other Budget) bool {
 	return beyond(b.USD, other.USD) || beyond(b.Tokens, other.Tokens)
 }
 
-// String writes b as people write it; empty when it says nothing.
+// String writes b as people write it; empty when it sets nothing.
 func (b Budget) String() string {
 	if !b.Bounds() {
 		if b.Said() {

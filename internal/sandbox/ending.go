@@ -2,8 +2,8 @@ package sandbox
 
 import "time"
 
-// Ending is the record of who ended what ran in a sandbox. Clients that were
-// cut off read it when they can no longer find the sandbox.
+// Ending records who ended the processes of a sandbox. Clients that were cut off
+// read it when they can no longer find the sandbox.
 type Ending struct {
 	Version int       `json:"version"`
 	Name    string    `json:"name"`

@@ -23,7 +23,7 @@ type Event struct {
 // EventType says what happened, as subject and verb: "sandbox.created".
 type EventType string
 
-// The events. What their data holds is in [EventTypes].
+// The events. [EventTypes] documents their data.
 const (
 	EventCreated         EventType = "sandbox.created"
 	EventStarted         EventType = "sandbox.started"
@@ -38,6 +38,7 @@ const (
 	EventSnapshot        EventType = "snapshot.taken"
 	EventReverted        EventType = "snapshot.restored"
 	EventForked          EventType = "sandbox.forked"
+	EventUpdated         EventType = "sandbox.updated"
 	EventPaused          EventType = "sandbox.paused"
 	EventResumed         EventType = "sandbox.resumed"
 	EventCycleLeasing    EventType = "cycle.leasing"
@@ -78,6 +79,7 @@ func EventTypes() []EventKind {
 		{EventReverted, "its files are those of a snapshot or an iteration again", []string{"snapshot: its short name, or the iteration's number", "commit: where the branch stands"}},
 		{EventForked, "another sandbox began with its files", []string{"into: the new sandbox", "commit: where both branches stand"}},
 		{EventMerged, "its branch was merged by apply or merge", []string{"tip: the commit that was merged"}},
+		{EventUpdated, "its branch was brought to a newer base", []string{"onto: the new base", "commit: where the branch stands", "conflicts: how many files hold conflict markers"}},
 		{EventPaused, "its processes were frozen", []string{"reason: why"}},
 		{EventResumed, "its processes go on", nil},
 		{EventCycleLeasing, "a run wants a running place", []string{"kind: exec, shell, write, …", "command: what it runs"}},
@@ -96,8 +98,8 @@ func EventTypes() []EventKind {
 	}
 }
 
-// CycleEvent is the event of a cycle that has just entered state; empty for
-// one that nobody sees.
+// CycleEvent is the event of a cycle that has just entered state; empty for a state
+// without one.
 func CycleEvent(state CycleState) EventType {
 	switch state {
 	case Leasing:

@@ -10,12 +10,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// NoLimit, as the value of a limit, says that there shall be none. Zero says
-// that nothing was said.
+// NoLimit, as the value of a limit, means that there is none. Zero means that it is
+// not set.
 const NoLimit = -1
 
-// Limits bound what one sandbox may use. Each value is zero where it was not
-// set and negative (NoLimit) where there shall be none.
+// Limits bound what one sandbox may use. Each value is zero where it is not set and
+// negative (NoLimit) where there is no limit.
 type Limits struct {
 	CPUs      float64       `json:"cpus,omitempty"`                     // processors' worth of time
 	Memory    int64         `json:"memory_bytes,omitempty"`             // without caches that the kernel can drop
@@ -24,7 +24,7 @@ type Limits struct {
 	DiskIO    int64         `json:"disk_io_bytes_per_second,omitempty"` // reading and writing, each
 	OpenFiles int64         `json:"open_files,omitempty"`               // descriptors of each process
 	Time      time.Duration `json:"time_ns,omitempty"`                  // of each command
-	Budget    Budget        `json:"budget,omitzero"`                    // of calls of models, since the sandbox exists
+	Budget    Budget        `json:"budget,omitzero"`                    // of model calls, since the sandbox exists
 }
 
 // The names of the limits, the same in configuration, commands and JSON.
@@ -44,9 +44,9 @@ func LimitNames() []string {
 	return []string{LimitCPUs, LimitMemory, LimitPIDs, LimitDisk, LimitDiskIO, LimitOpenFiles, LimitTime, LimitBudget}
 }
 
-// Get returns a limit as a number in its unit: processors, bytes, a count,
-// seconds, or of a budget dollars or else tokens. It is negative for none, and
-// zero where nothing was said.
+// Get returns a limit as a number in its unit: processors, bytes, a count, seconds,
+// or of a budget dollars or else tokens. It is negative for none, and zero where it
+// is not set.
 func (l Limits) Get(name string) float64 {
 	switch name {
 	case LimitCPUs:
@@ -99,8 +99,8 @@ func (l Limits) With(name string, other Limits) Limits {
 	return l
 }
 
-// Wider tells whether l allows more than other in the named limit. Where
-// nothing was said there is no limit.
+// Wider reports whether l allows more than other in the named limit. An unset limit
+// counts as no limit.
 func (l Limits) Wider(name string, other Limits) bool {
 	if name == LimitBudget {
 		return l.Budget.wider(other.Budget)
@@ -146,7 +146,7 @@ func (l Limits) Parse(name, text string) (Limits, error) {
 	return l, nil
 }
 
-// limitExample is a value that is right.
+// limitExample is a valid value.
 func limitExample(name string) string {
 	switch name {
 	case LimitCPUs:
@@ -165,7 +165,7 @@ func limitExample(name string) string {
 	return "4GiB"
 }
 
-// None is how people write that there shall be no limit.
+// None is how people write that there is no limit.
 const None = "none"
 
 func parseCPUs(text string) (float64, error) {
@@ -200,8 +200,7 @@ func parseCount(text string, least int64) (int64, error) {
 	return n, nil
 }
 
-// units of sizes. A bare letter means what programs for developers mean by it:
-// powers of two.
+// units of sizes. A bare letter means powers of two, as in programs for developers.
 func units() map[string]int64 {
 	return map[string]int64{
 		"": 1, "b": 1,
@@ -243,7 +242,7 @@ func parseTime(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Text is the named limit as people write it; empty where nothing was said.
+// Text is the named limit as people write it; empty where it is not set.
 func (l Limits) Text(name string) string {
 	switch n := l.Get(name); {
 	case n == 0:
@@ -290,13 +289,13 @@ func Bytes(n int64) string {
 	return strings.TrimSuffix(text, ".0") + units[unit]
 }
 
-// Limit is one limit as it stands for a sandbox.
+// Limit is one limit as it applies to a sandbox.
 type Limit struct {
 	Name  string `json:"name"`
 	Value string `json:"value"` // as people write it; "none" where there is none
-	// By says who keeps it: a control group of the kernel ("cgroup v1",
-	// "cgroup v2"), "rlimit", "keeper" or "guest". It is empty where nobody
-	// does, which only --allow-degraded permits.
+	// By says what enforces it: a control group of the kernel ("cgroup v1", "cgroup
+	// v2"), "rlimit", "keeper" or "guest". It is empty where nothing does, which
+	// only --allow-degraded permits.
 	By string `json:"by"`
 	// From says where the value comes from: "default", "user" (the human's own
 	// file), "repository" or "command" (litterbox limits).

@@ -15,8 +15,8 @@ type Module struct {
 	Head   string `json:"head,omitempty"`   // commit taken from it last
 }
 
-// OwnLayers are the layers without that of the submodules: what lies in a
-// submodule is no part of the repository.
+// OwnLayers are the layers without that of the submodules: the files of a submodule
+// are not part of the repository.
 func (s *Sandbox) OwnLayers() []string {
 	if s.Modules.Layer != "" && len(s.Layers) > 0 && s.Layers[0] == s.Modules.Layer {
 		return s.Layers[1:]

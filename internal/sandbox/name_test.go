@@ -25,7 +25,7 @@ func names() map[string]string {
 		"CAFÉ":                "caf",
 		"naïve":               "na-ve",
 		"a\xffb":              "a-b",
-		"\uff11\uff12":        "",  // full-width digits are no ASCII
+		"\uff11\uff12":        "",  // full-width digits are not ASCII
 		"\u212a":              "k", // the Kelvin sign, whose lower case is ASCII
 		"日本 x":                "x",
 		"":                    "",
@@ -64,10 +64,10 @@ func TestSlug(t *testing.T) {
 	}
 }
 
-// FuzzSlug holds what the rest of litterbox relies on: a name is a DNS label,
-// a path component, a part of a ref and no option; it does not change when it
-// is typed again; and it has every ASCII letter and digit that was typed, in
-// order, until it is full.
+// FuzzSlug checks what the rest of litterbox relies on: a name is a DNS label, a
+// path component, part of a ref and not an option; it does not change when it is
+// typed again; and it has every ASCII letter and digit that was typed, in order,
+// until it is full.
 func FuzzSlug(f *testing.F) {
 	for typed := range names() {
 		f.Add(typed)

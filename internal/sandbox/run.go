@@ -11,7 +11,7 @@ const (
 	RunWorking   RunState = "working"
 	RunCompleted RunState = "completed" // its client says so
 	RunFailed    RunState = "failed"
-	RunStopped   RunState = "stopped"   // somebody ended it
+	RunStopped   RunState = "stopped"   // it was ended by a human or another process
 	RunTimedOut  RunState = "timed_out" // --time was over
 	RunLost      RunState = "lost"      // the process that drove it has died
 )
@@ -31,8 +31,8 @@ type Run struct {
 	Agent      string    `json:"agent"` // the name of its profile
 	Title      string    `json:"title"`
 	Client     string    `json:"client_version,omitempty"`
-	Session    string    `json:"session"`                // ours, as in the audit log
-	Dialogue   string    `json:"conversation,omitempty"` // the client's own, by which it goes on
+	Session    string    `json:"session"`                // litterbox's own, as in the audit log
+	Dialogue   string    `json:"conversation,omitempty"` // the client's own, to resume by
 	Prompt     string    `json:"prompt,omitempty"`
 	Model      string    `json:"model,omitempty"`      // that was asked for
 	Used       string    `json:"model_used,omitempty"` // that the client says it uses
@@ -52,6 +52,19 @@ type Run struct {
 	TokensRead int64     `json:"tokens_cached"`
 	TokensOut  int64     `json:"tokens_out"`
 	CostUSD    float64   `json:"cost_usd,omitempty"` // as the client works it out
+	Metered    *Metered  `json:"metered,omitempty"`  // nil where nothing was counted
 	Last       string    `json:"last,omitempty"`     // what it said last
 	Notes      []string  `json:"notes,omitempty"`
+}
+
+// Metered is the cost of a sandbox's model calls during a run, counted on the host.
+type Metered struct {
+	Calls      int64 `json:"calls"`
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cache_read"`
+	CacheWrite int64 `json:"cache_write"`
+	CostNano   int64 `json:"cost_nano_usd"`
+	Unpriced   int64 `json:"unpriced_tokens"` // of models without a price, which CostNano leaves out
+	Open       int64 `json:"open_calls"`      // without a final figure
 }

@@ -1,6 +1,6 @@
 // Package sandbox is the vocabulary: what a sandbox, a lease, a cycle and an
-// iteration are, and the states they pass through. It is pure: no I/O, no
-// clock, nothing of ours but the error type.
+// iteration are, and the states they pass through. It is pure: no I/O, no clock,
+// and of this project only the error type.
 //
 // Start reading at [Sandbox].
 package sandbox
@@ -19,8 +19,8 @@ const (
 	Creating State = "creating"
 	Running  State = "running"
 	Paused   State = "paused"
-	// Unreachable is running as far as is known: its place does not answer, and
-	// is not known to be gone.
+	// Unreachable is running as far as is known: its place does not answer, but is
+	// not known to be gone.
 	Unreachable State = "unreachable"
 	Stopped     State = "stopped"
 	Failed      State = "failed"
@@ -47,9 +47,12 @@ type Sandbox struct {
 	Branch     string    `json:"branch"`  // short name, prefix included
 	Base       string    `json:"base"`    // commit the branch started from
 	BaseTree   string    `json:"base_tree"`
-	BaseRef    string    `json:"base_ref"`  // what the user's checkout was on, for display
-	Milestone  string    `json:"milestone"` // commit the next milestone squashes onto
-	Layers     []string  `json:"layers"`    // read-only directories below the workspace; the last holds its .git
+	BaseRef    string    `json:"base_ref"`           // what the user's checkout was on, for display
+	Onto       string    `json:"onto,omitempty"`     // newer base that update brought the branch to; the layers still hold Base
+	OntoRef    string    `json:"onto_ref,omitempty"` // its name then, for display
+	Apart      bool      `json:"apart,omitempty"`    // the branch holds what its files do not: others committed there
+	Milestone  string    `json:"milestone"`          // commit the next milestone squashes onto
+	Layers     []string  `json:"layers"`             // read-only directories below the workspace; the last holds its .git
 	Modules    Modules   `json:"modules,omitzero"`
 	Carriage   Carriage  `json:"carriage,omitempty"` // empty in older records: an overlay
 	Driver     string    `json:"driver"`
@@ -65,7 +68,43 @@ type Sandbox struct {
 	Strict     bool      `json:"strict,omitempty"` // durability = "strict" when it was last started
 	ConfigHash string    `json:"config_hash"`      // of the .litterbox.toml it was created with
 	Forked     string    `json:"forked,omitempty"` // commit that it began with, as a fork of another sandbox
-	Image      *Image    `json:"image"`            // what its root file system is made of; nil is the host's own userland
+	Worker     *Worker   `json:"worker,omitempty"` // set of one that spawn made
+	Snapshots  Automatic `json:"snapshots,omitzero"`
+	Live       *Live     `json:"live,omitempty"` // nil but for environments
+	Image      *Image    `json:"image"`          // what its root file system is made of; nil is the host's own userland
+}
+
+// Worker is the beginning of a spawned sandbox.
+type Worker struct {
+	Number int    `json:"number"`
+	Commit string `json:"commit"`
+	Branch string `json:"branch"` // the checkout's, or that of the sandbox it was forked from; empty for a detached HEAD
+	Dirty  bool   `json:"dirty"`  // the checkout held uncommitted changes, which stayed out
+	From   string `json:"from"`   // the sandbox that it was forked from; empty for the checkout
+}
+
+// Automatic says when snapshots are taken without being asked for, as the
+// configuration had it when the sandbox was last started.
+type Automatic struct {
+	Every SnapshotKind `json:"every,omitempty"` // SnapshotIteration, SnapshotMilestone or none
+	Keep  int          `json:"keep,omitempty"`
+}
+
+// From is the commit that the sandbox's own work begins at: the one it was last
+// brought to, or its base.
+func (s *Sandbox) From() string {
+	if s.Onto != "" {
+		return s.Onto
+	}
+	return s.Base
+}
+
+// Live is what makes a sandbox an environment: the project directory itself is its
+// workspace. It has no branch, and litterbox makes no commits in it.
+type Live struct {
+	WritableGit bool   `json:"writable_git"`      // --writable-git: nothing in it stays read-only
+	GitDir      string `json:"git_dir,omitempty"` // of this worktree; empty without a repository
+	Format      string `json:"format,omitempty"`  // of its objects
 }
 
 // Identity is a git identity, as the user's configuration had it.
@@ -95,7 +134,7 @@ type Lease struct {
 	ID         string     `json:"id"`
 	SandboxID  string     `json:"sandbox_id"`
 	Driver     string     `json:"driver"`
-	Handle     []byte     `json:"handle"` // the driver's own serialized words (JSON)
+	Handle     []byte     `json:"handle"` // the driver's own serialized data (JSON)
 	State      LeaseState `json:"state"`
 	AcquiredAt time.Time  `json:"acquired_at"`
 	ExpiresAt  time.Time  `json:"expires_at"`
@@ -107,22 +146,22 @@ type Lease struct {
 	PausedFor PauseReason `json:"paused_for,omitempty"`
 	// UnreachableSince is when the wire was cut, and zero while it is whole.
 	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
-	// InForce says who keeps each limit that is kept (Limit.By), by its name.
+	// InForce says what enforces each limit in force (Limit.By), by its name.
 	InForce map[string]string `json:"in_force,omitempty"`
-	// Traits are what the place is; none in older records.
+	// Traits are the properties of the place; none in older records.
 	Traits Traits `json:"traits,omitzero"`
 }
 
-// PauseReason says why a sandbox stands still, and with that how it goes on.
+// PauseReason says why a sandbox is paused, and thus how it goes on.
 type PauseReason string
 
-// The reasons of a pause. Only one that somebody asked for waits for somebody
-// to end it; with the others the next command does.
+// The reasons of a pause. Only a pause that a user asked for waits for a user to
+// end it; the next command ends the others.
 const (
 	PausedByUser    PauseReason = "asked"  // litterbox pause
 	PausedWhileIdle PauseReason = "idle"   // limits.idle-pause
-	PausedForPolicy PauseReason = "policy" // a policy revision is just being deployed
-	PausedForCopy   PauseReason = "copy"   // a snapshot is just being taken
+	PausedForPolicy PauseReason = "policy" // a policy revision is being deployed
+	PausedForCopy   PauseReason = "copy"   // a snapshot is being taken
 )
 
 // Agent is the record that an agent's session works in a sandbox. It counts
@@ -153,7 +192,7 @@ const (
 	CycleFailed    CycleState = "failed"
 )
 
-// Terminal tells whether a cycle in this state is over.
+// Terminal reports whether a cycle in this state is over.
 func (s CycleState) Terminal() bool { return s == Completed || s == CycleFailed }
 
 // Cycle is one run against a lease: a command, a shell, an agent session.
@@ -182,12 +221,12 @@ type Process struct {
 	Boot      string `json:"boot"`       // /proc/sys/kernel/random/boot_id
 }
 
-// Iteration is one step of a cycle, as it went into the log.
+// Iteration is one step of a cycle, as recorded in the log.
 type Iteration struct {
 	Version   int           `json:"version"`
 	Number    int           `json:"number"`
 	Cycle     int           `json:"cycle"`
-	Kind      string        `json:"kind"` // exec, shell, write, cp, dirty, milestone, setup, recovered, agent, checkpoint
+	Kind      string        `json:"kind"` // exec, shell, write, cp, dirty, milestone, setup, hook, recovered, agent, checkpoint
 	Message   string        `json:"message"`
 	Command   string        `json:"command,omitempty"`
 	Commit    string        `json:"commit"`
@@ -201,5 +240,8 @@ type Iteration struct {
 	Agent     string        `json:"agent,omitempty"`   // whose step it is: its client, with the version
 	Session   string        `json:"session,omitempty"` // as in the audit log
 	Prompt    string        `json:"prompt,omitempty"`  // what it was asked to do
-	Paths     []string      `json:"-"`                 // the first of those that differ; only in the answer
+	// Cost is the counted cost of model calls in the sandbox when the step was
+	// committed, in billionths of a dollar; steps of agents have it.
+	Cost  int64    `json:"cost_nano_usd,omitempty"`
+	Paths []string `json:"-"` // the first of those that differ; only in the answer
 }

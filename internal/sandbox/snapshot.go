@@ -15,15 +15,15 @@ const (
 	SnapshotAsked     SnapshotKind = "asked"
 	SnapshotIteration SnapshotKind = "iteration"
 	SnapshotMilestone SnapshotKind = "milestone"
-	SnapshotBefore    SnapshotKind = "before" // what was there before a restore or a rewind
+	SnapshotBefore    SnapshotKind = "before" // the state before a restore or a rewind
 	SnapshotFork      SnapshotKind = "fork"   // what a fork began with
 )
 
-// Automatic reports whether nobody asked for the snapshot itself.
+// Automatic reports whether the snapshot was taken without being asked for.
 func (k SnapshotKind) Automatic() bool { return k == SnapshotIteration || k == SnapshotMilestone }
 
-// Snapshot is the record of a sandbox's files at one moment, with what belongs
-// to them. The files are the driver's, under ID.
+// Snapshot is the record of a sandbox's files at one moment, with the related
+// state. The driver keeps the files, under ID.
 type Snapshot struct {
 	Version   int          `json:"version"`
 	Number    int          `json:"number"` // counts up from 1 within the sandbox; s1 is its short name
@@ -34,7 +34,8 @@ type Snapshot struct {
 	Iteration int          `json:"iteration"` // the last one before it; 0 is none
 	Commit    string       `json:"commit"`    // where the branch stood
 	Policy    int          `json:"policy_revision"`
-	Sandbox   Sandbox      `json:"sandbox"` // as it was: base, layers, environment
+	Sandbox   Sandbox      `json:"sandbox"`         // as it was: base, layers, environment
+	Lease     *Lease       `json:"lease,omitempty"` // of the place whose processes are part of it; nil: it has only files
 }
 
 // Name is the short name of a snapshot: s3.

@@ -2,22 +2,24 @@ package sandbox
 
 import "slices"
 
-// Traits are what a place is. A driver says them of the places that it makes,
-// and a lease of the one that it made: they may differ where it matters which
-// machine a place has come to.
+// Traits are the properties of a place. A driver gives them for the places that it
+// makes, and a lease for its own place: they may differ where the machine of a
+// place matters.
 type Traits struct {
 	System       string  `json:"system"`       // of what runs inside, as Go names it: linux
 	Architecture string  `json:"architecture"` // likewise: amd64
 	Files        Files   `json:"files"`
 	Mounts       Mounts  `json:"mounts"`
 	Network      Network `json:"network"`
-	// Enforcer sees to it that nothing leaves another way than Network, or at
+	// Enforcer makes sure that nothing leaves by another way than Network, or at
 	// all: "network namespace", "system call filter".
 	Enforcer string `json:"enforcer"`
 	// Metrics are measured in every place; others may be.
 	Metrics []string `json:"metrics"`
-	// KeepsHome: what lies in HOME outlives a stop. The workspace always does.
+	// KeepsHome: files in HOME outlive a stop. The workspace always does.
 	KeepsHome bool `json:"keeps_home"`
+	// Live: a directory of the host itself can be the workspace.
+	Live bool `json:"live"`
 }
 
 // Measures reports whether a metric is measured in every place.
@@ -32,13 +34,13 @@ const (
 	FilesCarried Files = "carried" // in the place's own machine
 )
 
-// Mounts says what of the host can stand in a place.
+// Mounts says which parts of the host a place can show.
 type Mounts string
 
 // What can be mounted.
 const (
 	MountsAny      Mounts = "any"
-	MountsSamePath Mounts = "same-path" // shown where it stands on the host: nothing is mounted
+	MountsSamePath Mounts = "same-path" // shown at its path on the host: nothing is mounted
 	MountsNone     Mounts = "none"
 )
 

@@ -1,10 +1,9 @@
-// Package seal tells a good record from one that a crash or a disk has
-// damaged: a JSON object ends with a member "checksum" over everything before
-// it. It stays JSON, so an older program, or anybody with cat or jq, reads it
-// as before; and a record without a checksum, from an older program or edited by
-// hand, counts as it stands.
+// Package seal tells a good record from one that a crash or a disk has damaged: a
+// JSON object ends with a member "checksum" over everything before it. It stays JSON,
+// so an older program, or a human with cat or jq, reads it as before; and a record
+// without a checksum, from an older program or edited by hand, counts as it is.
 //
-// It is no protection against anybody: who can write a record can seal it.
+// It protects against no attacker: one who can write a record can seal it.
 //
 // Start reading at [Encode] and [Decode].
 package seal
@@ -16,7 +15,7 @@ import (
 	"fmt"
 )
 
-// ErrDamaged is a record that is not what was written.
+// ErrDamaged means that a record is not what was written.
 var ErrDamaged = errors.New("the record is damaged")
 
 const (
@@ -34,13 +33,13 @@ func Encode(record any) ([]byte, error) {
 		return nil, err
 	}
 	body, ok := bytes.CutSuffix(data, []byte("\n}"))
-	if !ok { // an empty object, or none: nothing to protect
+	if !ok { // an empty object, or no object: nothing to protect
 		return append(data, '\n'), nil
 	}
 	return fmt.Appendf(body, "%s%08x%s\n", recordMark, Sum(body), recordEnd), nil
 }
 
-// Line adds the checksum to what ends with an object of JSON on one line.
+// Line adds the checksum to a line that ends with a JSON object.
 func Line(data []byte) []byte {
 	body, ok := bytes.CutSuffix(data, []byte("}"))
 	if !ok || bytes.HasSuffix(body, []byte("{")) {
@@ -50,7 +49,7 @@ func Line(data []byte) []byte {
 }
 
 // Open checks and removes the checksum of a record or of a line, which may
-// have text before its object. What has none is returned as it is.
+// have text before its object. Data without one is returned as it is.
 func Open(data []byte) ([]byte, error) {
 	data = bytes.TrimRight(data, "\n")
 	if body, rest, ok := cutLast(data, recordMark); ok {
@@ -62,8 +61,7 @@ func Open(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// Decode reads a record or a line. Whatever keeps it from being read is
-// [ErrDamaged].
+// Decode reads a record or a line. Any failure to read it is [ErrDamaged].
 func Decode(data []byte, into any) error {
 	data, err := Open(data)
 	if err != nil {

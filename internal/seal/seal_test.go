@@ -59,8 +59,8 @@ func TestSealedRecordsStayJSON(t *testing.T) {
 	}
 }
 
-// No flipped bit and no missing end gives another content: what is damaged is
-// said to be, unless only the checksum was.
+// No flipped bit and no missing end gives another content: damage is reported,
+// unless only the checksum was damaged.
 func TestDamageIsTold(t *testing.T) {
 	for name, whole := range forms(t) {
 		check := func(data []byte, how string, at int) {
@@ -87,7 +87,7 @@ func TestDamageIsTold(t *testing.T) {
 	}
 }
 
-// Whoever edits a record by hand takes the checksum out, or empties it.
+// An editor of a record by hand removes the checksum, or empties it.
 func TestEditedByHand(t *testing.T) {
 	whole := forms(t)["record"]
 	edited := bytes.Replace(whole, []byte(`"version": 1`), []byte(`"version": 2`), 1)

@@ -6,8 +6,8 @@ import (
 )
 
 // plainSum is the size, in bytes, up to which a body is summed with a table of
-// our own. To prepare its table for the processor's own instruction takes the
-// library 0.2 ms, in every process: far more than a record takes without.
+// our own. The library takes 0.2 ms in every process to prepare its table for
+// the processor's own instruction: far more than a record takes without.
 const plainSum = 16 << 10
 
 // Sum is CRC-32C.
@@ -23,7 +23,7 @@ func Sum(body []byte) uint32 {
 	return ^crc
 }
 
-// table has what each value of a byte does to a sum.
+// table holds the effect of each byte value on a sum.
 var table = sync.OnceValue(func() *[256]uint32 {
 	var t [256]uint32
 	for i := range t {

@@ -20,7 +20,8 @@ const fetchTime = 60 * time.Second
 type Bound struct {
 	Binding
 	fetch    Fetch
-	fetching chan struct{} // holds one while somebody fetches
+	fresh    bool          // fetched for each use
+	fetching chan struct{} // holds one while a caller fetches
 
 	mu      sync.Mutex
 	current *Held // may be used again; it has a reference of its own
@@ -60,7 +61,11 @@ func (b *Bound) Hold(ctx context.Context) (*Held, error) {
 	held := newHeld(b, TrimValue(raw))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	held.refs = 2 // the caller's and ours
+	if b.fresh {
+		held.refs = 1
+		return held, nil
+	}
+	held.refs = 2 // the caller's and the cache's
 	b.current = held
 	b.leaves = time.AfterFunc(linger, func() { b.drop(held) })
 	return held, nil
@@ -161,7 +166,7 @@ func (h *Held) Out(written func(value []byte) []byte) *replace.Table {
 	return replace.New([]replace.Pair{{Old: []byte(h.Placeholder), New: value}})
 }
 
-// String keeps the value out of all that is printed, as do the next ones.
+// String keeps the value out of everything printed, as do the next ones.
 func (*Held) String() string { return "[redacted]" }
 
 // GoString implements fmt.GoStringer.

@@ -105,7 +105,7 @@ func (h Host) String() string {
 	return scheme + text
 }
 
-// Rule is what a network policy has to allow for the host.
+// Rule is the rule that a network policy must have for the host.
 func (h Host) Rule() string {
 	name := h.name
 	if h.wildcard {
@@ -124,8 +124,8 @@ func (h *Host) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Target is what a network policy decides on for the host, below a wildcard for
-// one of its names.
+// Target is the target that a network policy decides on for the host, below a
+// wildcard for one of its names.
 func (h Host) Target() egress.Target {
 	name := h.name
 	if h.wildcard {

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory holds values outside of Go's heap, which moves and copies what it
-// holds: locked where the system allows, in no core dump, and wiped at its end.
-// It is not safe for concurrent use.
+// memory holds values outside of Go's heap, which moves and copies its content:
+// locked where the system allows, in no core dump, and wiped at its end. It is
+// not safe for concurrent use.
 type memory struct {
 	chunks [][]byte
 	free   []byte // the rest of the last chunk
@@ -21,7 +21,7 @@ func (m *memory) alloc(n int) []byte {
 		size := (n + page - 1) / page * page
 		chunk, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 		if err != nil {
-			return make([]byte, n) // there is no memory for pages; then the heap's has to do
+			return make([]byte, n) // there is no memory for pages; then the heap's must do
 		}
 		_ = unix.Mlock(chunk) // RLIMIT_MEMLOCK may be too small
 		keepOutOfDumps(chunk)
@@ -33,12 +33,12 @@ func (m *memory) alloc(n int) []byte {
 	return given
 }
 
-// wipe clears the memory and gives it back. What alloc gave must not be used
-// any more.
+// wipe clears the memory and gives it back. Memory from alloc must no longer be
+// used.
 func (m *memory) wipe() {
 	for _, chunk := range m.chunks {
 		clear(chunk)
-		_ = unix.Munmap(chunk) // of what Mmap gave, it cannot fail
+		_ = unix.Munmap(chunk) // for memory from Mmap it cannot fail
 	}
 	m.chunks, m.free = nil, nil
 }

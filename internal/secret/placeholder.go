@@ -12,18 +12,18 @@ import (
 
 // Bounds of values.
 const (
-	// Shortest is how long a value must be: a shorter one turns up in ordinary
+	// Shortest is the least length of a value: a shorter one turns up in ordinary
 	// text by chance, and would be replaced there.
 	Shortest = 8
-	// Longest is how long it may be. Hosts refuse larger headers.
+	// Longest is the greatest length. Hosts refuse larger headers.
 	Longest = 16 << 10
 )
 
 // leastRandom is how many characters of a placeholder are random at least.
 const leastRandom = 12
 
-// CheckValue reports what keeps a value from being used. The error does not
-// show it.
+// CheckValue reports why a value cannot be used. The error does not show the
+// value.
 func CheckValue(value []byte) error {
 	refuse := func(cause string) error { return fault.New(fault.Invalid, "cannot use the value: %s", cause) }
 	switch {
@@ -42,8 +42,7 @@ func CheckValue(value []byte) error {
 	return nil
 }
 
-// TrimValue takes the end of a line off, which files and commands leave behind
-// a value.
+// TrimValue removes the line end that files and commands leave after a value.
 func TrimValue(value []byte) []byte {
 	for len(value) > 0 && (value[len(value)-1] == '\n' || value[len(value)-1] == '\r') {
 		value = value[:len(value)-1]
@@ -51,8 +50,8 @@ func TrimValue(value []byte) []byte {
 	return value
 }
 
-// prefixes begin values whose clients check for them. What the longest that
-// matches covers is no secret, and stands in the placeholder too.
+// prefixes begin values whose clients check for them. The part that the longest
+// match covers is not secret, and is in the placeholder too.
 var prefixes = []string{
 	"sk-ant-api03-", "sk-ant-admin01-", "sk-ant-oat01-", "sk-ant-ort01-", "sk-ant-sid01-", "sk-ant-", "sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-v1-", "sk-",
 	"github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "gldt-", "glcbt-",
@@ -61,9 +60,9 @@ var prefixes = []string{
 	"shpat_", "shpss_", "sq0atp-", "EAAA", "PMAK-", "figd_", "vercel_", "sntrys_", "glsa_", "hvs.", "tskey-", "fo1_", "nvapi-", "cargo_", "rt_",
 }
 
-// Placeholder makes up what stands for a value inside: other for each call, with
-// what clients check of a value. That is its length, its characters' kinds and
-// a public prefix; of a JSON web token all but the signature, because clients
+// Placeholder makes up a stand-in for a value inside: a new one for each call,
+// with the traits that clients check. These are its length, its characters' kinds
+// and a public prefix; of a JSON web token all but the signature, because clients
 // read who they are and until when from it; of a UUID the dashes. A value that
 // leaves too little to make up gets a longer placeholder.
 func Placeholder(value []byte) (string, error) {
@@ -86,9 +85,16 @@ func Placeholder(value []byte) (string, error) {
 	return "", fault.New(fault.Internal, "cannot make up a placeholder that differs enough from the value")
 }
 
-// apart reports whether putting made where a value stood makes the value
-// nowhere: it does not begin with the end of the value, as far as that differs
-// from the value's own beginning.
+// Stands reports whether a placeholder shows what clients read from a value: the
+// claims of a JSON web token, which change with each one. Nothing else is read.
+func Stands(placeholder string, value []byte) bool {
+	claims, _ := tokenClaims(view(value))
+	return placeholder != "" && strings.HasPrefix(placeholder, claims)
+}
+
+// apart reports whether replacing a value by made can never form the value anew:
+// made does not begin with the end of the value, as far as that differs from the
+// value's own beginning.
 func apart(made, value string, public int) bool {
 	for n := public + 1; n < len(value); n++ {
 		if strings.HasPrefix(made, value[len(value)-n:]) {
@@ -103,7 +109,7 @@ func apart(made, value string, public int) bool {
 	return !strings.Contains(value, made) && !strings.Contains(made, value)
 }
 
-// view is a value as text, without a copy that nobody could wipe.
+// view is a value as text, without a copy that could not be wiped.
 func view(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
 
 // tokenClaims is a JSON web token without its signature.
@@ -136,7 +142,7 @@ func makeUp(public, hidden string) (string, error) {
 			alphabet += kind
 		}
 	}
-	keep := "" // stays where it stands
+	keep := "" // stays where it is
 	switch hex := strings.ContainsAny(hidden, digits) && alphabet != digits; {
 	case hex && strings.Trim(hidden, digits+"abcdef-") == "":
 		alphabet, keep = digits+"abcdef", "-"

@@ -11,12 +11,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/secret/replace"
 )
 
-// Fetch reads a value where it comes from. Who calls it wipes what it gets. Its
-// errors never show a value.
+// Fetch reads a value from its source. The caller wipes it. Its errors never show
+// a value.
 type Fetch func(ctx context.Context) ([]byte, error)
 
-// Set is the secrets of one running sandbox, with what fetches their values.
-// It is safe for concurrent use, and may change at any time.
+// Set is the secrets of one running sandbox, with the functions that fetch their
+// values. It is safe for concurrent use, and may change at any time.
 type Set struct {
 	mu    sync.Mutex
 	state atomic.Pointer[State]
@@ -48,15 +48,23 @@ func newState(bound []*Bound) *State {
 // State gives the set as it is now.
 func (s *Set) State() *State { return s.state.Load() }
 
-// Bind adds a secret, in the place of one of the same name. The values of
-// others stay as they are.
+// Bind adds a secret, replacing one of the same name. The values of others stay
+// as they are.
 func (s *Set) Bind(binding Binding, fetch Fetch) *Bound {
 	bound := newBound(binding, fetch)
 	s.change(binding.Name, bound)
 	return bound
 }
 
-// Remove takes a secret out. What is under way with its value goes on.
+// BindFresh is Bind for a value that others change at any time, so that the last
+// one may no longer count: it is fetched for each use.
+func (s *Set) BindFresh(binding Binding, fetch Fetch) {
+	bound := newBound(binding, fetch)
+	bound.fresh = true
+	s.change(binding.Name, bound)
+}
+
+// Remove removes a secret. Requests under way with its value go on.
 func (s *Set) Remove(name string) { s.change(name, nil) }
 
 func (s *Set) change(name string, with *Bound) {
@@ -87,10 +95,15 @@ func (s *State) For(host string, port uint16, plain bool) []*Bound {
 	return all
 }
 
+// Taking are the secrets whose values may be sent with a request for a path.
+func (s *State) Taking(host string, port uint16, plain bool, path string) []*Bound {
+	return slices.DeleteFunc(s.For(host, port, plain), func(b *Bound) bool { return !b.Takes(host, port, plain, path) })
+}
+
 // Empty reports whether nothing has a placeholder.
 func (s *State) Empty() bool { return s.marks.Empty() }
 
-// Inspects reports whether some value goes over TLS, so that the sandbox has to
+// Inspects reports whether some value goes over TLS, so that the sandbox must
 // trust an authority of its own.
 func (s *State) Inspects() bool {
 	return slices.ContainsFunc(s.Bound, func(b *Bound) bool {
@@ -98,8 +111,8 @@ func (s *State) Inspects() bool {
 	})
 }
 
-// Wants answers for intercept.Hook: hosts that values go to, and all that is
-// HTTP without TLS, where placeholders are looked for.
+// Wants answers for intercept.Hook: hosts that values go to, and all HTTP without
+// TLS, which is searched for placeholders.
 func (s *State) Wants(host string, port uint16, protocol string) bool {
 	if s.Empty() {
 		return false

@@ -15,9 +15,9 @@ type Kind string
 // The kinds of sources.
 const (
 	Keyring Kind = "keyring" // the system's, where `litterbox secrets set` puts it
-	Env     Kind = "env"     // a variable of who starts the sandbox
-	File    Kind = "file"    // what a file of the host holds
-	Command Kind = "command" // what a command prints on the host
+	Env     Kind = "env"     // a variable of the user who starts the sandbox
+	File    Kind = "file"    // the content of a file of the host
+	Command Kind = "command" // the output of a command on the host
 	Age     Kind = "age"     // a file that litterbox has encrypted
 )
 
@@ -38,7 +38,7 @@ func ParseSource(text string) (Source, error) {
 	}
 	kind, rest, ok := strings.Cut(text, ":")
 	if !ok {
-		// What stands there may be the value itself, which no error shows.
+		// The text may be the value itself, which no error shows.
 		return Source{}, fault.New(fault.Invalid, "cannot use the source: it does not begin with keyring:, env:, file:, age: or command:").WithHint("%s", sourceHint)
 	}
 	source := Source{Kind: Kind(kind), Name: rest}
@@ -70,7 +70,7 @@ func ParseSource(text string) (Source, error) {
 	return source, nil
 }
 
-// clip bounds what an error shows of a source.
+// clip bounds how much of a source an error shows.
 func clip(text string) string {
 	if len(text) > 100 {
 		return text[:100] + "…"

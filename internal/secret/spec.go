@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
@@ -37,14 +38,45 @@ func ParsePlace(text string) (Place, error) {
 	return "", fault.New(fault.Invalid, "cannot use the place %q: it is header, query, body or basic", text)
 }
 
-// Binding is a secret of one sandbox: what the keeper has to know, without the
-// value. It may lie on the disk.
+// Binding is a secret of one sandbox: what the keeper must know, without the
+// value. It may be stored on disk.
 type Binding struct {
 	Spec
 	// Placeholder stands for the value inside. It is empty while the source had
 	// no value when the sandbox was started: then there is nothing to put in
 	// and nothing to guard.
 	Placeholder string `json:"placeholder,omitempty"`
+	// Routes narrow where on a host the value goes; a host without one has no
+	// bound.
+	Routes []Route `json:"routes,omitempty"`
+}
+
+// Route is the paths of a host that a value goes to: those below one of Under,
+// where it is not empty, and none below Never.
+type Route struct {
+	Host  Host     `json:"host"`
+	Under []string `json:"under,omitempty"`
+	Never []string `json:"never,omitempty"`
+}
+
+// Takes reports whether the value may be sent with a request for a path, given
+// as it will be sent. A path that servers may read in two ways is below no
+// route.
+func (b *Binding) Takes(host string, port uint16, plain bool, path string) bool {
+	if !b.For(host, port, plain) {
+		return false
+	}
+	for _, route := range b.Routes {
+		if !route.Host.Matches(host, port, plain) {
+			continue
+		}
+		below := func(prefix string) bool { return egress.Below(prefix, path) }
+		_, clean := egress.CleanPath(path)
+		if !clean || slices.ContainsFunc(route.Never, below) || len(route.Under) > 0 && !slices.ContainsFunc(route.Under, below) {
+			return false
+		}
+	}
+	return true
 }
 
 // For reports whether the value may be sent to a host.

@@ -7,13 +7,13 @@ type State string
 
 // The states of a service, the same in code, JSON, listings and docs.
 const (
-	Stopped  State = "stopped"  // nobody wants it, nothing of it runs
-	Waiting  State = "waiting"  // for what it needs
+	Stopped  State = "stopped"  // it is not wanted, and nothing of it runs
+	Waiting  State = "waiting"  // for the services that it needs
 	Starting State = "starting" // its process runs and is not ready yet
 	Running  State = "running"  // ready
-	Stopping State = "stopping" // what is left of it is being ended
+	Stopping State = "stopping" // its remains are being ended
 	Backoff  State = "backoff"  // it ended; it starts again in a while
-	Exited   State = "exited"   // it ended, and its policy leaves it so
+	Exited   State = "exited"   // it ended, and its policy leaves it ended
 )
 
 // States lists every state.
@@ -21,8 +21,8 @@ func States() []State {
 	return []State{Stopped, Waiting, Starting, Running, Stopping, Backoff, Exited}
 }
 
-// Settled tells whether nothing happens to a service in this state by itself,
-// or nothing soon: what somebody who waits for an action waits for.
+// Settled reports whether nothing happens to a service in this state by itself,
+// or nothing soon: a caller that waits for an action waits for that.
 func (s State) Settled() bool { return s != Waiting && s != Starting && s != Stopping }
 
 // Event is something that happened to a service.
@@ -43,7 +43,7 @@ const (
 	Rested  Event = "backoff is over"
 )
 
-// Action is what the supervisor shall do about an event.
+// Action is what the supervisor must do about an event.
 type Action string
 
 // The actions.
@@ -56,8 +56,8 @@ const (
 	Rest    Action = "rest"           // answer with Rested after Delay
 )
 
-// Machine decides about one service. The zero value with a State of Stopped
-// is one that nobody has asked for yet.
+// Machine decides about one service. The zero value with a State of Stopped is
+// one that has not been asked for yet.
 type Machine struct {
 	Restart  Restart // policy
 	Reloads  bool    // a restart signal is configured
@@ -155,7 +155,7 @@ func (m *Machine) again() Action {
 	return m.start()
 }
 
-// over is the end of a process that nobody asked for. What it left behind is
+// over is the unrequested end of a process. Processes that it left behind are
 // ended first, so that the next start finds its ports and locks free.
 func (m *Machine) over(e Event, now time.Time) Action {
 	if !m.ran.IsZero() && now.Sub(m.ran) >= settled {
@@ -195,7 +195,7 @@ const (
 	maxDelay   = 30 * time.Second
 )
 
-// Delay is how long a service rests after so many failures in a row.
+// Delay is how long a service rests after that many failures in a row.
 func Delay(failures int) time.Duration {
 	delay := firstDelay
 	for range failures - 1 {

@@ -7,9 +7,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Order lists the names so that each comes after what it needs; among those
-// that may come in any order it follows the alphabet. Unknown needs are left
-// out. A circle is fault.Invalid and names its members.
+// Order lists the names so that each comes after its needs; otherwise in
+// alphabetical order. Unknown needs are left out. A circle is fault.Invalid and
+// names its members.
 func Order(specs []Spec) ([]string, error) {
 	byName := map[string]Spec{}
 	var names []string

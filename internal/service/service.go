@@ -42,10 +42,10 @@ type Signals struct {
 	Restart string `json:"restart,omitempty"`
 }
 
-// Ready says how one sees that a service does its work; at most one of Port,
-// File and Command is set, and without any it does once its process has run for a moment.
+// Ready says how to tell that a service is ready; at most one of Port, File and Command
+// is set, and without any it is ready once its process has run for a moment.
 type Ready struct {
-	Port    int           `json:"port,omitempty"`    // somebody listens there
+	Port    int           `json:"port,omitempty"`    // a process listens there
 	Named   string        `json:"named,omitempty"`   // likewise: a name of container.ports
 	File    string        `json:"file,omitempty"`    // exists, and is not older than the process
 	Command []string      `json:"command,omitempty"` // exits with 0
@@ -59,12 +59,12 @@ func (r Ready) Told() bool { return r.Port != 0 || r.Named != "" || r.File != ""
 const (
 	DefaultGrace   = 5 * time.Second
 	DefaultTimeout = time.Minute
-	// Survival is how long a process has to run to count as ready where
-	// nothing else tells.
+	// Survival is how long a process must run to count as ready where nothing
+	// else tells.
 	Survival = 250 * time.Millisecond
 )
 
-// Checked tells whether readiness is more than a process that runs.
+// Checked reports whether readiness is more than a process that runs.
 func (r Ready) Checked() bool {
 	return r.Port != 0 || r.Named != "" || r.File != "" || len(r.Command) > 0
 }
@@ -72,7 +72,7 @@ func (r Ready) Checked() bool {
 // MaxServices bounds how many services one sandbox has.
 const MaxServices = 64
 
-// ValidName tells whether a name can stand in files, host names and listings:
+// ValidName reports whether a name can be used in files, host names and listings:
 // lower-case letters, digits and inner dashes or underscores, 32 at most.
 func ValidName(name string) bool {
 	if name == "" || len(name) > 32 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
@@ -81,8 +81,8 @@ func ValidName(name string) bool {
 	return !strings.ContainsAny(name[:1]+name[len(name)-1:], "-_")
 }
 
-// Check finds what makes a set of services impossible: a need that nobody
-// fulfils, or needs that go around in a circle.
+// Check finds what makes a set of services impossible: an unmet need, or needs
+// that form a circle.
 func Check(specs []Spec) error {
 	if len(specs) > MaxServices {
 		return fault.New(fault.Invalid, "cannot run %d services: the limit is %d", len(specs), MaxServices)

@@ -68,7 +68,7 @@ func TestValidName(t *testing.T) {
 	}
 }
 
-// step is one line of a life: an event, and what comes of it.
+// step is one line of a life: an event, and its result.
 type step struct {
 	event  service.Event
 	state  service.State
@@ -138,8 +138,8 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// Whatever comes in whatever order: a machine never launches twice without an
-// end between, and one that nobody wants comes to rest.
+// With any events in any order, a machine never launches twice without an end
+// between, and an unwanted one comes to rest.
 func TestEveryOrderOfEvents(t *testing.T) {
 	events := []service.Event{
 		service.Start, service.Stop, service.Again, service.Met, service.Failed, service.Up,

@@ -2,7 +2,7 @@ package service
 
 import "time"
 
-// Wish is what somebody wants of a service.
+// Wish is a request about a service.
 type Wish string
 
 // The wishes, as users and agents type them.
@@ -39,7 +39,7 @@ type Ending struct {
 	At     time.Time `json:"at"`
 }
 
-// Record is what a sandbox remembers of its services on disk.
+// Record is what a sandbox remembers about its services on disk.
 type Record struct {
 	Version  int      `json:"version"`
 	Services []Spec   `json:"services"`

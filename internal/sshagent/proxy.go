@@ -20,18 +20,18 @@ type Request struct {
 	Comment string // of the key
 }
 
-// Proxy answers programs of a sandbox in the place of the human's agent. It is
+// Proxy answers programs of a sandbox in place of the human's agent. It is
 // safe for concurrent use.
 type Proxy struct {
 	// Dial connects to the human's agent. It is called once for each connection
-	// of a program, when that first asks for something.
+	// of a program, at its first request.
 	Dial func(context.Context) (net.Conn, error)
-	// Offers reports whether a key is shown and may be used. It is asked for its
+	// Offers reports whether a key is shown and may be used, given its
 	// fingerprint and its comment.
 	Offers func(fingerprint, comment string) bool
 	// Decide allows a signature by returning nil. Its error is for the record;
 	// the program learns only that there is no signature. It may wait for a
-	// human, as long as ctx lives.
+	// human until ctx ends.
 	Decide func(ctx context.Context, r Request) error
 }
 
@@ -53,7 +53,7 @@ func (p *Proxy) Serve(ctx context.Context, conn net.Conn) error {
 		}
 		answer, err := s.answer(message)
 		if err != nil {
-			answer = []byte{failure} // the protocol has no words
+			answer = []byte{failure} // the protocol has no messages
 		}
 		if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(answer))), answer...)); err != nil {
 			return nil // the program is gone
@@ -61,8 +61,8 @@ func (p *Proxy) Serve(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// The messages that are answered (draft-ietf-sshm-ssh-agent, section 6.1). All
-// others, which would change the agent, fail.
+// The messages answered (draft-ietf-sshm-ssh-agent, section 6.1). All others,
+// which would change the agent, fail.
 const (
 	failure     = 5
 	success     = 6
@@ -99,7 +99,7 @@ type session struct {
 	bound []binding
 }
 
-// errRefused is what is not done without saying more.
+// errRefused refuses a request without saying more.
 var errRefused = errors.New("refused")
 
 func (s *session) answer(message []byte) ([]byte, error) {
@@ -158,7 +158,7 @@ func (s *session) close() {
 	}
 }
 
-// keys are those of the human's agent that are offered.
+// keys returns the offered keys of the human's agent.
 func (s *session) keys() ([]*agent.Key, error) {
 	real, err := s.agent()
 	if err != nil {

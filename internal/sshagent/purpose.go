@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Kind is what a signature is for.
+// Kind is the kind of purpose of a signature.
 type Kind string
 
 // The kinds.
@@ -19,23 +19,23 @@ const (
 	File  Kind = "file"  // of something: a commit, a tag, a file
 )
 
-// Purpose is what a signature is for, as the data says that shall be signed.
+// Purpose is what a signature is for, according to the data to sign.
 type Purpose struct {
 	Kind      Kind
 	User      string // who logs in
 	Namespace string // of a file: "git" for commits and tags
-	// HostKey is the key of the host that the login goes to; nil where the
-	// client has not proved it.
+	// HostKey is the key of the host that the login goes to; nil if the client
+	// has not proved it.
 	HostKey ssh.PublicKey
 }
 
-// What OpenSSH calls the ways to log in with a key.
+// OpenSSH's names for the ways to log in with a key.
 const (
 	publicKey = "publickey"
 	hostBound = "publickey-hostbound-v00@openssh.com"
 )
 
-// errForeign is data that is none of the known kinds.
+// errForeign refuses data of an unknown kind.
 var errForeign = errors.New("what shall be signed is neither a login over SSH nor a signature of ssh-keygen")
 
 // maxName bounds names that are shown to a human.
@@ -55,8 +55,7 @@ type login struct {
 	Rest      []byte `ssh:"rest"`
 }
 
-// signed is what ssh-keygen -Y sign has signed, after the magic
-// (PROTOCOL.sshsig).
+// signed is the data that ssh-keygen -Y sign signs, after the magic (PROTOCOL.sshsig).
 type signed struct {
 	Namespace string
 	Reserved  string
@@ -66,8 +65,8 @@ type signed struct {
 
 const signedMagic = "SSHSIG"
 
-// purposeOf reads what data is, for a signature with key. Logins must be of a
-// session that bound has, unless it has none at all.
+// purposeOf reads the purpose of data, for a signature with key. Logins must
+// be of a session in bound, unless bound is empty.
 func purposeOf(data []byte, key ssh.PublicKey, bound []binding) (Purpose, error) {
 	if rest, ok := bytes.CutPrefix(data, []byte(signedMagic)); ok {
 		var s signed
@@ -117,7 +116,7 @@ func shown(name string) bool {
 	return len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f })
 }
 
-// binding is a session of which a host key has signed the identifier.
+// binding is a session whose identifier a host key has signed.
 type binding struct {
 	host    ssh.PublicKey
 	session []byte
@@ -126,7 +125,7 @@ type binding struct {
 // extension is the name under which OpenSSH binds sessions.
 const extension = "session-bind@openssh.com"
 
-// maxBindings bounds how many sessions one connection to the agent has.
+// maxBindings bounds the number of sessions of one connection to the agent.
 const maxBindings = 16
 
 // bind verifies a session-bind message.
@@ -160,15 +159,14 @@ func bind(contents []byte) (binding, error) {
 	return binding{host: host, session: bytes.Clone(m.Session)}, nil
 }
 
-// HostNames finds the names that a known_hosts file has for a host key. Those
-// that are hashed there cannot be read; what stands behind @revoked or
-// @cert-authority is no name of a host.
+// HostNames finds the names that a known_hosts file has for a host key. Hashed names
+// cannot be read; a name after @revoked or @cert-authority is not the name of a host.
 func HostNames(knownHosts []byte, key ssh.PublicKey) []string {
 	var names []string
 	for len(knownHosts) > 0 {
 		marker, hosts, known, _, rest, err := ssh.ParseKnownHosts(knownHosts)
 		if err != nil {
-			// A line that cannot be read hides none after it.
+			// An unreadable line hides none after it.
 			at := bytes.IndexByte(knownHosts, '\n')
 			if at < 0 {
 				break
@@ -189,8 +187,8 @@ func HostNames(knownHosts []byte, key ssh.PublicKey) []string {
 	return names
 }
 
-// Describe words a purpose for the human who is asked; names are those of its
-// host key.
+// Describe words a purpose for the human who is asked; names are the names of
+// its host key.
 func Describe(p Purpose, names []string) string {
 	switch {
 	case p.Kind == File && p.Namespace == "git":

@@ -112,7 +112,7 @@ func (b *bench) run(env []string, argv ...string) string {
 	return out
 }
 
-// requests are the questions so far, which start anew.
+// requests returns the questions so far, and resets them.
 func (b *bench) requests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +141,7 @@ func (b *bench) fingerprint(name string) string {
 	return ssh.FingerprintSHA256(key)
 }
 
-// login is ssh to an OpenSSH server that is started for this one connection.
+// login runs ssh to an OpenSSH server started for this one connection.
 func (b *bench) login(args ...string) (string, error) {
 	b.Helper()
 	sshd := "/usr/sbin/sshd"
@@ -204,7 +204,7 @@ func TestSignaturesOfFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.dir, "text"), []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Without the private part beside it, the agent has to sign.
+	// Without the private part beside it, the agent must sign.
 	if err := os.Rename(filepath.Join(b.dir, "work"), filepath.Join(b.dir, "away")); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestLoginsNameTheRealHost(t *testing.T) {
 	if err != nil || !strings.Contains(out, "in\n") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	// The name that was typed is not what counts: the key of the host is.
+	// The host's key counts, not the typed name.
 	if diff := cmp.Diff([]string{"login " + me.Username + " work " + b.fingerprint("host")}, b.requests()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -243,7 +243,7 @@ func TestLoginsNameTheRealHost(t *testing.T) {
 	}
 }
 
-// say speaks to the proxy as a program that was changed.
+// say speaks to the proxy like a modified program.
 func (b *bench) say(message []byte) byte {
 	b.Helper()
 	conn, err := net.Dial("unix", b.socket)

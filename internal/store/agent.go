@@ -18,13 +18,13 @@ func (s *Store) SaveAgent(id string, agent *sandbox.Agent) error {
 	return s.write(s.agentFile(id), agent)
 }
 
-// Agent reads which agent holds a sandbox; nil without an error for none, and
-// for a damaged record: who holds it writes it again soon.
+// Agent reads which agent holds a sandbox; nil without an error for none, and for a
+// damaged record: the holder writes it again soon.
 func (s *Store) Agent(id string) (*sandbox.Agent, error) {
 	var agent sandbox.Agent
 	err := s.read(s.agentFile(id), &agent)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, seal.ErrDamaged) {
-		return nil, nil // a hold that nobody can read must not hold everybody off
+		return nil, nil // an unreadable hold must not block everyone
 	}
 	if err != nil {
 		return nil, err

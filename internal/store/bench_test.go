@@ -7,7 +7,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
-// What one command costs in records: a cycle's transitions and their events.
+// The cost of one command in records: a cycle's transitions and their events.
 func BenchmarkRecords(b *testing.B) {
 	s, err := store.Open(b.TempDir())
 	if err != nil {

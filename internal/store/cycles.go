@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
@@ -63,11 +62,12 @@ func (s *Store) BeginCycle(ctx context.Context, id string, cycle *sandbox.Cycle)
 	return s.SaveCycle(id, cycle)
 }
 
-// SaveCycle records where a cycle is. One that is over is written for the last
-// time.
+// SaveCycle records the state of a cycle. One that is over is written for the
+// last time.
 func (s *Store) SaveCycle(id string, cycle *sandbox.Cycle) error {
 	cycle.Version = sandbox.RecordVersion
-	cycle.Command, cycle.Message, cycle.Problem = redact.Text(cycle.Command), redact.Tokens(cycle.Message), redact.Tokens(cycle.Problem)
+	clean := s.Redacts()
+	cycle.Command, cycle.Message, cycle.Problem = clean.Text(cycle.Command), clean.Tokens(cycle.Message), clean.Tokens(cycle.Problem)
 	path := cyclePath(s.cyclesDir(id), cycle.ID)
 	if !cycle.State.Terminal() {
 		return s.appendLine(path, cycle)
@@ -102,7 +102,7 @@ func (s *Store) LiveCycles(ctx context.Context, id string) ([]sandbox.Cycle, err
 		}
 		data, err := os.ReadFile(cyclePath(dir, number))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // just over
+			continue // just ended
 		}
 		if err != nil {
 			return nil, unavailable(err, "read cycle %d", number)
@@ -131,10 +131,9 @@ func lastCycle(data []byte, number int) (cycle sandbox.Cycle, ok bool) {
 	return cycle, false
 }
 
-// tornCycle looks again at a cycle without a line that can be read. One that is
-// just being begun has one as soon as its lock is free. Otherwise nothing but
-// its number is known, so it counts as that of a client that died: whatever it
-// changed is taken care of.
+// tornCycle looks again at a cycle without a readable line. One that is just
+// beginning has a line as soon as its lock is free. Otherwise only its number is
+// known, so it counts as a dead client's: its changes are taken care of.
 func (s *Store) tornCycle(ctx context.Context, id string, number int) (cycle sandbox.Cycle, ok bool, err error) {
 	unlock, err := s.Lock(ctx, id, "cycles")
 	if err != nil {
@@ -143,7 +142,7 @@ func (s *Store) tornCycle(ctx context.Context, id string, number int) (cycle san
 	defer unlock()
 	data, err := os.ReadFile(cyclePath(s.cyclesDir(id), number))
 	if errors.Is(err, fs.ErrNotExist) {
-		return cycle, false, nil // just over
+		return cycle, false, nil // just ended
 	}
 	if err != nil {
 		return cycle, false, unavailable(err, "read cycle %d", number)
@@ -174,8 +173,8 @@ func (s *Store) Cycles(ctx context.Context, id string, most int) ([]sandbox.Cycl
 	return cycles, nil
 }
 
-// finished reads cycles that are over, as they ended; at least the newest most
-// of them, 0 means all.
+// finished reads cycles that are over, as they ended; at least the newest most of
+// them, 0 means all.
 func (s *Store) finished(id string, most int) ([]sandbox.Cycle, error) {
 	path := filepath.Join(s.SandboxDir(id), finishedCycles)
 	file, err := os.Open(path)
@@ -204,7 +203,7 @@ func (s *Store) finished(id string, most int) ([]sandbox.Cycle, error) {
 			var one sandbox.Cycle
 			if seal.Decode(line, &one) == nil && one.ID > 0 {
 				cycles = append(cycles, one)
-			} // else torn by a crash, or by where we began
+			} // else torn by a crash, or by the starting point
 		}
 		if from == 0 || len(cycles) >= most {
 			return cycles, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
-// endingsKept is how long it stays known who ended a sandbox: longer than any
-// client that worked in it waits.
+// endingsKept is how long the record of who ended a sandbox is kept: longer than
+// any client that worked in it waits.
 const endingsKept = 24 * time.Hour
 
 func (s *Store) endingsDir(gitDir string) string {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/lock"
-	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
@@ -24,14 +23,13 @@ import (
 // events-<number of the event after its last>.jsonl; the oldest of those go.
 const (
 	eventsFile = "events.jsonl"
-	eventsSize = 8 << 20               // bytes at which a file is full
-	eventsKept = 4                     // full files
-	eventsTail = 2 << 10               // bytes first looked at for the last event
-	eventsPoll = 50 * time.Millisecond // how often a follower looks
+	eventsSize = 8 << 20 // bytes at which a file is full
+	eventsKept = 4       // full files
+	eventsTail = 2 << 10 // bytes first looked at for the last event
 )
 
-// Emit appends events to the log and numbers them. Whatever an event says was
-// cut to what fits a line by whoever made it.
+// Emit appends events to the log and numbers them. The caller has cut each event to
+// what fits a line.
 func (s *Store) Emit(ctx context.Context, events ...*sandbox.Event) error {
 	path := filepath.Join(s.Root, eventsFile)
 	file, err := openEvents(ctx, path)
@@ -47,14 +45,15 @@ func (s *Store) Emit(ctx context.Context, events ...*sandbox.Event) error {
 	if torn {
 		lines.WriteByte('\n')
 	}
+	clean := s.Redacts()
 	for _, event := range events {
 		last++
 		event.Version, event.Seq = sandbox.EventVersion, last
 		for key, value := range event.Data {
 			if key == "command" {
-				event.Data[key] = redact.Text(value)
+				event.Data[key] = clean.Text(value)
 			} else { // a host may be called like a secret
-				event.Data[key] = redact.Tokens(value)
+				event.Data[key] = clean.Tokens(value)
 			}
 		}
 		if event.Time.IsZero() {
@@ -66,6 +65,9 @@ func (s *Store) Emit(ctx context.Context, events ...*sandbox.Event) error {
 		}
 		lines.Write(append(seal.Line(line), '\n'))
 	}
+	if err := s.before(path); err != nil {
+		return unavailable(err, "append to the event log")
+	}
 	if _, err := file.Write(lines.Bytes()); err != nil {
 		return unavailable(err, "append to the event log")
 	}
@@ -75,8 +77,8 @@ func (s *Store) Emit(ctx context.Context, events ...*sandbox.Event) error {
 	return nil
 }
 
-// openEvents opens the newest file of the log and takes its lock. A file that
-// was full and has moved while we waited is not the newest any more.
+// openEvents opens the newest file of the log and takes its lock. A full file that
+// moved during the wait is no longer the newest.
 func openEvents(ctx context.Context, path string) (*os.File, error) {
 	for {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
@@ -98,7 +100,7 @@ func openEvents(ctx context.Context, path string) (*os.File, error) {
 }
 
 // lastEvent gives the number of the newest event, 0 when there is none, the
-// size of the file, and tells whether a crash has torn its last line.
+// size of the file, and reports whether a crash has torn its last line.
 func (s *Store) lastEvent(file *os.File) (seq uint64, size int64, torn bool, err error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -134,7 +136,7 @@ func (s *Store) lastEvent(file *os.File) (seq uint64, size int64, torn bool, err
 // fullLog is one full file of the event log.
 type fullLog struct {
 	path string
-	end  uint64 // the first number that is not in it any more
+	end  uint64 // the first number that is no longer in it
 }
 
 // fullEvents lists the full files, oldest first.
@@ -174,48 +176,39 @@ func (s *Store) rotateEvents(path string, end uint64) error {
 // Events hands the events numbered above after to each, oldest first, until
 // each returns false.
 func (s *Store) Events(after uint64, each func(sandbox.Event) bool) error {
-	r := &eventReader{store: s, last: after}
-	defer r.close()
+	r := s.EventReader(after)
+	defer r.Close()
+	return r.Next(each)
+}
+
+// EventReader reads events while they are appended. It is for one goroutine.
+type EventReader struct {
+	store *Store
+	last  uint64
+	file  *os.File // the newest; nil: not open
+	rest  []byte   // the beginning of a line that is still being written
+}
+
+// EventReader begins after the event numbered after.
+func (s *Store) EventReader(after uint64) *EventReader { return &EventReader{store: s, last: after} }
+
+// Close ends the reading.
+func (r *EventReader) Close() {
+	if r.file != nil {
+		_ = r.file.Close() // nothing was written
+		r.file = nil
+	}
+}
+
+// Next hands the events appended since the last call to each, until each returns
+// false; none is no error.
+func (r *EventReader) Next(each func(sandbox.Event) bool) error {
 	_, err := r.read(each)
 	return err
 }
 
-// FollowEvents does the same and then waits for more, until each returns
-// false or ctx ends; the latter is no error.
-func (s *Store) FollowEvents(ctx context.Context, after uint64, each func(sandbox.Event) bool) error {
-	r := &eventReader{store: s, last: after}
-	defer r.close()
-	ticker := time.NewTicker(eventsPoll)
-	defer ticker.Stop()
-	for {
-		more, err := r.read(each)
-		if err != nil || !more {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
-}
-
-// eventReader remembers where it is in the newest file.
-type eventReader struct {
-	store *Store
-	last  uint64
-	file  *os.File
-	rest  []byte // the beginning of a line that is still being written
-}
-
-func (r *eventReader) close() {
-	if r.file != nil {
-		_ = r.file.Close() // nothing was written
-	}
-}
-
-// read delivers what is new. It reports false when each wants no more.
-func (r *eventReader) read(each func(sandbox.Event) bool) (bool, error) {
+// read delivers new events. It reports false when each wants no more.
+func (r *EventReader) read(each func(sandbox.Event) bool) (bool, error) {
 	path := filepath.Join(r.store.Root, eventsFile)
 	for range eventsKept + 2 {
 		if r.file == nil {
@@ -249,16 +242,14 @@ func (r *eventReader) read(each func(sandbox.Event) bool) (bool, error) {
 		if err == nil && os.SameFile(ours, now) {
 			return true, nil
 		}
-		// It was full and has moved; what was written meanwhile is found by
-		// number.
-		r.close()
-		r.file = nil
+		// It was full and has moved; events written meanwhile are found by number.
+		r.Close()
 	}
 	return true, nil
 }
 
-// readFull delivers what is new in the full files.
-func (r *eventReader) readFull(each func(sandbox.Event) bool) (bool, error) {
+// readFull delivers new events in the full files.
+func (r *EventReader) readFull(each func(sandbox.Event) bool) (bool, error) {
 	full, err := r.store.fullEvents()
 	if err != nil {
 		return false, err
@@ -281,7 +272,7 @@ func (r *eventReader) readFull(each func(sandbox.Event) bool) (bool, error) {
 	return true, nil
 }
 
-func (r *eventReader) deliver(data []byte, each func(sandbox.Event) bool) bool {
+func (r *EventReader) deliver(data []byte, each func(sandbox.Event) bool) bool {
 	for line := range bytes.Lines(data) {
 		var event sandbox.Event
 		if seal.Decode(line, &event) != nil || event.Seq <= r.last {

@@ -22,11 +22,19 @@ func (s *Store) read(path string, into any) error {
 	return nil
 }
 
-// damaged is the error of a record that is not what was written; it is a
-// [seal.ErrDamaged]. Whoever knows how to mend it says so in its place.
+// damaged is the error of a record that differs from what was written; it is a
+// [seal.ErrDamaged]. Callers that know how to mend it replace it.
 func damaged(err error, path string) *fault.Error {
 	return fault.Wrap(fault.Internal, err, "cannot read the record %q", path).
 		WithHint("if you changed it by hand, empty the \"checksum\" at its end")
+}
+
+// before is asked before each change.
+func (s *Store) before(path string) error {
+	if s.Before == nil {
+		return nil
+	}
+	return s.Before(path)
 }
 
 // write replaces path in one step: a reader sees the old record or the new one.
@@ -34,6 +42,9 @@ func (s *Store) write(path string, record any) error {
 	data, err := seal.Encode(record)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err, "cannot encode the record %q", path)
+	}
+	if err := s.before(path); err != nil {
+		return unavailable(err, "write the record %q", path)
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -11,8 +12,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
-// FuzzEventLog lets anything stand in the event log: what is read comes in
-// order, and the next event is numbered above it.
+// FuzzEventLog puts anything into the event log: events are read in order, and
+// the next event is numbered above it.
 func FuzzEventLog(f *testing.F) {
 	f.Add([]byte(`{"version":1,"seq":1,"type":"created"}` + "\n" + `{"version":1,"seq":2}` + "\n"))
 	f.Add([]byte(`{"seq":5,"checksum":"00000000"}` + "\n{torn"))
@@ -39,7 +40,7 @@ func FuzzEventLog(f *testing.F) {
 		}
 		last, _ := read()
 		if last > 1<<62 {
-			return // nobody has so many
+			return // no log has that many
 		}
 		if err := s.Emit(t.Context(), &sandbox.Event{Type: sandbox.EventCreated}); err != nil {
 			t.Fatal(err)
@@ -50,8 +51,8 @@ func FuzzEventLog(f *testing.F) {
 	})
 }
 
-// FuzzClaim lets anything stand where a name is claimed: it is an id of that
-// name, or damaged, and nothing else.
+// FuzzClaim puts anything into the claim of a name: it is an id, of that name or
+// of the one that the sandbox had before it was renamed, or damaged.
 func FuzzClaim(f *testing.F) {
 	f.Add([]byte("fix-0a1b2c3d"))
 	f.Add(seal.Line([]byte("fix-0a1b2c3d\n" + `{"pid":1,"start_time":2,"boot":"x"}`)))
@@ -71,14 +72,14 @@ func FuzzClaim(f *testing.F) {
 		case errors.Is(err, seal.ErrDamaged):
 		case err != nil:
 			t.Fatal(err)
-		case len(id) != len("fix-0a1b2c3d") || filepath.Base(id) != id:
+		case !regexp.MustCompile(`^[a-z0-9][a-z0-9-]*-[0-9a-f]{8}$`).MatchString(id) || filepath.Base(id) != id:
 			t.Fatalf("the id is %q", id)
 		}
 	})
 }
 
-// FuzzCycles lets anything stand in the record of a cycle that runs: there is
-// one cycle, of that number.
+// FuzzCycles puts anything into the record of a running cycle: there is one
+// cycle, of that number.
 func FuzzCycles(f *testing.F) {
 	f.Add([]byte(`{"version":1,"id":1,"state":"executing"}` + "\n"))
 	f.Add([]byte(`{"version":1,"id":7}` + "\n" + `{"id":`))

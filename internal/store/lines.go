@@ -8,21 +8,21 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
-// AppendIteration adds one line to the sandbox's log. Secrets that are known by
-// their shape leave it here at the latest, as in all records of commands.
+// AppendIteration adds one line to the sandbox's log. Secrets known by their shape
+// are removed here at the latest, as in all records of commands.
 func (s *Store) AppendIteration(id string, iteration *sandbox.Iteration) error {
 	iteration.Version = sandbox.RecordVersion
-	iteration.Command, iteration.Message = redact.Text(iteration.Command), redact.Tokens(iteration.Message)
+	clean := s.Redacts()
+	iteration.Command, iteration.Message = clean.Text(iteration.Command), clean.Tokens(iteration.Message)
 	return s.appendLine(filepath.Join(s.SandboxDir(id), "iterations.jsonl"), iteration)
 }
 
-// Iterations reads the log, oldest first. A last line that a crash tore is
-// left out; the commit it spoke of is on the branch all the same.
+// Iterations reads the log, oldest first. A last line that a crash tore is left
+// out; its commit is on the branch all the same.
 func (s *Store) Iterations(id string) ([]sandbox.Iteration, error) {
 	path := filepath.Join(s.SandboxDir(id), "iterations.jsonl")
 	data, err := os.ReadFile(path)
@@ -51,6 +51,9 @@ func (s *Store) appendLine(path string, record any) error {
 		return unavailable(err, "encode a line of %q", path)
 	}
 	data = seal.Line(data)
+	if err := s.before(path); err != nil {
+		return unavailable(err, "append to the log %q", path)
+	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return unavailable(err, "open the log %q", path)

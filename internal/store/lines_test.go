@@ -55,7 +55,7 @@ func TestIterationsRoundTrip(t *testing.T) {
 }
 
 // A crash, or a full disk, can stop a write at any byte. Wherever it did, the
-// lines before count, and so does what is appended after.
+// lines before count, and so do those appended after.
 func TestTornLine(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -175,8 +175,8 @@ func TestCycles(t *testing.T) {
 }
 
 // A client that dies between taking a number and writing the record leaves an
-// empty file: the number is used up, nobody stumbles over it, and it counts as
-// a cycle of a client that died, so that somebody clears it away.
+// empty file: the number is used up, no reader stumbles over it, and it counts as
+// a dead client's cycle, so that it is cleared away.
 func TestCycleOfADeadClient(t *testing.T) {
 	t.Parallel()
 	s := open(t)

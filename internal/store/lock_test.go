@@ -55,8 +55,8 @@ func TestLockOfAKilledProcessIsFree(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
 		t.Fatalf("the other process says %q, %v", line, err)
 	}
-	// The first attempt comes before the look at the context, so one that has
-	// ended asks exactly once.
+	// The first attempt comes before the look at the context, so an ended context
+	// still allows exactly one.
 	once, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Lock(once, id, "commit"); fault.KindOf(err) != fault.Canceled {
@@ -107,7 +107,7 @@ func TestLockExcludes(t *testing.T) {
 					t.Errorf("%d others are inside", others)
 				}
 				entered.Add(1)
-				runtime.Gosched() // give others the chance to come in
+				runtime.Gosched() // give others a chance to come in
 				inside.Add(-1)
 				unlock()
 			}

@@ -20,9 +20,9 @@ const (
 	PortsFile    = "ports.json"    // its forwarded ports, and their numbers
 )
 
-// Record reads a further record of a sandbox, which begins with a version. That
-// it is not there is no error; that it is damaged is a [seal.ErrDamaged], and
-// into is empty then.
+// Record reads a further record of a sandbox, which begins with a version. A
+// missing record is no error; a damaged one is a [seal.ErrDamaged], and into is
+// then empty.
 func (s *Store) Record(id, file string, into any) (found bool, err error) {
 	path := filepath.Join(s.SandboxDir(id), file)
 	data, err := os.ReadFile(path)
@@ -36,7 +36,7 @@ func (s *Store) Record(id, file string, into any) (found bool, err error) {
 		Version int `json:"version"`
 	}
 	if err := errors.Join(seal.Decode(data, &head), seal.Decode(data, into)); err != nil {
-		reflect.ValueOf(into).Elem().SetZero() // no half of it counts
+		reflect.ValueOf(into).Elem().SetZero() // half a record does not count
 		return false, damaged(err, path)
 	}
 	if head.Version > sandbox.RecordVersion {
@@ -46,22 +46,22 @@ func (s *Store) Record(id, file string, into any) (found bool, err error) {
 	return true, nil
 }
 
-// SaveRecord replaces a further record of a sandbox. Its version is the
-// caller's to set: sandbox.RecordVersion.
+// SaveRecord replaces a further record of a sandbox. The caller sets its version:
+// sandbox.RecordVersion.
 func (s *Store) SaveRecord(id, file string, record any) error {
 	return s.write(filepath.Join(s.SandboxDir(id), file), record)
 }
 
 // ShareTable reads a table that all sandboxes share, lets change change it, and
-// writes it, while no other process does. A damaged table begins anew, so it
-// must hold nothing that somebody would miss.
+// writes it, while no other process does. A damaged table begins anew, so it must
+// hold nothing that would be missed.
 func (s *Store) ShareTable(ctx context.Context, name string, table any, change func() error) error {
 	path := filepath.Join(s.Root, name)
 	held, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return unavailable(err, "open the lock of %q", path)
 	}
-	defer held.Close() // and with it the lock goes
+	defer held.Close() // which releases the lock
 	if err := lock.File(ctx, held); err != nil {
 		return err
 	}

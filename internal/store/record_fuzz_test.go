@@ -14,9 +14,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
 
-// FuzzRecords lets anything stand in every record of a sandbox. It is damaged,
-// or of a newer program, or a record: one that means the same when it is
-// written and read again.
+// FuzzRecords puts anything into every record of a sandbox. It is damaged, or
+// from a newer program, or a record that means the same when it is written and
+// read again.
 func FuzzRecords(f *testing.F) {
 	sealed := func(record any) {
 		data, err := seal.Encode(record)

@@ -22,7 +22,7 @@ func (s *Store) rememberRepository(gitDir string) error {
 	path := filepath.Join(s.RepositoryDir(gitDir), "repo.json")
 	var known repository
 	if err := s.read(path, &known); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, seal.ErrDamaged) {
-		return nil // it is there, or cannot be looked at; the name is claimed all the same
+		return nil // it is there, or cannot be read; the name is claimed all the same
 	}
 	return s.write(path, repository{Version: sandbox.RecordVersion, GitDir: gitDir})
 }
@@ -48,7 +48,7 @@ func (s *Store) Repositories() ([]string, error) {
 				return nil, err
 			}
 			if one.GitDir == "" {
-				continue // nobody's any more: the next sandbox of it writes it anew
+				continue // no sandbox uses it: the next one writes it anew
 			}
 		}
 		all = append(all, one.GitDir)
@@ -57,8 +57,8 @@ func (s *Store) Repositories() ([]string, error) {
 	return all, nil
 }
 
-// mendRepository finds out which repository a key stands for, by the records of
-// its sandboxes, and writes that down again. It gives "" when it has none.
+// mendRepository finds out which repository a key stands for, by the records of its
+// sandboxes, and records it again. It gives "" when it has none.
 func (s *Store) mendRepository(key string) (gitDir string, err error) {
 	records, _, err := s.Sandboxes()
 	if err != nil {
@@ -72,8 +72,8 @@ func (s *Store) mendRepository(key string) (gitDir string, err error) {
 	return "", nil
 }
 
-// Names maps the names that are claimed in a repository to sandbox ids. A claim
-// that cannot be read, and that no record speaks of, has none.
+// Names maps the names that are claimed in a repository to sandbox ids. An
+// unreadable claim that no record mentions has none.
 func (s *Store) Names(gitDir string) (map[string]string, error) {
 	entries, err := os.ReadDir(filepath.Join(s.RepositoryDir(gitDir), "names"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func (s *Store) Names(gitDir string) (map[string]string, error) {
 	return names, nil
 }
 
-// ForgetRepository removes what is kept for a repository that has no sandbox.
+// ForgetRepository removes the data of a repository that has no sandbox.
 func (s *Store) ForgetRepository(gitDir string) error {
 	dir := s.RepositoryDir(gitDir)
 	// Only an empty directory of names can go: a claim wins.

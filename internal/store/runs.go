@@ -15,14 +15,14 @@ import (
 // Files of an agent's run, in its directory.
 const (
 	RunFile    = "run.json"
-	RunEvents  = "transcript.jsonl" // what its client's stream said, as events
-	RunOutput  = "output.log"       // what the client printed, as it stands
+	RunEvents  = "transcript.jsonl" // its client's stream, as events
+	RunOutput  = "output.log"       // the client's output, as printed
 	RunSocket  = "terminal.sock"    // of a run with a terminal, while it lasts
-	RunProblem = "runner.log"       // what the process that drives it had to say
+	RunProblem = "runner.log"       // messages of the process that drives it
 )
 
-// runsDir holds the runs of one sandbox. It lies beside the sandboxes: what
-// agents did is read after their sandboxes are deleted, too.
+// runsDir holds the runs of one sandbox. It is beside the sandboxes: runs can be
+// read after their sandboxes are deleted, too.
 func (s *Store) runsDir(id string) string { return filepath.Join(s.Root, "runs", id) }
 
 // RunDir is the directory of one run.
@@ -52,7 +52,7 @@ func (s *Store) NewRun(run *sandbox.Run) error {
 		if !errors.Is(err, fs.ErrExist) {
 			return unavailable(err, "make the directory of a run")
 		}
-		run.Number++ // another one was faster
+		run.Number++ // another run was faster
 	}
 }
 

@@ -22,21 +22,21 @@
 //	images/names/<hash>.json     what a name of an image stood for
 //	runs/<id>/<n>/               runs of agents in a sandbox, which they outlive: see runs.go
 //	clients/<name>/              agents' clients that npm has installed for all sandboxes
+//	environments/                the same of live environments, as another state directory
 //	audit/                       the audit log, see package audit
 //	trust.json                   which configurations the human trusted
+//	known-values                 fingerprints of secrets, which no record may show
 //
-// Records and lines carry a checksum (package seal). What a crash or a disk has
-// damaged is a [seal.ErrDamaged], never taken for what it is not.
+// Records and lines carry a checksum (package seal). Anything that a crash or a
+// disk has damaged is a [seal.ErrDamaged], never taken for something else.
 //
 // Start reading at [Store].
 package store
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -46,28 +46,50 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/ownership"
-	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
-	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 // Store is the state directory of one user.
 type Store struct {
-	Root   string
+	Root string
+	// Before, unless nil, is asked before each change of a record; its error is
+	// that of the change. It may come from several goroutines at once. Tests put
+	// crashes and full disks there.
+	Before func(path string) error
+	// Looked, unless nil, is told of each look-up of a name. It may come from
+	// several goroutines at once. Tests count there.
+	Looked func(name string)
+
+	shared string // the state directory that contains this one; empty is Root
 	strict bool
+	known  *redact.Known
 }
 
-// Durable returns the same state directory for work of which every record is
-// flushed to the disk before it counts (durability = "strict"), or for other
-// work. One process serves sandboxes of both kinds, so this is never a setting
-// of the process.
-func (s *Store) Durable(strict bool) *Store { return &Store{Root: s.Root, strict: strict} }
+// Durable returns the same state directory for work whose every record is flushed
+// to the disk before it counts (durability = "strict"), or for other work. One
+// process serves sandboxes of both kinds, so this is never a setting of the
+// process.
+func (s *Store) Durable(strict bool) *Store {
+	return &Store{Root: s.Root, Before: s.Before, Looked: s.Looked, shared: s.shared, strict: strict, known: s.known}
+}
+
+// knownValues has fingerprints of the values of secrets.
+const knownValues = "known-values"
+
+// KnownValues is the file with fingerprints of the values of secrets, beside the
+// records that must not show them.
+func (s *Store) KnownValues() string { return filepath.Join(s.Shared(), knownValues) }
+
+// Redacts removes from text everything that no record may show, also values known
+// only by their fingerprints.
+func (s *Store) Redacts() redact.Secrets { return redact.Secrets{Known: s.known} }
 
 // Strict reports whether every record is flushed.
 func (s *Store) Strict() bool { return s.strict }
 
-// DefaultRoot is $XDG_STATE_HOME/litterbox, or ~/.local/state/litterbox, as who
-// has it.
+// DefaultRoot is the state directory of who: $XDG_STATE_HOME/litterbox, or
+// ~/.local/state/litterbox.
 func DefaultRoot(who *caller.Caller) (string, error) {
 	if dir := who.Get("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "litterbox"), nil
@@ -79,12 +101,12 @@ func DefaultRoot(who *caller.Caller) (string, error) {
 	return filepath.Join(who.Home, ".local", "state", "litterbox"), nil
 }
 
-// Open uses root, making it when it is missing. The directory is private
-// (0700): sockets, keys, and programs that are executed lie below it, so one
-// that another user controls is refused with fault.Denied.
+// Open uses root, making it when it is missing. The directory is private (0700):
+// sockets, keys, and programs that are executed are below it, so one that another
+// user controls is refused with fault.Denied.
 func Open(root string) (*Store, error) {
-	// Links are resolved once here: what lies below is compared, bound and
-	// locked by path from several processes.
+	// Links are resolved once here: paths below are compared, bound and locked by
+	// several processes.
 	refused := func(err error) error { return fault.Wrap(fault.Denied, err, "cannot use the state directory") }
 	// Before anything is made in a directory of another user's.
 	if err := ownership.Check(root); fault.KindOf(err) == fault.Denied {
@@ -104,19 +126,19 @@ func Open(root string) (*Store, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "cannot use the state directory %q", root)
 	}
-	return &Store{Root: real}, nil
+	return &Store{Root: real, known: redact.OpenKnown(filepath.Join(real, knownValues))}, nil
 }
 
-// ownPlaces looks at what lies at the top of the state directory. Nobody else
-// can put anything there, but root may have taken over the directory of a user
-// with all that was in it.
+// ownPlaces checks the entries at the top of the state directory. No other user can
+// put anything there, but root may have taken over a user's directory with its
+// content.
 func ownPlaces(root string) error {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if err := ownership.Check(filepath.Join(root, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := ownership.Entry(root, entry.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -129,7 +151,7 @@ func RepositoryKey(gitDir string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// RepositoryDir is where the shared cache and the names of a repository lie.
+// RepositoryDir is the directory of the shared cache and the names of a repository.
 func (s *Store) RepositoryDir(gitDir string) string {
 	return filepath.Join(s.Root, "repos", RepositoryKey(gitDir))
 }
@@ -140,142 +162,11 @@ func (s *Store) SandboxDir(id string) string {
 }
 
 // TrustFile holds what the human trusted.
-func (s *Store) TrustFile() string { return filepath.Join(s.Root, "trust.json") }
+func (s *Store) TrustFile() string { return filepath.Join(s.Shared(), "trust.json") }
 
 // LocksOf gives Lock for one sandbox.
 func (s *Store) LocksOf(id string) func(ctx context.Context, name string) (unlock func(), err error) {
 	return func(ctx context.Context, name string) (func(), error) { return s.Lock(ctx, id, name) }
-}
-
-// Claim reserves name within the repository for a new sandbox and returns the
-// new sandbox's id. It fails with fault.AlreadyExists when the name is taken;
-// of many racing callers exactly one wins.
-func (s *Store) Claim(gitDir, name string) (id string, err error) {
-	dir := filepath.Join(s.RepositoryDir(gitDir), "names")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", unavailable(err, "claim the name %q", name)
-	}
-	if err := s.rememberRepository(gitDir); err != nil {
-		return "", err
-	}
-	random := make([]byte, 4)
-	_, _ = rand.Read(random) // never fails (crypto/rand, Go 1.24)
-	id = name + "-" + hex.EncodeToString(random)
-	// The directory first: whoever finds the name finds it too, and does not
-	// take the claim for that of a dead process.
-	if err := os.MkdirAll(s.SandboxDir(id), 0o700); err != nil {
-		return "", unavailable(err, "make the directory of sandbox %q", name)
-	}
-	if err := claimName(dir, name, id); err != nil {
-		return "", errors.Join(err, os.Remove(s.SandboxDir(id)))
-	}
-	return id, nil
-}
-
-// Move makes the name of a sandbox count in another repository, and no longer
-// in the one that its record says. It fails with fault.AlreadyExists when the
-// name is taken there.
-func (s *Store) Move(record *sandbox.Sandbox, gitDir string) error {
-	names := filepath.Join(s.RepositoryDir(gitDir), "names")
-	if err := os.MkdirAll(names, 0o700); err != nil {
-		return unavailable(err, "claim the name %q", record.Name)
-	}
-	if err := s.rememberRepository(gitDir); err != nil {
-		return err
-	}
-	// One that was killed between the two halves has claimed it already.
-	if id, err := s.Claimed(gitDir, record.Name); err != nil {
-		return err
-	} else if id != record.ID {
-		if err := claimName(names, record.Name, record.ID); err != nil {
-			return err
-		}
-	}
-	return s.Release(record.GitDir, record.Name, record.ID)
-}
-
-// claimName makes names/name hold id. A hard link appears with its content or
-// not at all, so nobody reads a name without an id.
-func claimName(names, name, id string) error {
-	temp := filepath.Join(names, "."+id)
-	content := id
-	// Who claims it, so that nobody waits for a dead one. Systems where that
-	// cannot be told go by the age of the directory.
-	if self, err := process.Identify(os.Getpid()); err == nil {
-		line, err := json.Marshal(self)
-		if err != nil {
-			return unavailable(err, "claim the name %q", name)
-		}
-		content = string(seal.Line([]byte(content + "\n" + string(line))))
-	}
-	err := os.WriteFile(temp, []byte(content), 0o600)
-	if err == nil {
-		err = errors.Join(os.Link(temp, filepath.Join(names, name)), os.Remove(temp))
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return fault.New(fault.AlreadyExists, "cannot create sandbox %q: a sandbox of that name exists", name).
-			WithHint("litterbox status %s", name)
-	}
-	if err != nil {
-		return unavailable(err, "claim the name %q", name)
-	}
-	return nil
-}
-
-// Release gives a name up that sandbox id holds, once its files are gone. A
-// name that another sandbox has claimed meanwhile stays.
-func (s *Store) Release(gitDir, name, id string) error {
-	names := filepath.Join(s.RepositoryDir(gitDir), "names")
-	// Moved to a name of our own first: of two who release, one gets it.
-	mine := filepath.Join(names, "."+id+"-released")
-	err := os.Rename(filepath.Join(names, name), mine)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return unavailable(err, "release the name %q", name)
-	}
-	if holder, err := os.ReadFile(mine); err == nil && anothers(holder, id) {
-		return ignoreMissing(os.Rename(mine, filepath.Join(names, name)))
-	}
-	return ignoreMissing(os.Remove(mine))
-}
-
-// Claimed returns the id that holds name, or "" when nobody does.
-func (s *Store) Claimed(gitDir, name string) (string, error) {
-	id, _, err := s.Claimant(gitDir, name)
-	return id, err
-}
-
-// Claimant returns the id that holds name, or "", and the process that claimed
-// it; that one is zero where it is not known.
-func (s *Store) Claimant(gitDir, name string) (id string, by sandbox.Process, err error) {
-	content, err := os.ReadFile(filepath.Join(s.RepositoryDir(gitDir), "names", name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", by, nil
-	}
-	if err != nil {
-		return "", by, unavailable(err, "look up sandbox %q", name)
-	}
-	id, by, err = readClaim(content, name)
-	if err != nil {
-		id, err = s.mendClaim(gitDir, name)
-	}
-	return id, by, err
-}
-
-// Find returns the record of a repository's sandbox by name; fault.NotFound
-// when there is none.
-func (s *Store) Find(gitDir, name string) (*sandbox.Sandbox, error) {
-	id, err := s.Claimed(gitDir, name)
-	if err != nil {
-		return nil, err
-	}
-	if id == "" {
-		return nil, fault.New(fault.NotFound, "no sandbox named %q in this repository", name).
-			WithHint("litterbox list")
-	}
-	return s.Sandbox(id)
 }
 
 // Sandbox reads the record of one sandbox by id.
@@ -293,7 +184,7 @@ func (s *Store) Sandbox(id string) (*sandbox.Sandbox, error) {
 }
 
 // SaveOrigin writes a copy of a sandbox's record from which it can be made anew
-// when it is damaged. What has changed since stands in git and in the log.
+// when it is damaged. Later changes are in git and in the log.
 func (s *Store) SaveOrigin(record *sandbox.Sandbox) error {
 	record.Version = sandbox.RecordVersion
 	return s.write(filepath.Join(s.SandboxDir(record.ID), originFile), record)
@@ -325,9 +216,9 @@ type Unreadable struct {
 	Err error
 }
 
-// Sandboxes lists the records of all repositories by creation time. A record
-// that cannot be read is reported in the second result, never dropped silently;
-// err is about the directory of all of them.
+// Sandboxes lists the records of all repositories by creation time. A record that
+// cannot be read is reported in the second result, never dropped silently; err is
+// about the directory that holds them all.
 func (s *Store) Sandboxes() (records []*sandbox.Sandbox, unreadable []Unreadable, err error) {
 	entries, err := os.ReadDir(filepath.Join(s.Root, "sandboxes"))
 	if errors.Is(err, fs.ErrNotExist) {

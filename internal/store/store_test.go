@@ -95,7 +95,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 	}
 }
 
-// noLitter wants no temporary files.
+// noLitter checks that there are no temporary files.
 func noLitter(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -128,7 +128,7 @@ func TestMissingRecords(t *testing.T) {
 	}
 }
 
-// Somebody always reads while somebody writes: list beside exec.
+// Readers always run beside writers: list beside exec.
 func TestReplacementIsAtomic(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -146,7 +146,7 @@ func TestReplacementIsAtomic(t *testing.T) {
 					t.Errorf("while it is written: %v", err)
 					return
 				}
-				// Both halves of one record, or it is a mixture.
+				// Both halves must be of one record, or it is a mixture.
 				if want := strings.Repeat("x", got.Iterations*100); got.Iterations != 3 && got.Problem != want {
 					t.Errorf("iteration %d has a problem of %d bytes", got.Iterations, len(got.Problem))
 					return

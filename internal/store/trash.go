@@ -9,8 +9,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Deletion is written into a sandbox's directory when it is deleted and its
-// files are kept: with it the next command finishes what a kill has cut off.
+// Deletion is written into a sandbox's directory when it is deleted and its files
+// are kept: with it the next command finishes an interrupted deletion.
 type Deletion struct {
 	Version int       `json:"version"`
 	At      time.Time `json:"at"`
@@ -20,11 +20,10 @@ type Deletion struct {
 
 const deletionFile = "deletion.json"
 
-// Trash is where the directories of deleted sandboxes lie: a state directory of
-// the same layout, below this one. A directory comes there and leaves by one
-// rename.
+// Trash holds the directories of deleted sandboxes: a state directory of the same
+// layout, below this one. A directory enters and leaves it by one rename.
 func (s *Store) Trash() *Store {
-	return &Store{Root: filepath.Join(s.Root, "trash"), strict: s.strict}
+	return &Store{Root: filepath.Join(s.Root, "trash"), Before: s.Before, Looked: s.Looked, strict: s.strict, known: s.known}
 }
 
 // MoveTo moves the directory of a sandbox to another state directory of the
@@ -34,14 +33,17 @@ func (s *Store) MoveTo(other *Store, id string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return unavailable(err, "make %q", filepath.Dir(to))
 	}
+	if err := s.before(to); err != nil {
+		return unavailable(err, "move the files of sandbox %q", id)
+	}
 	if err := os.Rename(s.SandboxDir(id), to); err != nil {
 		return unavailable(err, "move the files of sandbox %q", id)
 	}
 	return nil
 }
 
-// Deletion reads what was noted when the sandbox was deleted; fs.ErrNotExist
-// when nothing was.
+// Deletion reads the note that was made when the sandbox was deleted;
+// fs.ErrNotExist when there is none.
 func (s *Store) Deletion(id string) (Deletion, error) {
 	var d Deletion
 	err := s.read(filepath.Join(s.SandboxDir(id), deletionFile), &d)

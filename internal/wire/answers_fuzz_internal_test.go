@@ -27,7 +27,7 @@ func (said) Close() error                { return nil }
 func (said) CloseWrite() error           { return nil }
 
 // shown fails the test for a text that would move a terminal's cursor, or that
-// nothing bounds.
+// is unbounded.
 func shown(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -40,7 +40,7 @@ func shown(t *testing.T, texts ...string) {
 	}
 }
 
-// sentence fails the test for an error that is not one of ours in whole.
+// sentence fails the test for an error that is not entirely ours.
 func sentence(t *testing.T, err error) {
 	t.Helper()
 	var known *fault.Error
@@ -51,9 +51,9 @@ func sentence(t *testing.T, err error) {
 	shown(t, known.Text, known.Hint)
 }
 
-// FuzzAnswers lets a guest say anything to everything that it can be asked: each
-// question comes to an end, with what a guest of ours could have said or with
-// an error that can be shown.
+// FuzzAnswers lets a guest answer anything to every question: each one ends,
+// with an answer that a guest of ours could have given or with an error that can
+// be shown.
 func FuzzAnswers(f *testing.F) {
 	line := func(kind Kind, payload string) string {
 		var b bytes.Buffer
@@ -157,8 +157,9 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// FuzzEgress lets a guest send any frame about the network. What is understood
-// means the same when it is sent again; descriptors have a test of their own.
+// FuzzEgress lets a guest send any frame about the network. A frame that is
+// understood means the same when it is sent again; descriptors have a test of
+// their own.
 func FuzzEgress(f *testing.F) {
 	d := Datagram{Process: "dig (7)", Payload: []byte("payload")}
 	for _, seed := range []struct {

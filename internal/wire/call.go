@@ -12,8 +12,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// chunk is how much of a file or of a command's input goes into one frame:
-// together with its header it fits one SSH packet of 32 KiB.
+// chunk is how much of a file or of a command's input goes into one frame. With
+// its header it fits one SSH packet of 32 KiB.
 const chunk = 32<<10 - 64
 
 // Every function below carries out one operation on a fresh stream; the
@@ -34,7 +34,7 @@ func Read(ctx context.Context, s Stream, path []byte, offset, limit int64, w io.
 	return info, err
 }
 
-// Write replaces a file of the sandbox by what r holds, in one step; a
+// Write replaces a file of the sandbox with the contents of r, in one step. A
 // failure, also of r, leaves the file as it was. mode 0 keeps the mode of an
 // existing file.
 func Write(ctx context.Context, s Stream, path []byte, mode uint32, r io.Reader) (FileInfo, error) {
@@ -43,7 +43,8 @@ func Write(ctx context.Context, s Stream, path []byte, mode uint32, r io.Reader)
 	return info, err
 }
 
-// Append adds r at the end of a file of the sandbox, which is made when missing.
+// Append adds r to the end of a file of the sandbox, and creates the file when it is
+// missing.
 func Append(ctx context.Context, s Stream, path []byte, r io.Reader) (FileInfo, error) {
 	var info FileInfo
 	err := call(ctx, s, Request{Op: OpAppend, Path: path}, r, nil, &info)
@@ -58,27 +59,27 @@ func Pack(ctx context.Context, s Stream, path []byte, w io.Writer) error {
 	return call(ctx, s, Request{Op: OpPack, Path: path}, nil, w, &Empty{})
 }
 
-// Unpack extracts the tar stream r below the directory path, which is made
+// Unpack extracts the tar stream r below the directory path, and creates it
 // when it is missing.
 func Unpack(ctx context.Context, s Stream, path []byte, r io.Reader) error {
 	return call(ctx, s, Request{Op: OpUnpack, Path: path}, r, nil, &Empty{})
 }
 
-// Remove deletes files of the workspace, given by paths relative to it, and the
+// Remove deletes files of the workspace, given as paths relative to it, and the
 // directories that this leaves empty. A path that is missing is no error.
 func Remove(ctx context.Context, s Stream, paths [][]byte) error {
 	return call(ctx, s, Request{Op: OpRemove, Paths: paths}, nil, nil, &Empty{})
 }
 
-// Processes lists what runs outside of any exec.
+// Processes lists the processes that run outside any exec.
 func Processes(ctx context.Context, s Stream) ([]Process, error) {
 	var list ProcessList
 	err := call(ctx, s, Request{Op: OpProcesses}, nil, nil, &list)
 	return cleanProcesses(list.Processes), err
 }
 
-// RunningInside lists the commands that run for clients and the processes that
-// run outside of them.
+// RunningInside lists the commands that run for clients and the processes
+// outside them.
 func RunningInside(ctx context.Context, s Stream) (ProcessList, error) {
 	var list ProcessList
 	err := call(ctx, s, Request{Op: OpProcesses}, nil, nil, &list)
@@ -86,13 +87,13 @@ func RunningInside(ctx context.Context, s Stream) (ProcessList, error) {
 	return list, err
 }
 
-// Quiesce ends everything inside but the guest (OpQuiesce).
+// Quiesce ends everything inside except the guest (OpQuiesce).
 func Quiesce(ctx context.Context, s Stream, grace time.Duration) error {
 	return call(ctx, s, Request{Op: OpQuiesce, Grace: grace}, nil, nil, &Empty{})
 }
 
-// FindHead tells where the agent's own git history stands (OpHead). The
-// commit is well-formed or empty; whether it exists is for Export to show.
+// FindHead reports where the agent's own git history stands (OpHead). The
+// commit is well-formed or empty; Export shows whether it exists.
 func FindHead(ctx context.Context, s Stream) (Head, error) {
 	var head Head
 	if err := call(ctx, s, Request{Op: OpHead}, nil, nil, &head); err != nil {
@@ -112,7 +113,7 @@ func FindModule(ctx context.Context, s Stream, path string) (Module, error) {
 	return found, err
 }
 
-// checked refuses what no git would say.
+// checked refuses a head that no git would report.
 func (head Head) checked() (Head, error) {
 	if head.Commit != "" && !IsObjectID(head.Commit) ||
 		head.Branch != "" && (!strings.HasPrefix(head.Branch, "refs/") || printable(head.Branch) != head.Branch) {
@@ -121,8 +122,8 @@ func (head Head) checked() (Head, error) {
 	return head, nil
 }
 
-// Export writes a thin pack of want, without what have reaches, to w. have
-// may be empty.
+// Export writes a thin pack of want to w, without the objects that have
+// reaches. have may be empty.
 func Export(ctx context.Context, s Stream, have, want string, w io.Writer) error {
 	return call(ctx, s, Request{Op: OpExport, Have: have, Want: want}, nil, w, &Empty{})
 }
@@ -132,8 +133,8 @@ func TakeModule(ctx context.Context, s Stream, path, have, want string, w io.Wri
 	return call(ctx, s, Request{Op: OpTake, Path: []byte(path), Have: have, Want: want}, nil, w, &Empty{})
 }
 
-// Kill ends the most largest processes inside at once, or with 0 all of them,
-// and returns those that it can name. The guest itself goes on.
+// Kill ends the largest processes inside at once, up to most of them, or all
+// with 0, and returns those that it can name. The guest itself goes on.
 func Kill(ctx context.Context, s Stream, most int) ([]Process, error) {
 	var list ProcessList
 	err := call(ctx, s, Request{Op: OpKill, Limit: int64(most)}, nil, nil, &list)
@@ -152,15 +153,15 @@ func Shutdown(ctx context.Context, s Stream, grace time.Duration) error {
 	return call(ctx, s, Request{Op: OpShutdown, Grace: grace}, nil, nil, &Empty{})
 }
 
-// IsObjectID tells whether id is a full object name of git: 40 (SHA-1) or 64
+// IsObjectID reports whether id is a full object name of git: 40 (SHA-1) or 64
 // (SHA-256) lower-case hexadecimal digits.
 func IsObjectID(id string) bool {
 	_, err := hex.DecodeString(id)
 	return err == nil && (len(id) == 40 || len(id) == 64) && strings.ToLower(id) == id
 }
 
-// call sends one request, feeds it with what in holds, hands output to out
-// and decodes the result.
+// call sends one request, feeds it the contents of in, hands output to out and
+// decodes the result.
 func call(ctx context.Context, s Stream, request Request, in io.Reader, out io.Writer, result any) error {
 	defer context.AfterFunc(ctx, func() { s.Close() })()
 	request.Version = Version
@@ -216,8 +217,8 @@ func exchange(s Stream, request Request, in io.Reader, out io.Writer, result any
 	}
 }
 
-// feed sends r as input frames. Only a failure of r is returned: when the
-// stream fails, its reading side knows more.
+// feed sends r as input frames. It returns only a failure of r: when the stream
+// fails, its reading side knows more.
 func feed(w *Writer, r io.Reader) error {
 	buf := make([]byte, chunk)
 	for {
@@ -242,7 +243,7 @@ func decode(payload []byte, result any) error {
 	return nil
 }
 
-// lost words the end of a stream that still owed an answer.
+// lost phrases the end of a stream that still owed an answer.
 func lost(err error) error {
 	var known *fault.Error
 	if errors.As(err, &known) {

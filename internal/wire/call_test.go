@@ -19,7 +19,7 @@ import (
 )
 
 // guest plays the other side: it sends each answer at once, then goes on
-// reading until the client closes, and tells all it was sent.
+// reading until the client closes, and returns all it was sent.
 func guest(t *testing.T, answers ...frame) (wire.Stream, <-chan []frame) {
 	t.Helper()
 	here, there := pair(t)
@@ -159,7 +159,7 @@ func TestWriteSendsTheContent(t *testing.T) {
 	}
 }
 
-// The guest is foreign: what it answers is checked.
+// The guest is untrusted: its answers are checked.
 func TestCallsRefuseNonsense(t *testing.T) {
 	ctx := context.Background()
 	head := func(s wire.Stream) error { _, err := wire.FindHead(ctx, s); return err }

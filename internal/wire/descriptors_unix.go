@@ -95,7 +95,7 @@ func (d *descriptors) fill() error {
 	for _, message := range messages {
 		fds, err := unix.ParseUnixRights(&message)
 		if err != nil {
-			continue // credentials or such: nothing that we asked for
+			continue // credentials or the like, which we did not ask for
 		}
 		for _, fd := range fds {
 			unix.CloseOnExec(fd)
@@ -107,8 +107,8 @@ func (d *descriptors) fill() error {
 		if taken > 0 {
 			return fault.New(fault.Unavailable, "too many descriptors in one message")
 		}
-		// This process has none left. The kernel closed the one that came, and
-		// ends each read behind a descriptor, so that its place in order is here.
+		// This process has none left. The kernel closed the one that came, and ends
+		// each read after a descriptor, so its place in the order is here.
 		d.files = append(d.files, nil)
 	}
 	return nil

@@ -105,7 +105,7 @@ func TestDials(t *testing.T) {
 	if _, err := dialer.Dial(82, gone); fault.KindOf(err) != fault.Canceled {
 		t.Errorf("given up: %v", err)
 	}
-	// The end of the guest ends everybody who waits.
+	// The end of the guest ends every wait.
 	waiting := make(chan error, 1)
 	go func() {
 		_, err := dialer.Dial(83, never)

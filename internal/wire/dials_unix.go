@@ -10,9 +10,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// ForwardHello opens a connection to the guest's socket that is no SSH link:
-// where host and guest share a kernel, the guest connects to servers inside
-// and passes the connections out as descriptors.
+// ForwardHello opens a connection to the guest's socket that is not an SSH
+// link: where host and guest share a kernel, the guest connects to servers
+// inside and passes the connections out as descriptors.
 const ForwardHello = "LBFW\x01"
 
 // The kinds of frames on it. Each begins with an id of 8 bytes, chosen by the
@@ -36,7 +36,7 @@ type Dials struct{ descriptors }
 // NewDials uses an open connection on which the hello has crossed.
 func NewDials(conn *net.UnixConn) *Dials { return &Dials{descriptors{conn: conn}} }
 
-// Wanted waits for the next wish.
+// Wanted waits for the next wanted connection.
 func (d *Dials) Wanted() (Wanted, error) {
 	kind, payload, err := d.next(10)
 	if err != nil {
@@ -59,7 +59,7 @@ func (d *Dials) Refuse(id uint64, why string) error {
 }
 
 // Dialer is the host's end. Dial may be called from any goroutine; Serve runs
-// on one of its own and hands the answers out.
+// on a goroutine of its own and hands out the answers.
 type Dialer struct {
 	descriptors
 
@@ -79,7 +79,7 @@ func NewDialer(conn *net.UnixConn) *Dialer {
 }
 
 // Dial asks for a connection to a port inside, and waits until it is there or
-// gone is closed. That nobody listens there is fault.Unavailable.
+// gone is closed. A port without a listener is fault.Unavailable.
 func (d *Dialer) Dial(port uint16, gone <-chan struct{}) (*net.TCPConn, error) {
 	answer := make(chan dialed, 1)
 	d.mu.Lock()
@@ -106,7 +106,7 @@ func (d *Dialer) Dial(port uint16, gone <-chan struct{}) (*net.TCPConn, error) {
 			got.conn.Close()
 		}
 	}
-	return nil, fault.New(fault.Canceled, "cannot connect to port %d inside: nobody waits for it any more", port)
+	return nil, fault.New(fault.Canceled, "cannot connect to port %d inside: the connection is not waited for any more", port)
 }
 
 func (d *Dialer) take(id uint64) chan<- dialed {
@@ -118,7 +118,8 @@ func (d *Dialer) take(id uint64) chan<- dialed {
 }
 
 // Serve hands out what the guest answers, until the connection ends. The guest
-// is not trusted: frames are bounded, and what is no TCP connection ends it.
+// is not trusted: frames are bounded, and anything but a TCP connection ends
+// it.
 func (d *Dialer) Serve() error {
 	err := d.serve()
 	d.mu.Lock()
@@ -129,7 +130,7 @@ func (d *Dialer) Serve() error {
 		waiter <- dialed{err: fault.Wrap(fault.Unavailable, err, "cannot connect inside")}
 	}
 	for _, file := range d.files {
-		file.Close() // of nil, an error that does not matter
+		file.Close() // of nil, a harmless error
 	}
 	return err
 }
@@ -162,7 +163,7 @@ func (d *Dialer) serve() error {
 		case waiter != nil:
 			waiter <- got
 		case got.conn != nil:
-			got.conn.Close() // nobody waits any more, or nobody ever asked
+			got.conn.Close() // no caller waits any more, or none ever asked
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"net"
@@ -11,7 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// EgressHello opens a connection to the guest's socket that is no SSH link:
+// EgressHello opens a connection to the guest's socket that is not an SSH link:
 // where host and guest share a kernel, the connections that programs inside
 // make cross over as descriptors, and DNS messages as frames.
 const EgressHello = "LBEG\x01"
@@ -19,13 +20,18 @@ const EgressHello = "LBEG\x01"
 // The kinds of frames on an egress connection.
 const (
 	KindConnection Kind = 'c' // guest → host: JSON of Connection, with one descriptor
-	KindQuery      Kind = 'n' // guest → host: id (8 bytes), 1 for TCP (1 byte), DNS message
-	KindAnswer     Kind = 'a' // host → guest: id, DNS message; none means no answer
+	// A connection that the guest holds until the host carries it (Link.Carry):
+	// its id (8 bytes), JSON of Connection. Id 0 is a connection that the guest
+	// has reset for want of room: it is only for the record.
+	KindAnnounced Kind = 'l'
+	KindDeclined  Kind = 'r' // host → guest: id of an announced connection that is not carried
+	KindQuery     Kind = 'n' // guest → host: id (8 bytes), 1 for TCP (1 byte), DNS message
+	KindAnswer    Kind = 'a' // host → guest: id, DNS message; none means no answer
 	// A datagram, either way: its source and destination as the program inside
 	// has them (each 16 bytes of address and 2 of port), the length of a name
 	// (1 byte), the name of the process, the payload.
 	KindDatagram    Kind = 'u'
-	KindUnreachable Kind = 'x' // host → guest: source and destination of what nobody will answer
+	KindUnreachable Kind = 'x' // host → guest: source and destination of a datagram that gets no answer
 )
 
 // maxEgress is the largest frame: a DNS message or a datagram has at most 65535
@@ -37,7 +43,7 @@ const endpointSize = 18
 // Connection is one TCP connection that a program inside has made.
 type Connection struct {
 	Destination netip.AddrPort `json:"destination"` // as the program wanted it
-	Process     string         `json:"process"`     // who, as far as the guest knows
+	Process     string         `json:"process"`     // the program's, as far as the guest knows
 }
 
 // Query is one DNS message from inside.
@@ -51,16 +57,74 @@ type Query struct {
 // with Destination, in either direction.
 type Datagram struct {
 	Source, Destination netip.AddrPort
-	Process             string // who, as far as the guest knows; empty from the host
+	Process             string // the program's, as far as the guest knows; empty from the host
 	Payload             []byte
 }
 
 // Egress is either end of an egress connection. Sending is safe from many
 // goroutines; receiving belongs to one.
-type Egress struct{ descriptors }
+type Egress struct {
+	frames
+	passes *descriptors // nil where connections are announced instead
+}
+
+// frames are what an egress connection is made of.
+type frames interface {
+	send(kind Kind, payload, rights []byte) error
+	next(limit int) (Kind, []byte, error)
+	Close() error
+}
 
 // NewEgress uses an open connection on which the hello has crossed.
-func NewEgress(conn *net.UnixConn) *Egress { return &Egress{descriptors{conn: conn}} }
+func NewEgress(conn *net.UnixConn) *Egress {
+	d := &descriptors{conn: conn}
+	return &Egress{frames: d, passes: d}
+}
+
+// ServeNetwork answers OpNetwork on s, as the guest. The connection is given to
+// ready before the host can read the answer, so that anything the host starts
+// next finds it; frames sent to it meanwhile wait.
+func ServeNetwork(s Stream, ready func(*Egress)) (*Egress, error) {
+	over := newStreamed(s)
+	egress := &Egress{frames: over}
+	over.out.mu.Lock()
+	defer over.out.mu.Unlock()
+	ready(egress)
+	return egress, WriteJSON(s, KindResult, Empty{})
+}
+
+// OpenNetwork makes s an egress connection, as the host.
+func OpenNetwork(ctx context.Context, s Stream) (*Egress, error) {
+	if err := call(ctx, s, Request{Op: OpNetwork}, nil, nil, &Empty{}); err != nil {
+		return nil, err
+	}
+	return &Egress{frames: newStreamed(s)}, nil
+}
+
+// streamed are frames on a stream on which OpNetwork was answered: connections
+// are announced on it, and carried by conduits of the link.
+type streamed struct {
+	Stream
+	out *Writer
+	in  *Reader
+}
+
+func newStreamed(s Stream) *streamed {
+	return &streamed{Stream: s, out: NewWriter(s), in: NewReader(s)}
+}
+
+func (s *streamed) send(kind Kind, payload, _ []byte) error { return s.out.Frame(kind, payload) }
+
+func (s *streamed) next(limit int) (Kind, []byte, error) {
+	kind, payload, err := s.in.Next()
+	if err == nil && len(payload) > limit {
+		err = fault.New(fault.Unavailable, "cannot use a frame of %d bytes", len(payload))
+	}
+	return kind, append([]byte(nil), payload...), err
+}
+
+// Passes reports whether connections cross over as descriptors.
+func (e *Egress) Passes() bool { return e.passes != nil }
 
 // SendConnection passes the descriptor of conn to the other end. The caller
 // closes its own copy.
@@ -69,7 +133,21 @@ func (e *Egress) SendConnection(conn *net.TCPConn, c Connection) error {
 	if err != nil {
 		return err
 	}
-	return e.sendConn(KindConnection, payload, conn)
+	return e.passes.sendConn(KindConnection, payload, conn)
+}
+
+// Announce tells the host of a connection that the guest holds under id.
+func (e *Egress) Announce(id uint64, c Connection) error {
+	payload, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return e.send(KindAnnounced, append(binary.BigEndian.AppendUint64(nil, id), payload...), nil)
+}
+
+// Decline tells the guest that an announced connection is not carried.
+func (e *Egress) Decline(id uint64) error {
+	return e.send(KindDeclined, binary.BigEndian.AppendUint64(nil, id), nil)
 }
 
 // SendQuery hands a DNS message to the host.
@@ -97,7 +175,7 @@ func (e *Egress) SendDatagram(d Datagram) error {
 	return e.send(KindDatagram, append(payload, d.Payload...), nil)
 }
 
-// SendUnreachable tells the guest that what source sends to destination is
+// SendUnreachable tells the guest that datagrams from source to destination are
 // refused.
 func (e *Egress) SendUnreachable(source, destination netip.AddrPort) error {
 	return e.send(KindUnreachable, appendEndpoint(appendEndpoint(nil, source), destination), nil)
@@ -129,6 +207,7 @@ func (d *Datagram) parse(kind Kind, data []byte) error {
 // Received is one frame of an egress connection.
 type Received struct {
 	Kind       Kind
+	ID         uint64 // with KindAnnounced and KindDeclined
 	Connection Connection
 	Conn       *net.TCPConn // with KindConnection; the caller closes it; nil when no descriptor was left for it
 	Query      Query        // with KindQuery and KindAnswer
@@ -148,8 +227,20 @@ func (e *Egress) Receive() (Received, error) {
 func (e *Egress) parse(kind Kind, payload []byte) (Received, error) {
 	received := Received{Kind: kind}
 	switch kind {
+	case KindAnnounced, KindDeclined:
+		if len(payload) < 8 {
+			return received, fault.New(fault.Unavailable, "an announcement is too short")
+		}
+		received.ID = binary.BigEndian.Uint64(payload)
+		if kind == KindDeclined {
+			return received, nil
+		}
+		return received, json.Unmarshal(payload[8:], &received.Connection)
 	case KindConnection:
-		conn, err := e.takeConn()
+		if e.passes == nil {
+			return received, fault.New(fault.Unavailable, "a connection came without its descriptor")
+		}
+		conn, err := e.passes.takeConn()
 		if err != nil {
 			return received, err
 		}

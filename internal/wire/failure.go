@@ -37,8 +37,8 @@ func failure(payload []byte) *fault.Error {
 	return &fault.Error{Kind: kind, Text: printable(f.Text), Hint: printable(f.Hint)}
 }
 
-// printable takes the terminal escapes out of a text chosen inside, where
-// anything can print anything; newlines and tabs stay.
+// printable removes terminal escapes from a text chosen inside, where any
+// program can print anything; newlines and tabs stay.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {

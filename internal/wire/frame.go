@@ -10,7 +10,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// headerSize is the kind and the length that stand before each payload.
+// headerSize is the size of the kind and the length before each payload.
 const headerSize = 5
 
 // WriteFrame writes one frame with a single Write, so that frames written
@@ -50,10 +50,10 @@ type Writer struct {
 	frame []byte
 }
 
-// NewWriter makes a Writer on w.
+// NewWriter returns a Writer on w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write passes p on undivided; [WriteFrame], [WriteJSON] and [Fail] use it.
+// Write passes p on in one piece; [WriteFrame], [WriteJSON] and [Fail] use it.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,13 +81,13 @@ type Reader struct {
 	payload []byte
 }
 
-// NewReader makes a Reader on r.
+// NewReader returns a Reader on r.
 func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 
 // Next returns the next frame; its payload is valid until the next call. The
-// end of the stream between two frames is io.EOF, inside of one it is
-// io.ErrUnexpectedEOF. A length beyond [MaxFrame] is fault.Invalid, and the
-// stream cannot be read any further.
+// end of the stream is io.EOF between two frames, and io.ErrUnexpectedEOF
+// inside one. A length beyond [MaxFrame] is fault.Invalid, and the stream
+// cannot be read any further.
 func (r *Reader) Next() (Kind, []byte, error) {
 	if _, err := io.ReadFull(r.r, r.header[:]); err != nil {
 		return 0, nil, err

@@ -155,7 +155,7 @@ func FuzzReader(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		// What was read is what stood there; without an error, all of it.
+		// The frames read are those of the stream; without an error, all of them.
 		if !bytes.HasPrefix(stream, again.Bytes()) || err == nil && again.Len() != len(stream) {
 			t.Fatalf("%q was read as %q (%v)", stream, again.Bytes(), err)
 		}

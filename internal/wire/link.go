@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 const MaxStreams = 1024
 
 // handshakeTime bounds the handshake that Serve waits for: the socket may be
-// reachable for processes that never say a word.
+// reachable for processes that never send anything.
 const handshakeTime = 10 * time.Second
 
 // Stream is one two-way byte stream: an SSH channel, or a Unix socket to the
@@ -34,6 +35,9 @@ type Link struct {
 	conn ssh.Conn
 	gone chan struct{} // closed when it has ended
 	err  error         // why, once gone is closed
+
+	conduits chan struct{} // holds one for each that is open
+	memory   *memory       // of theirs
 }
 
 // Connect makes a link on conn, with the guest's key pinned: hostPrivate is
@@ -69,14 +73,14 @@ func Connect(ctx context.Context, conn net.Conn, hostPrivate, guestPublic []byte
 		conn.Close()
 		return nil, connectError(ctx, checked, err)
 	}
-	// The guest has nothing to ask of the host.
+	// The guest has no requests for the host.
 	go ssh.DiscardRequests(requests)
 	go func() {
 		for c := range channels {
 			c.Reject(ssh.Prohibited, "the guest opens no streams")
 		}
 	}()
-	l := &Link{conn: sshConn, gone: make(chan struct{})}
+	l := &Link{conn: sshConn, gone: make(chan struct{}), conduits: make(chan struct{}, MaxConduits), memory: newMemory(keeperMemory)}
 	go func() {
 		l.err = sshConn.Wait()
 		close(l.gone)
@@ -103,8 +107,8 @@ func (l *Link) Open() (Stream, error) {
 		requests <-chan *ssh.Request
 		err      error
 	}
-	// Not waited for in place: the library never answers an open that comes
-	// just when the connection ends (x/crypto 0.58, mux.openChannel).
+	// Not waited for here: the library never answers an open that comes just as
+	// the connection ends (x/crypto 0.58, mux.openChannel).
 	answer := make(chan opened, 1)
 	go func() {
 		channel, requests, err := l.conn.OpenChannel(ChannelType, nil)
@@ -115,6 +119,7 @@ func (l *Link) Open() (Stream, error) {
 		if o.err != nil {
 			return nil, fault.Wrap(fault.Unavailable, o.err, "cannot open a stream to the sandbox")
 		}
+		go l.guard(o.channel)
 		return newChannel(o.channel, o.requests), nil
 	case <-l.gone:
 		return nil, fault.New(fault.Unavailable, "cannot open a stream to the sandbox: the connection has ended")
@@ -144,6 +149,11 @@ func (l *Link) Close() error {
 // runs on a goroutine for each stream, which is closed when it returns. Serve
 // returns when the connection has ended and every handle has returned.
 func Serve(conn net.Conn, guestPrivate, hostPublic []byte, handle func(Stream)) error {
+	return ServeAll(conn, guestPrivate, hostPublic, Handlers{Stream: handle})
+}
+
+// ServeAll is Serve for a guest that carries connections, too.
+func ServeAll(conn net.Conn, guestPrivate, hostPublic []byte, handlers Handlers) error {
 	defer conn.Close()
 	signer, err := ssh.ParsePrivateKey(guestPrivate)
 	if err != nil {
@@ -166,7 +176,7 @@ func Serve(conn net.Conn, guestPrivate, hostPublic []byte, handle func(Stream)) 
 	}
 	config.AddHostKey(signer)
 
-	// Streams without deadlines (a pipe of some driver) do without.
+	// Streams that cannot have deadlines (a pipe of some driver) go without.
 	_ = conn.SetDeadline(time.Now().Add(handshakeTime))
 	sshConn, channels, requests, err := ssh.NewServerConn(conn, config)
 	if err != nil {
@@ -179,9 +189,10 @@ func Serve(conn net.Conn, guestPrivate, hostPublic []byte, handle func(Stream)) 
 	var running sync.WaitGroup
 	defer running.Wait()
 	places := make(chan struct{}, MaxStreams)
+	shared := newMemory(guestMemory)
 	for c := range channels {
-		if c.ChannelType() != ChannelType {
-			c.Reject(ssh.UnknownChannelType, "litterbox speaks "+ChannelType+" only")
+		if kind := c.ChannelType(); kind != ChannelType && !handlers.knows(kind) {
+			c.Reject(ssh.UnknownChannelType, "litterbox does not know "+strconv.Quote(cut(kind)))
 			continue
 		}
 		select {
@@ -192,21 +203,37 @@ func Serve(conn net.Conn, guestPrivate, hostPublic []byte, handle func(Stream)) 
 		}
 		running.Go(func() {
 			defer func() { <-places }()
+			var carry func(*Conduit)
+			if c.ChannelType() != ChannelType {
+				if carry = handlers.conduit(c); carry == nil {
+					return
+				}
+			}
 			accepted, requests, err := c.Accept()
 			if err != nil {
+				if carry != nil {
+					carry(nil)
+				}
+				return
+			}
+			if carry != nil {
+				conduit := newConduit(accepted, shared, func() { sshConn.Close() })
+				go conduit.listen(requests)
+				carry(conduit)
+				_ = conduit.Close() // a closed one stays closed
 				return
 			}
 			stream := newChannel(accepted, requests)
 			defer stream.Close()
-			handle(stream)
+			handlers.Stream(stream)
 		})
 	}
 	return nil
 }
 
 // algorithms pins one suite of each sort. The stream is local or already
-// carried by somebody's TLS, so the cheapest modern key exchange will do; it
-// also keeps the post-quantum tables out of an idle guest's memory.
+// carried over TLS, so the cheapest modern key exchange will do; it also keeps
+// the post-quantum tables out of an idle guest's memory.
 func algorithms() ssh.Config {
 	return ssh.Config{
 		KeyExchanges: []string{ssh.KeyExchangeCurve25519},

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -144,7 +146,7 @@ func TestConnectCanBeCanceled(t *testing.T) {
 	}
 }
 
-// Whatever else SSH can do is not on offer.
+// Nothing else that SSH can do is offered.
 func TestServeRefusesOtherChannels(t *testing.T) {
 	k := keys(t)
 	here, there := pair(t)
@@ -223,7 +225,7 @@ func TestConnectRefusesTheGuestsChannels(t *testing.T) {
 	}
 }
 
-// An end and a reset are told apart, whatever came before.
+// An end and a reset are distinguished, regardless of what came before.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	pairs := keys(t)
@@ -261,6 +263,61 @@ func TestReset(t *testing.T) {
 			t.Fatalf("stream %d, %s: %v", i, what, err)
 		}
 		s.Close()
+	}
+	if err := link.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-served
+}
+
+// gated holds back data that has arrived.
+type gated struct {
+	net.Conn
+	sync.Mutex
+}
+
+func (g *gated) Read(p []byte) (int, error) {
+	n, err := g.Conn.Read(p)
+	g.Lock()
+	defer g.Unlock()
+	return n, err
+}
+
+// A stream closed while a read waits ends that read, even if the rest of its
+// data is already awaited.
+func TestCloseEndsARead(t *testing.T) {
+	t.Parallel()
+	k := keys(t)
+	here, there := pair(t)
+	served := serve(there, k, echo)
+	gate := &gated{Conn: here}
+	link, err := wire.Connect(t.Context(), gate, k.HostPrivate, k.GuestPublic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		s, err := link.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		gate.Lock()
+		s.Close()
+		time.Sleep(time.Millisecond) // most likely the rest is awaited now
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.Read(make([]byte, 1))
+			ended <- err
+		}()
+		time.Sleep(time.Millisecond)
+		gate.Unlock()
+		select {
+		case err := <-ended:
+			if err != io.EOF {
+				t.Errorf("the read ended with %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the read never ends")
+		}
 	}
 	if err := link.Close(); err != nil {
 		t.Fatal(err)

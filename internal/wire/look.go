@@ -9,14 +9,14 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// ShowRequest asks [ShowFile] for a part of a file: from a byte, or with a line
-// greater than 1 from that line.
+// ShowRequest asks [ShowFile] for a part of a file: from a byte, or from a line
+// if Line is greater than 1.
 type ShowRequest struct {
 	Path   []byte
 	Line   int64
 	Offset int64
 	Limit  int64 // bytes; 0 has no limit
-	Hidden bool  // also a hidden file, but nothing in a .git
+	Hidden bool  // allow a hidden file, but nothing in a .git
 }
 
 // ShowFile copies a part of a file to w. It fails with fault.Denied for hidden
@@ -35,12 +35,12 @@ type PutRequest struct {
 	Path    []byte
 	Mode    uint32 // 0 keeps that of an existing file
 	Visible bool   // refuse hidden files
-	Expect  string // SHA-256 of the content to replace; empty: whatever is there
+	Expect  string // SHA-256 of the content to replace; empty: any
 	Content io.Reader
 }
 
-// PutFile is [Write] for those who may not write everything: nothing in a .git
-// directory, and nothing that changed since it was read (fault.Conflict).
+// PutFile is [Write] for callers that may not write everything: nothing in a
+// .git directory, and nothing that changed since it was read (fault.Conflict).
 func PutFile(ctx context.Context, s Stream, r PutRequest) (FileInfo, error) {
 	var info FileInfo
 	err := call(ctx, s, Request{Op: OpPut, Path: r.Path, Mode: r.Mode, Visible: r.Visible, Expect: r.Expect}, r.Content, nil, &info)
@@ -84,10 +84,10 @@ func find[T any](ctx context.Context, s Stream, request Request, limit int) ([]T
 	return list.all, found, err
 }
 
-// maxListed bounds what a list takes of our memory, whatever the guest sends.
+// maxListed bounds how much of our memory a list takes, no matter what the guest sends.
 const maxListed = 8 << 20
 
-// jsonLines collects values that arrive one to a line.
+// jsonLines collects values that arrive one per line.
 type jsonLines[T any] struct {
 	limit int
 	rest  []byte
@@ -99,7 +99,7 @@ func (l *jsonLines[T]) Write(p []byte) (int, error) {
 	if l.size += len(p); l.size > maxListed {
 		return 0, fault.New(fault.Unavailable, "cannot understand the sandbox: its list does not end")
 	}
-	// Only what is new is looked through: it may come byte by byte.
+	// Only the new part is searched: it may come byte by byte.
 	seen := len(l.rest)
 	l.rest = append(l.rest, p...)
 	for ; ; seen = 0 {

@@ -11,8 +11,8 @@ const MaxFrame = 256 << 10
 
 // StdinWindow is how many bytes of a command's input may be under way to a
 // command that does not read them. The client counts down from it and
-// KindCredit counts up again; so a full pipe never holds back the signals
-// that stand behind it in the stream, and the guest's memory stays bounded.
+// KindCredit counts up again; so a full pipe never holds back the signals that
+// come after it in the stream, and the guest's memory stays bounded.
 const StdinWindow = 256 << 10
 
 // Kind says what a frame carries.
@@ -29,7 +29,7 @@ const (
 	KindStdout   Kind = 'o' // guest → host: output, bytes of a file or a pack
 	KindStderr   Kind = 'x' // guest → host
 	KindStarted  Kind = 'p' // guest → host: the command runs; JSON of Started
-	KindCredit   Kind = 'c' // guest → host, OpExec only: that many more bytes of stdin are welcome; 4 bytes, big-endian
+	KindCredit   Kind = 'c' // guest → host, OpExec only: how many more bytes of stdin are welcome; 4 bytes, big-endian
 	KindResult   Kind = 'd' // guest → host: JSON of the operation's result
 	KindError    Kind = 'f' // guest → host: JSON of Failure
 )
@@ -48,18 +48,21 @@ const (
 	OpPack      Op = "pack"      // Path → Empty; a tar stream as KindStdout frames
 	OpUnpack    Op = "unpack"    // Path; a tar stream as KindStdin frames → Empty
 	OpRemove    Op = "remove"    // Paths → Empty; missing ones are no error, directories left empty go too
-	OpProcesses Op = "processes" // → ProcessList: the commands of clients, and what runs outside of them
+	OpFollow    Op = "follow"    // a tar stream as KindStdin frames, see Follow → Followed; older guests do not know it
+	OpProcesses Op = "processes" // → ProcessList: the commands of clients, and the processes outside of them
 	OpHead      Op = "head"      // → Head: where the agent's own git history stands
 	OpExport    Op = "export"    // Have, Want → Empty; a thin pack of Want ^Have as KindStdout frames
-	OpModule    Op = "module"    // Path → Module: the same of a submodule, given by its place in the workspace
+	OpModule    Op = "module"    // Path → Module: the same for a submodule, given by its path in the workspace
 	OpTake      Op = "take"      // Path, Have, Want → Empty; OpExport of that submodule
-	OpConfigure Op = "configure" // Configure → Empty; what the keeper knows and the guest cannot
+	OpConfigure Op = "configure" // Configure → Empty; what only the keeper knows
 	OpService   Op = "service"   // Service → ServiceList
 	OpWatch     Op = "watch"     // → Empty; from now on each change of a service as a KindStdout frame, JSON of service.Status
 	OpLogs      Op = "logs"      // Logs → LogEnd; LogLines as KindStdout frames before it
 	OpForward   Op = "forward"   // Port → Empty, and from then on bare bytes of a connection to that port inside
-	OpKill      Op = "kill"      // Limit → ProcessList: KILL to the largest process, or with Limit 0 to all; who it was
-	OpBuffers   Op = "buffers"   // → Buffers: what sockets hold; guests of before do not know it
+	OpFiles     Op = "files"     // → Empty, and from then on SFTP both ways; older guests do not know it
+	OpNetwork   Op = "network"   // → Empty, and from then on frames of an Egress (ServeNetwork)
+	OpKill      Op = "kill"      // Limit → ProcessList: KILL to the largest process, or with Limit 0 to all; lists them
+	OpBuffers   Op = "buffers"   // → Buffers: what sockets hold; older guests do not know it
 	OpView      Op = "view"      // Path, Line or Offset, Limit, Hidden → View; KindStdout frames before it; no hidden file unless Hidden, nothing in a .git
 	OpPut       Op = "put"       // Path, Mode, Expect, Visible; KindStdin frames, KindStdinEnd → FileInfo; nothing in a .git
 	OpFind      Op = "find"      // Path, Glob, Limit → Found; before it lines of JSON of Entry as KindStdout frames
@@ -81,7 +84,7 @@ type Request struct {
 	Line    int64         `json:"line,omitempty"`    // first line wanted, counted from 1
 	Visible bool          `json:"visible,omitempty"` // refuse hidden files
 	Hidden  bool          `json:"hidden,omitempty"`  // show hidden files too
-	Expect  string        `json:"expect,omitempty"`  // SHA-256 of the content that is replaced, hexadecimal; empty: any
+	Expect  string        `json:"expect,omitempty"`  // SHA-256 of the content to replace, hexadecimal; empty: any
 	Glob    []byte        `json:"glob,omitempty"`
 	Pattern []byte        `json:"pattern,omitempty"` // regular expression (RE2)
 	Fold    bool          `json:"fold,omitempty"`    // upper and lower case are the same
@@ -108,7 +111,7 @@ type Exec struct {
 	Timeout   time.Duration `json:"timeout_ns,omitempty"` // 0: none
 	Grace     time.Duration `json:"grace_ns,omitempty"`   // TERM to KILL; 0 means 2 s
 	Iteration int           `json:"iteration,omitempty"`  // names the file that late output goes to
-	Keep      int64         `json:"keep,omitempty"`       // output longer than that many bytes is kept in a file as well; 0: never
+	Keep      int64         `json:"keep,omitempty"`       // longer output, in bytes, is kept in a file as well; 0: never
 }
 
 // Terminal is the size of a pseudo-terminal, in characters.
@@ -129,7 +132,7 @@ type Exit struct {
 	Signal     string        `json:"signal,omitempty"` // name without SIG
 	TimedOut   bool          `json:"timed_out,omitempty"`
 	Duration   time.Duration `json:"duration_ns"`
-	Background []Process     `json:"background,omitempty"` // what it left running
+	Background []Process     `json:"background,omitempty"` // processes it left running
 	Output     string        `json:"output,omitempty"`     // file inside that takes their further output
 	Kept       string        `json:"kept,omitempty"`       // file inside that has the whole output
 	KeptBytes  int64         `json:"kept_bytes,omitempty"` // how much of the output that file has
@@ -147,7 +150,8 @@ type Process struct {
 type ProcessList struct {
 	Processes []Process `json:"processes"`
 	Commands  []Running `json:"commands,omitempty"`
-	Complete  bool      `json:"complete,omitempty"` // Commands are all there are; guests of before do not know them
+	Complete  bool      `json:"complete,omitempty"` // Commands are all there are; older guests do not know them
+	Editors   []string  `json:"editors,omitempty"`  // names of internal/editor whose servers run, in commands and services too
 }
 
 // Buffers answers OpBuffers.
@@ -180,25 +184,25 @@ type View struct {
 
 // Entry is a file that OpFind found.
 type Entry struct {
-	Path []byte `json:"path"` // relative to the directory that was asked for
+	Path []byte `json:"path"` // relative to the requested directory
 	Type string `json:"type"` // "file", "dir", "link" or "other"
 	Size int64  `json:"size,omitempty"`
 }
 
 // Match is a line that OpSearch found.
 type Match struct {
-	Path []byte `json:"path"` // relative to the directory that was asked for; its name for a file
+	Path []byte `json:"path"` // relative to the requested directory; its name for a file
 	Line int64  `json:"line"`
 	Text string `json:"text"`           // cut around the match
-	Near bool   `json:"near,omitempty"` // only lies near a match
+	Near bool   `json:"near,omitempty"` // it is only near a match
 }
 
 // Found is the result of OpFind and OpSearch.
 type Found struct {
-	Path    []byte `json:"path"`              // where it looked: absolute, inside
-	Files   int    `json:"files"`             // that were looked at
-	Stopped string `json:"stopped,omitempty"` // why it did not look at all: "limit", "time" or "size"
-	Skipped int    `json:"skipped,omitempty"` // files too large to search, and what cannot be read
+	Path    []byte `json:"path"`              // where it searched: absolute, inside
+	Files   int    `json:"files"`             // that were searched
+	Stopped string `json:"stopped,omitempty"` // why it did not search all: "limit", "time" or "size"
+	Skipped int    `json:"skipped,omitempty"` // files too large to search, and unreadable ones
 }
 
 // Head is the result of OpHead.
@@ -208,10 +212,10 @@ type Head struct {
 	Damage string `json:"damage,omitempty"` // what keeps git from working; one of the Damage constants
 }
 
-// What a [Head] says of a repository that git cannot use.
+// How a [Head] describes a repository that git cannot use.
 const (
 	DamageGone    = "gone"    // there is no .git
-	DamageHead    = "head"    // HEAD cannot be read, or names no commit that could be
+	DamageHead    = "head"    // HEAD cannot be read, or does not name a possible commit
 	DamageObjects = "objects" // objects are missing
 )
 
@@ -228,7 +232,7 @@ type Hello struct {
 	Started time.Time `json:"started"`
 }
 
-// Empty is the result of operations that have nothing to say.
+// Empty is the result of operations that return nothing.
 type Empty struct{}
 
 // Failure is what KindError carries: fault.Error as data.

@@ -11,12 +11,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// codePipe is the exit code of a command whose output nobody wanted any more:
-// what a shell reports for SIGPIPE.
+// codePipe is the exit code of a command whose output was no longer read: the
+// one that a shell reports for SIGPIPE.
 const codePipe = 128 + 13
 
-// Streams are a command's standard streams on the client's side. A nil Stdin
-// is empty; a nil Stdout or Stderr is thrown away. Closed channels are quiet.
+// Streams are a command's standard streams on the client's side. A nil Stdin is
+// empty; a nil Stdout or Stderr is discarded. Closed channels are quiet.
 type Streams struct {
 	Stdin  io.Reader
 	Stdout io.Writer
@@ -28,17 +28,17 @@ type Streams struct {
 }
 
 // Run runs a command on a fresh stream and returns when it has ended; the
-// caller closes the stream afterwards. That it failed is no error.
+// caller closes the stream afterwards. A failing command is no error.
 //
 // A canceled ctx sends TERM to its process group and still waits for the
-// result, so that the caller can commit. So does output that nobody reads any
-// more (EPIPE): the group gets PIPE and TERM, the rest is drained, and the
-// exit code is 141. (The Go runtime kills a program for an EPIPE on its own
-// descriptors 1 and 2 unless SIGPIPE is caught.) Any other failure of Stdout
-// or Stderr ends the group too and is returned beside the exit.
+// result, so that the caller can commit. So does output that is no longer read
+// (EPIPE): the group gets PIPE and TERM, the rest is drained, and the exit code
+// is 141. (The Go runtime kills a program for an EPIPE on its own descriptors 1
+// and 2 unless SIGPIPE is caught.) Any other failure of Stdout or Stderr ends
+// the group too and is returned beside the exit.
 //
-// Stdin never holds up the return: a Read that is under way is left behind,
-// and what it returns is lost.
+// Stdin never delays the return: a Read that is under way is left behind, and
+// the data it returns is lost.
 func Run(ctx context.Context, s Stream, command Exec, streams Streams) (Exit, error) {
 	w := NewWriter(s)
 	request := Request{Version: Version, Op: OpExec, Exec: &command}
@@ -89,7 +89,7 @@ func Run(ctx context.Context, s Stream, command Exec, streams Streams) (Exit, er
 	}
 }
 
-// finish checks what the guest says of the end and adds what happened here.
+// finish checks what the guest says of the exit and adds what happened here.
 func finish(exit Exit, unwritten error) (Exit, error) {
 	if exit.Code < 0 || exit.Code > 255 || exit.Duration < 0 || exit.KeptBytes < 0 {
 		return Exit{}, fault.New(fault.Unavailable, "cannot use the exit code that the sandbox names: %d", exit.Code)
@@ -137,8 +137,8 @@ func sendControl(ctx context.Context, w *Writer, streams Streams, done <-chan st
 // sendInput copies r to the command as fast as the command reads.
 func sendInput(w *Writer, r io.Reader, credit *window) {
 	for buf := make([]byte, chunk); r != nil; {
-		// Waiting comes before reading: what is read and not sent is lost to
-		// whoever reads the same terminal next.
+		// Wait before reading: input that is read and not sent is lost to the next
+		// reader of the same terminal.
 		room := credit.wait()
 		if room == 0 {
 			return

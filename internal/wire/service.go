@@ -10,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
-// Configure tells the guest what belongs to this run of the sandbox. It may
-// come any number of times; the last one counts.
+// Configure tells the guest what belongs to this run of the sandbox. It may be
+// sent any number of times; the last one counts.
 type Configure struct {
 	Env      []string       `json:"env"`      // K=V, for every command and service that starts from now on
 	Services []service.Spec `json:"services"` // all of them; one that is missing is stopped
@@ -43,7 +43,7 @@ type LogQuery struct {
 }
 
 // LogLine is one line that a service printed, or its supervisor. The text is
-// foreign, and may hold anything that a terminal obeys.
+// untrusted, and may hold anything that a terminal obeys.
 type LogLine struct {
 	Service string    `json:"service"`
 	Time    time.Time `json:"time,omitzero"`
@@ -66,7 +66,7 @@ func Set(ctx context.Context, s Stream, c Configure) error {
 	return call(ctx, s, Request{Op: OpConfigure, Configure: &c}, nil, nil, &Empty{})
 }
 
-// Services carries out an order and returns the services that it was about.
+// Services carries out an order and returns the services that it named.
 func Services(ctx context.Context, s Stream, order ServiceOrder) ([]service.Status, error) {
 	var list ServiceList
 	if err := call(ctx, s, Request{Op: OpService, Service: &order}, nil, nil, &list); err != nil {
@@ -83,7 +83,7 @@ func Services(ctx context.Context, s Stream, order ServiceOrder) ([]service.Stat
 	return list.Services, nil
 }
 
-// checkStatus refuses what no guest of ours says, and cleans its texts.
+// checkStatus refuses a status that no guest of ours sends, and cleans its texts.
 func checkStatus(status *service.Status) error {
 	if !service.ValidName(status.Name) || !slices.Contains(service.States(), status.State) {
 		return fault.New(fault.Unavailable, "cannot use what the sandbox says of its services")
@@ -117,7 +117,7 @@ func (w watchSink) Write(payload []byte) (int, error) {
 }
 
 // Logs hands the lines of a journal to report until there are no more, with
-// Follow until ctx ends. An error of report ends it too.
+// Follow until ctx ends. An error from report ends it too.
 func Logs(ctx context.Context, s Stream, query LogQuery, report func(LogLine) error) (LogEnd, error) {
 	var end LogEnd
 	lines := logSink{service: query.Service, report: report}
@@ -146,7 +146,13 @@ func (l *logSink) Write(payload []byte) (int, error) {
 }
 
 // Forward connects s to a port inside. Afterwards it carries the bare bytes of
-// that connection. Nobody listening there is fault.Unavailable.
+// that connection. A port without a listener is fault.Unavailable.
 func Forward(ctx context.Context, s Stream, port uint16) error {
 	return call(ctx, s, Request{Op: OpForward, Port: port}, nil, nil, &Empty{})
+}
+
+// Files makes s speak SFTP afterwards, with the sandbox as the server. A guest
+// that cannot do so is fault.Unsupported.
+func Files(ctx context.Context, s Stream) error {
+	return call(ctx, s, Request{Op: OpFiles}, nil, nil, &Empty{})
 }

@@ -2,9 +2,9 @@
 
 package wire
 
-// Version of the frames and requests. It stands in the SSH identification
-// string, in every [Request] and in every [Hello]; a guest, keeper or client of
-// another version is named in an error instead of being misunderstood. What an
+// Version of the frames and requests. It is in the SSH identification string,
+// in every [Request] and in every [Hello]; a guest, keeper or client of another
+// version is named in an error instead of being misunderstood. Anything an
 // older one can do without (a field, an operation) needs no new version.
 //
 // To make a new one: count up here and in version_next.go, which is one ahead.

@@ -5,14 +5,14 @@ import (
 	"io/fs"
 )
 
-// Changes is what a workspace holds beside its base (of a copy: everything), as
-// directories that are entered by name. They may change while they are read.
-// Errors that concern one path only are [Stays]; where something is missing
-// they are fs.ErrNotExist. It is used by one goroutine.
+// Changes is what a workspace holds on top of its base (of a copy: everything),
+// as directories that are entered by name. They may change while they are read.
+// Errors that concern only one path are [Stays]; for a missing path they are
+// fs.ErrNotExist. It is used by one goroutine.
 type Changes interface {
-	// Began is when the listing began, in ns since 1970 by the clock that files
-	// get their times from. What changed about then or later may change again
-	// without another time.
+	// Began returns when the listing began, in ns since 1970 by the clock that
+	// files get their times from. A file changed about then or later may change
+	// again without a new time.
 	Began() int64
 
 	// Top opens the top directory.
@@ -24,29 +24,29 @@ type Changes interface {
 	Close() error
 }
 
-// Dir is a directory of what changed. One that is not there, or is something
-// else by now, has no names.
+// Dir is a directory of changes. One that does not exist, or has become
+// something else, has no names.
 type Dir interface {
-	// Names lists what stands here, sorted, each once; whiteouts are among them.
+	// Names lists the names here, sorted, each once, whiteouts included.
 	Names() ([]string, error)
 
-	// Entry says what has a name.
+	// Entry returns the entry with a name.
 	Entry(name string) (Entry, error)
 
-	// Dir opens the directory of a name.
+	// Dir opens the directory with a name.
 	Dir(name string) (Dir, error)
 
-	// File opens the regular file of a name.
+	// File opens the regular file with a name.
 	File(name string) (File, error)
 
-	// Link is what the symbolic link of a name leads to.
+	// Link returns the target of the symbolic link with a name.
 	Link(name string) ([]byte, error)
 
 	// Opaque reports whether nothing of the base shows through.
 	Opaque() bool
 
 	// Repository reports whether this is the work tree of a git repository of
-	// its own, by what git looks for (setup.c, is_git_directory).
+	// its own, by git's own test (setup.c, is_git_directory).
 	Repository() bool
 
 	Close()
@@ -56,34 +56,34 @@ type Dir interface {
 type File interface {
 	io.ReadCloser
 
-	// Entry is what it was when it was opened.
+	// Entry returns the file's entry as it was when opened.
 	Entry() Entry
 
-	// Again is what it is by now.
+	// Again returns its entry as it is now.
 	Again() (Entry, error)
 
-	// Holes is how many of its bytes no disk holds.
+	// Holes returns how many of its bytes no disk holds.
 	Holes() (int64, error)
 }
 
-// Kind is what stands at a path.
+// Kind is the kind of file at a path.
 type Kind byte
 
-// The kinds. What is none of the others git cannot hold.
+// The kinds. A file of no other kind cannot be stored by git.
 const (
 	Regular Kind = iota + 1
 	Link
 	Directory
-	Whiteout // hides what the base has
+	Whiteout // hides the base's file
 	Special  // a socket, a pipe or a device
 )
 
-// Entry says what stands at a path.
+// Entry describes the file at a path.
 type Entry struct {
 	Kind       Kind
 	Executable bool   // by its owner
 	Size       int64  // bytes
-	Held       int64  // bytes that the disk holds; no proof of holes where it compresses
+	Held       int64  // bytes that the disk holds; no proof of holes on one that compresses
 	Mtime      int64  // nanoseconds since 1970
 	Ctime      int64  // the same; no program sets it
 	Ino        uint64 // tells a file from another with the same name
@@ -98,11 +98,11 @@ type Stays struct {
 
 func (e Stays) Error() string { return e.Why }
 
-// Changing is what a file or directory answers that turns into something else
+// Changing is the error of a file or directory that turns into something else
 // under its reader.
 var Changing = Stays{Why: "it changes while it is read", Passing: true}
 
-// Nothing is a directory that is not there.
+// Nothing is a directory that does not exist.
 type Nothing struct{}
 
 // Names implements Dir.

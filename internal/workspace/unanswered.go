@@ -9,7 +9,7 @@ import (
 // ErrUnknown.
 type Unanswered struct {
 	Compared Base
-	Why      error // what stands in the way
+	Why      error // the reason
 }
 
 // Base implements Workspace.

@@ -38,7 +38,7 @@ var files = map[string][2]string{
 	"goose":    {"", ".config/goose/config.yaml"},
 }
 
-// mine are settings that are there before, by the end of the file's name.
+// mine are settings that exist before, by the suffix of the file's name.
 var mine = map[string]string{
 	".json": "{\n  // mine\n  \"theme\": \"dark\",\n}",
 	".toml": "# mine\nmodel = \"m\"\r\n\r\n[tui]\r\n",
@@ -46,8 +46,8 @@ var mine = map[string]string{
 }
 
 // The true program installs into the files of every client, in both scopes,
-// into none and into what is there; what it wrote starts the server; and it
-// takes everything out to the byte.
+// into missing and existing files; the entry it wrote starts the server; and
+// it removes everything to the byte.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	for name, paths := range files {
@@ -146,8 +146,7 @@ func TestInstalledEntryStarts(t *testing.T) {
 	if err := errors.Join(inErr, outErr, server.Start()); err != nil {
 		t.Fatal(err)
 	}
-	// The input stays open until the answer is there: a client that goes away
-	// gets none.
+	// The input stays open until the answer comes: a client that goes away gets none.
 	if _, err := io.WriteString(in, hello+"\n"); err != nil {
 		t.Error(err)
 	}

@@ -15,9 +15,10 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// client is a real client that is run headless.
+// client is a real client, run headless.
 type client struct {
-	name string
+	name   string
+	module string // its package in npm
 	// prepare points it at the model and does for it what a human does once:
 	// trusting the folder, approving the server.
 	prepare func(h *program.Host, m *model) (env []string)
@@ -26,11 +27,11 @@ type client struct {
 	write, shell func(h *program.Host) call
 }
 
-// clients have all that talks to their makers turned off: the model is on
-// loopback, and nothing else is to be asked.
+// clients have everything that talks to their makers turned off: the model is
+// on loopback, and nothing else may be asked.
 var clients = []client{
 	{
-		name: "claude",
+		name: "claude", module: "@anthropic-ai/claude-code",
 		prepare: func(h *program.Host, m *model) []string {
 			h.Put(filepath.Join(h.Home, ".claude.json"), text(object{
 				"hasCompletedOnboarding": true,
@@ -50,7 +51,7 @@ var clients = []client{
 		},
 	},
 	{
-		name: "codex",
+		name: "codex", module: "@openai/codex",
 		prepare: func(h *program.Host, m *model) []string {
 			h.Put(filepath.Join(h.Home, ".codex", "config.toml"), `model = "stub"
 model_provider = "stub"
@@ -79,7 +80,7 @@ trust_level = "trusted"
 		},
 	},
 	{
-		name: "gemini",
+		name: "gemini", module: "@google/gemini-cli",
 		prepare: func(h *program.Host, m *model) []string {
 			h.Put(filepath.Join(h.Home, ".gemini", "trustedFolders.json"), text(object{h.Repo: "TRUST_FOLDER"}))
 			h.Put(filepath.Join(h.Home, ".gemini", "settings.json"), text(object{
@@ -98,7 +99,7 @@ trust_level = "trusted"
 		},
 	},
 	{
-		name: "opencode",
+		name: "opencode", module: "opencode-ai",
 		prepare: func(h *program.Host, m *model) []string {
 			h.Put(filepath.Join(h.Home, ".config", "opencode", "opencode.json"), text(object{
 				"provider": object{"stub": object{
@@ -119,9 +120,8 @@ trust_level = "trusted"
 	},
 }
 
-// installed is the directory with the clients. They have more than a gigabyte,
-// so they are fetched only where LITTERBOX_TEST_AGENTS names a directory for
-// them.
+// installed returns the directory with the clients. They take more than a gigabyte,
+// so they are fetched only if LITTERBOX_TEST_AGENTS names a directory for them.
 func installed(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("LITTERBOX_TEST_AGENTS")
@@ -153,12 +153,13 @@ func installed(t *testing.T) string {
 	return dir
 }
 
-// run runs the client on a task in the repository.
-func (c client) run(t *testing.T, h *program.Host, dir string, env []string) string {
+// run runs the client on a task in the repository; flags come before the task.
+func (c client) run(t *testing.T, h *program.Host, dir string, env []string, flags ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, c.argv[0]), c.argv[1:]...)
+	argv := slices.Insert(slices.Clone(c.argv), len(c.argv)-1, flags...)
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, argv[0]), argv[1:]...)
 	cmd.Dir = h.Repo
 	cmd.Env = append(slices.Clone(h.Env), env...)
 	for i, v := range cmd.Env {
@@ -175,9 +176,9 @@ func (c client) run(t *testing.T, h *program.Host, dir string, env []string) str
 	return out.String()
 }
 
-// Each client does a task through litterbox's tools alone, and what it did is
+// Each client does a task through litterbox's tools alone, and its work is
 // commits on the sandbox's branch; with --exclusive its own tools change
-// nothing, and without they do.
+// nothing, and without it they do.
 func TestRealClients(t *testing.T) {
 	dir := installed(t)
 	for _, c := range clients {
@@ -238,8 +239,8 @@ func (c client) own(t *testing.T, dir string, exclusive bool) {
 	t.Logf("offered: %q\nresults: %q\nstrange: %q", m.offered, m.results, m.strange)
 }
 
-// newest asks npm for the newest version of each client, so that one that has
-// changed its settings or its tools is found out before its users find out.
+// newest asks npm for the newest version of each client, so that changed
+// settings or tools are found before users find them.
 func newest(t *testing.T, pinned []byte) []byte {
 	t.Helper()
 	var wanted struct {

@@ -48,7 +48,7 @@ func insideClients() []insideClient {
 	}
 }
 
-// address of the model: of nobody's, in a network of the test's own.
+// The address of the model: reserved, in a network of the test's own.
 const modelAddress = "203.0.113.7"
 
 // ownNetwork puts this test, and what it starts, into a network of its own, in
@@ -84,7 +84,17 @@ func TestRealClientsInside(t *testing.T) {
 	}
 }
 
-func (c insideClient) works(t *testing.T, dir string, exclusive bool) {
+// workplace is a host on which a client can work inside.
+type workplace struct {
+	h     *program.Host
+	m     *model
+	asked *heard   // what m was asked
+	flags []string // of agent run, that lead the client to m
+}
+
+// begin makes a host with the client's program, a repository that may deny the
+// client its own tools outside, and a model that makes it write two files.
+func (c insideClient) begin(t *testing.T, dir string, exclusive bool) workplace {
 	ownNetwork(t)
 	h := built.New(t)
 	m := newModel(t, c.write(h), c.shell(h))
@@ -92,7 +102,8 @@ func (c insideClient) works(t *testing.T, dir string, exclusive bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := httptest.NewUnstartedServer(m.Config.Handler)
+	asked := &heard{of: m.Config.Handler}
+	at := httptest.NewUnstartedServer(asked)
 	at.Listener = listener
 	at.Start()
 	t.Cleanup(at.Close)
@@ -108,7 +119,6 @@ func (c insideClient) works(t *testing.T, dir string, exclusive bool) {
 		h.Git("add", "-A", "-f")
 		h.Git("commit", "--quiet", "-m", "Deny it its own tools")
 	}
-	args := []string{"agent", "run", c.name, "Do it", "--name", "box"}
 	if c.point != nil {
 		h.Env = append(h.Env, c.point(address)...)
 	}
@@ -127,9 +137,16 @@ func (c insideClient) works(t *testing.T, dir string, exclusive bool) {
 		}))
 		flags = append(flags, "-e", "OPENCODE_DISABLE_MODELS_FETCH=1")
 	}
+	return workplace{h, m, asked, flags}
+}
+
+func (c insideClient) works(t *testing.T, dir string, exclusive bool) {
+	b := c.begin(t, dir, exclusive)
+	h, m, flags := b.h, b.m, b.flags
+	args := []string{"agent", "run", c.name, "Do it", "--name", "box"}
 	got := h.Litterbox(append(args, flags...)...)
 	if exclusive && c.name == "gemini" {
-		// It cannot be told to leave these settings out: that is said at once.
+		// It cannot be told to leave these settings out: that is reported at once.
 		if got.Code != 125 || !strings.Contains(got.Stderr, "litterbox agent uninstall gemini") {
 			t.Errorf("%+v", got)
 		}
@@ -155,7 +172,7 @@ func (c insideClient) works(t *testing.T, dir string, exclusive bool) {
 	if err := json.Unmarshal([]byte(h.Must("status", "box", "--json")), &status); err != nil {
 		t.Error(err)
 	}
-	// The conversation goes on: what was said stands in it.
+	// The conversation goes on: it contains what was said.
 	m.mu.Lock()
 	before := len(m.results)
 	m.results = nil

@@ -20,17 +20,39 @@ type call struct {
 
 // model stands in for a model: whatever it is told, it makes the calls of its
 // script in order and then says that it is done. It speaks the APIs of the four
-// clients, streaming. Where it is in the script, it sees from how many results
-// the conversation holds.
+// clients, streaming. It knows its place in the script by the number of results
+// in the conversation.
 type model struct {
 	*httptest.Server
 	script []call
 
-	mu      sync.Mutex
-	offered []string // tools, in the last request that had any
-	results []string // in the longest conversation
-	strange []string // requests that it does not know
+	mu        sync.Mutex
+	offered   []string // tools, in the last request that had any
+	described int      // bytes by which that request describes those of litterbox
+	requests  int      // that had tools
+	results   []string // in the longest conversation
+	strange   []string // requests that it does not know
 }
+
+// declared is a tool as a client describes it to its model.
+type declared struct {
+	Name  string
+	bytes int // of the description
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *declared) UnmarshalJSON(content []byte) error {
+	var named struct{ Name string }
+	err := json.Unmarshal(content, &named)
+	d.Name, d.bytes = named.Name, len(content)
+	return err
+}
+
+// isOurs reports whether a tool is one of litterbox, as the client names it.
+func isOurs(name string) bool { return strings.Contains(plain(name), "sandbox-") }
+
+// plain is a tool's name without what clients do to dashes.
+func plain(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
 func newModel(t *testing.T, script ...call) *model {
 	m := &model{script: script}
@@ -52,13 +74,20 @@ func newModel(t *testing.T, script ...call) *model {
 
 // next decides what to answer: a call with the name that the client knows, or
 // nil at the end. Requests without tools are for titles and the like.
-func (m *model) next(offered, results []string) *call {
+func (m *model) next(tools []declared, results []string) *call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(offered) == 0 {
+	if len(tools) == 0 {
 		return nil
 	}
-	m.offered = offered
+	m.requests++
+	m.offered, m.described = nil, 0
+	for _, tool := range tools {
+		m.offered = append(m.offered, tool.Name)
+		if isOurs(tool.Name) {
+			m.described += tool.bytes
+		}
+	}
 	if len(results) > len(m.results) {
 		m.results = results
 	}
@@ -66,11 +95,10 @@ func (m *model) next(offered, results []string) *call {
 		return nil
 	}
 	c := m.script[len(results)]
-	plain := func(name string) string { return strings.ReplaceAll(name, "_", "-") }
-	if i := slices.IndexFunc(offered, func(name string) bool {
+	if i := slices.IndexFunc(m.offered, func(name string) bool {
 		return strings.HasPrefix(c.tool, "sandbox-") && strings.HasSuffix(plain(name), plain(c.tool))
 	}); i >= 0 {
-		c.tool = offered[i]
+		c.tool = m.offered[i]
 	}
 	return &c
 }
@@ -114,7 +142,7 @@ func (s stream) event(name string, value any) {
 // messages is Anthropic's API.
 func (m *model) messages(w http.ResponseWriter, r *http.Request) {
 	var q struct {
-		Tools    []struct{ Name string }
+		Tools    []declared
 		Messages []struct{ Content any }
 		Stream   bool
 		Model    string
@@ -123,10 +151,7 @@ func (m *model) messages(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	var offered, results []string
-	for _, tool := range q.Tools {
-		offered = append(offered, tool.Name)
-	}
+	var results []string
 	for _, message := range q.Messages {
 		blocks, _ := message.Content.([]any)
 		for _, block := range blocks {
@@ -137,7 +162,7 @@ func (m *model) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	content, stop := object{"type": "text", "text": ""}, "end_turn"
 	delta := object{"type": "text_delta", "text": "done"}
-	if c := m.next(offered, results); c != nil {
+	if c := m.next(q.Tools, results); c != nil {
 		content, stop = object{"type": "tool_use", "id": fmt.Sprintf("toolu_%d", len(results)), "name": c.tool, "input": object{}}, "tool_use"
 		delta = object{"type": "input_json_delta", "partial_json": text(c.args)}
 	}
@@ -163,7 +188,7 @@ func (m *model) responses(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Tools []struct {
 			Type, Name string
-			Tools      []struct{ Name string }
+			Tools      []declared
 		}
 		Input []struct {
 			Type   string
@@ -174,14 +199,15 @@ func (m *model) responses(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	var offered, results []string
+	var offered []declared
+	var results []string
 	namespaces := map[string]string{}
 	for _, tool := range q.Tools {
 		if tool.Type != "namespace" {
-			offered = append(offered, tool.Name)
+			offered = append(offered, declared{Name: tool.Name})
 		}
 		for _, inner := range tool.Tools {
-			offered = append(offered, inner.Name)
+			offered = append(offered, inner)
 			namespaces[inner.Name] = tool.Name
 		}
 	}
@@ -212,7 +238,7 @@ func (m *model) responses(w http.ResponseWriter, r *http.Request) {
 func (m *model) completions(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Tools []struct {
-			Function struct{ Name string }
+			Function declared
 		}
 		Messages []struct {
 			Role    string
@@ -223,9 +249,10 @@ func (m *model) completions(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	var offered, results []string
+	var offered []declared
+	var results []string
 	for _, tool := range q.Tools {
-		offered = append(offered, tool.Function.Name)
+		offered = append(offered, tool.Function)
 	}
 	for _, message := range q.Messages {
 		if message.Role == "tool" {
@@ -254,7 +281,7 @@ func (m *model) completions(w http.ResponseWriter, r *http.Request) {
 func (m *model) generate(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Tools []struct {
-			FunctionDeclarations []struct{ Name string }
+			FunctionDeclarations []declared
 		}
 		Contents []struct {
 			Parts []struct{ FunctionResponse any }
@@ -264,11 +291,10 @@ func (m *model) generate(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	var offered, results []string
+	var offered []declared
+	var results []string
 	for _, tool := range q.Tools {
-		for _, declared := range tool.FunctionDeclarations {
-			offered = append(offered, declared.Name)
-		}
+		offered = append(offered, tool.FunctionDeclarations...)
 	}
 	for _, content := range q.Contents {
 		for _, part := range content.Parts {

@@ -1,14 +1,14 @@
 // Package attack tries to get out of a sandbox, or to lead the host astray
-// from within, in every way of which we know that it worked somewhere. It
-// drives the true program on a host of its own (package program), as root and
-// as an ordinary user alike.
+// from within, in every way that we know to have worked somewhere. It drives
+// the true program on a host of its own (package program), as root and as an
+// ordinary user alike.
 //
-// An attack never stands alone: its control does the same thing where nothing
-// is in the way, and has to succeed. An attack that could not be seen to
-// succeed would prove nothing.
+// An attack never stands alone: its control does the same thing unhindered, and
+// must succeed. An attack that could not be seen to succeed would prove nothing.
 //
-// To add an attack: 1. an entry in the table of its file, with a control,
-// 2. its row in docs/security.md. Start reading at [attacks].
+// Package threat says which attacks there are, and in which places they apply.
+// To add one: 1. its row there, 2. an entry in a file here, with a control.
+// Start reading at [attacks].
 package attack_test
 
 import (
@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
@@ -33,24 +34,20 @@ func TestMain(m *testing.M) {
 
 // attack is one way out.
 type attack struct {
-	Name   string
-	Threat string // what goes wrong when it works
+	Name string // of its row in package threat, perhaps with a variant after a colon
 
-	// Overlay says that it means nothing where a workspace is a copy.
-	Overlay bool
-
-	// Control does the same outside of any sandbox, and fails the test when
-	// it does not succeed there.
+	// Control does the same outside any sandbox, and fails the test if it does
+	// not succeed there.
 	Control func(*world)
-	// Run attacks from inside, and fails the test when it succeeds.
+	// Run attacks from inside, and fails the test if it succeeds.
 	Run func(*world)
 }
 
 // attacks is every attack.
 func attacks() []attack {
 	return slices.Concat(fileAttacks(), monitorAttacks(), stateAttacks(), ownerAttacks(), lockedAttacks(), processAttacks(), kernelAttacks(), networkAttacks(),
-		gitAttacks(), historyAttacks(), plantAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks(), bombAttacks(), quotaAttacks(),
-		objectAttacks(),
+		gitAttacks(), historyAttacks(), plantAttacks(), layerAttacks(), packageAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks(), bombAttacks(), quotaAttacks(),
+		objectAttacks(), liveAttacks(), churnAttacks(),
 		secretAttacks())
 }
 
@@ -64,12 +61,15 @@ func TestAttacks(t *testing.T) {
 }
 
 func TestAttacksAreWhole(t *testing.T) {
-	names := map[string]bool{}
+	var names []string
 	for _, a := range attacks() {
-		if a.Name == "" || a.Threat == "" || a.Control == nil || a.Run == nil || names[a.Name] {
+		if a.Name == "" || a.Control == nil || a.Run == nil || slices.Contains(names, a.Name) {
 			t.Errorf("attack %q lacks something, or is there twice", a.Name)
 		}
-		names[a.Name] = true
+		names = append(names, a.Name)
+	}
+	if unknown, missing := threat.Uncovered(threat.Attacks, names); len(unknown)+len(missing) > 0 {
+		t.Errorf("without a row in package threat: %q; rows that nothing here tries: %q", unknown, missing)
 	}
 }
 
@@ -79,8 +79,9 @@ const box = "attacker"
 // world is a host with something to steal and something to touch.
 type world struct {
 	*program.Host
-	Secret string // nobody may read it
-	Canary string // a directory on the host; whoever writes there ran on the host
+	Place  threat.Place
+	Secret string // no sandbox may read it
+	Canary string // a directory on the host; a program that writes there ran on the host
 }
 
 func newWorld(t testing.TB) *world {
@@ -98,16 +99,17 @@ func newWorld(t testing.TB) *world {
 // sandbox makes the attacking sandbox, with the probe in it.
 func (w *world) sandbox() {
 	w.Helper()
-	w.Must("create", box)
+	w.Must(append([]string{"create", box}, w.creating()...)...)
 }
 
 // probeInside brings the probe into the sandbox and runs it.
 func (w *world) probeInside(args ...string) program.Result {
 	w.Helper()
-	if w.Inside(box, "test", "-x", "/tmp/probe").Code != 0 {
-		w.Must("cp", w.Program("probe"), box+":/tmp/probe")
+	at := w.scratch() + "/probe"
+	if w.Inside(box, "test", "-x", at).Code != 0 {
+		w.Must("cp", w.Program("probe"), box+":"+at)
 	}
-	return w.Inside(box, append([]string{"/tmp/probe"}, args...)...)
+	return w.Inside(box, append([]string{at}, args...)...)
 }
 
 // probeOutside runs the probe on the host.
@@ -116,7 +118,8 @@ func (w *world) probeOutside(args ...string) program.Result {
 	return w.Command(w.Repo, "env", append([]string{"PATIENCE=60s", w.Program("probe")}, args...)...)
 }
 
-// comes waits for what is sure to come beside us, and tells whether it came.
+// comes waits for something that is sure to happen meanwhile, and reports
+// whether it did.
 func (w *world) comes(holds func() bool) bool {
 	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -157,7 +160,7 @@ func (w *world) touched() []string {
 	return names
 }
 
-// wantUntouched fails when anything ran on the host.
+// wantUntouched fails if anything ran on the host.
 func (w *world) wantUntouched(after string) {
 	w.Helper()
 	if names := w.touched(); len(names) > 0 {
@@ -165,7 +168,7 @@ func (w *world) wantUntouched(after string) {
 	}
 }
 
-// wantContent fails when a file of the host is not what it was.
+// wantContent fails if a file of the host has changed.
 func (w *world) wantContent(path, want string) {
 	w.Helper()
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {
@@ -173,7 +176,7 @@ func (w *world) wantContent(path, want string) {
 	}
 }
 
-// wantNoSecret fails when the secret is anywhere in what a command printed.
+// wantNoSecret fails if the secret is anywhere in the output of a command.
 func (w *world) wantNoSecret(what string, got program.Result) {
 	w.Helper()
 	if strings.Contains(got.Stdout+got.Stderr, w.Secret) {
@@ -181,7 +184,7 @@ func (w *world) wantNoSecret(what string, got program.Result) {
 	}
 }
 
-// wantSecret is the other way around, for controls.
+// wantSecret is the opposite, for controls.
 func (w *world) wantSecret(what string, got program.Result) {
 	w.Helper()
 	if !strings.Contains(got.Stdout, w.Secret) {

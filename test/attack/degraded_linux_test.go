@@ -27,9 +27,9 @@ type outside struct {
 	Memory                             int
 }
 
-// The degraded tier has no namespace that would hide anything, so everything
-// is tried that such a place could do to what is outside of it. As a control
-// the same is done by the same user outside, and has to succeed.
+// The degraded tier has no namespace to hide anything, so the test tries
+// everything that such a place could do to things outside it. As a control the
+// same user does the same outside, and must succeed.
 func TestDegradedTier(t *testing.T) {
 	w := newWorld(t)
 	w.Host = w.With("LITTERBOX_TIER=degraded")
@@ -76,7 +76,7 @@ func TestDegradedTier(t *testing.T) {
 	}
 }
 
-// What the tier must be able to do all the same, or nobody could work in it.
+// What the tier must still be able to do, or no one could work in it.
 func TestDegradedTierWorks(t *testing.T) {
 	w := newWorld(t)
 	w.Host = w.With("LITTERBOX_TIER=degraded")
@@ -106,8 +106,8 @@ func TestDegradedTierWorks(t *testing.T) {
 	if got := w.Inside("degraded", "sh", "-c", "kill -9 $PPID; kill -9 -1; exit 3"); got.Code != 3 {
 		t.Errorf("the guest can be ended from inside: %d %s", got.Code, got.Stderr)
 	}
-	// Who leaves every group and session is ended all the same.
-	mark := fmt.Sprint(1_000_000 + os.Getpid()) // nobody else sleeps as long
+	// A process that leaves every group and session is still ended.
+	mark := fmt.Sprint(1_000_000 + os.Getpid()) // no other process sleeps as long
 	w.Must("exec", "degraded", "--no-commit", "--", "sh", "-c",
 		"setsid sh -c 'sleep "+mark+" & : >began; sleep "+mark+"' >/dev/null 2>&1 </dev/null & until test -e began; do sleep 0.01; done")
 	running := func() string { return w.Shell("ps -eo args | grep -x 'sleep " + mark + "'").Stdout }

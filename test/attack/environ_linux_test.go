@@ -22,8 +22,8 @@ var keptBy = []string{
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "GORACE", "GOCOVERDIR",
 }
 
-// What lives on after its client has gone has nothing of its client's
-// environment that it does not need.
+// A process that outlives its client has nothing of the client's environment
+// that it does not need.
 func TestEnvironmentEndsWithItsClient(t *testing.T) {
 	for name, c := range map[string]struct{ env, create []string }{
 		"full":     {nil, nil},
@@ -55,8 +55,8 @@ func TestEnvironmentEndsWithItsClient(t *testing.T) {
 	}
 }
 
-// look checks the keeper of the sandbox and everything below it, and says who it
-// is. One that has started the place has the place's processes below it.
+// look checks the keeper of the sandbox and everything below it, and returns its
+// number. One that has started the place has the place's processes below it.
 func look(t *testing.T, h *program.Host, started bool) (keeper int) {
 	t.Helper()
 	kept, guest, err := h.Processes(box)
@@ -77,8 +77,8 @@ func look(t *testing.T, h *program.Host, started bool) (keeper int) {
 			t.Errorf("the keeper has %s", entry)
 		}
 	}
-	// The guest and the stages before it get nothing; whose environment an
-	// ordinary user may not read, nobody else may either.
+	// The guest and the stages before it get nothing; an environment that an
+	// ordinary user may not read is safe from others, too.
 	looked := 0
 	for _, pid := range append(descendants(t, keeper), guest.PID) {
 		if pid == 0 {
@@ -102,7 +102,7 @@ func look(t *testing.T, h *program.Host, started bool) (keeper int) {
 	return keeper
 }
 
-// descendants are the processes that one has started, and those of these.
+// descendants returns the processes that one has started, and theirs.
 func descendants(t *testing.T, pid int) []int {
 	t.Helper()
 	var all []int

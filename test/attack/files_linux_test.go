@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 )
 
-// fileAttacks go for the host's files.
+// fileAttacks target the host's files.
 func fileAttacks() []attack {
 	return []attack{
 		{
 			Name:    "read the host's files",
-			Threat:  "keys, tokens and other projects of the human",
 			Control: func(w *world) { w.wantSecret("reading", w.Shell(w.plantSecrets())) },
 			Run: func(w *world) {
 				script := w.plantSecrets()
@@ -26,8 +27,7 @@ func fileAttacks() []attack {
 			},
 		},
 		{
-			Name:   "write the host's files",
-			Threat: "the human's machine changed behind their back",
+			Name: "write the host's files",
 			Control: func(w *world) {
 				path := filepath.Join(w.Home, ".bashrc")
 				w.Put(path, "")
@@ -54,7 +54,6 @@ func fileAttacks() []attack {
 		},
 		{
 			Name:    "write system directories",
-			Threat:  "a changed program runs with the human's rights at the next command",
 			Control: func(w *world) { w.wantWritable(w.Shell(tryWriting(w.Canary)).Stdout, 1) },
 			Run: func(w *world) {
 				w.sandbox()
@@ -64,8 +63,7 @@ func fileAttacks() []attack {
 			},
 		},
 		{
-			Name:   "hold the host's files without writing",
-			Threat: "a lease stops whoever opens the file on the host, flags make it immutable: both pass a read-only mount",
+			Name: "hold the host's files without writing",
 			Control: func(w *world) {
 				path := filepath.Join(w.Repo, "README")
 				got := w.outcomes(w.probeOutside("hold", path))
@@ -77,11 +75,12 @@ func fileAttacks() []attack {
 				w.sandbox()
 				got := w.outcomes(w.probeInside("hold", filepath.Join(w.Repo, "README"), "/var/lib/litterbox/roots.pem",
 					"/var/lib/litterbox/roots-own.pem", "/etc/passwd", "/usr/bin/env", "/.litterbox/git-fsmonitor"))
-				if len(got) < 8 { // two answers for each file that every workspace has
+				const everywhere = 6 // two answers for each file that every place has
+				if len(got) < everywhere {
 					w.Errorf("only these were tried: %v", got)
 				}
 				for name, answer := range got {
-					if kind, _, _ := strings.Cut(name, " "); answer == "ok" || kind == "lease" && answer != "EINVAL" {
+					if kind, _, _ := strings.Cut(name, " "); answer == "ok" || kind == "lease" && answer != "EINVAL" && (answer != "EACCES" || w.Place != threat.Degraded) {
 						w.Errorf("%s answers %s", name, answer)
 					}
 				}
@@ -89,7 +88,6 @@ func fileAttacks() []attack {
 		},
 		{
 			Name:    "open kernel switches for writing",
-			Threat:  "core_pattern, sysrq and uevent_helper run programs, or end the machine, as root",
 			Control: func(w *world) { w.wantWritable(w.Shell(tryOpening(filepath.Join(w.Repo, "README"))).Stdout, 1) },
 			Run: func(w *world) {
 				w.sandbox()
@@ -101,8 +99,7 @@ func fileAttacks() []attack {
 			},
 		},
 		{
-			Name:   "read kernel secrets",
-			Threat: "kernel addresses and logs that make exploits work",
+			Name: "read kernel secrets",
 			Control: func(w *world) {
 				if got := w.Shell("head -c1 /proc/kallsyms | wc -c").Stdout; strings.TrimSpace(got) != "1" {
 					w.Fatalf("kallsyms cannot be read outside either: %q", got)
@@ -118,8 +115,7 @@ func fileAttacks() []attack {
 			},
 		},
 		{
-			Name:   "mount over or remount",
-			Threat: "a read-only mount that is only read-only from inside (CVE-2026-46695)",
+			Name: "mount over or remount",
 			Control: func(w *world) {
 				if got := w.probeOutside("bareshell", mounting); !strings.Contains(got.Stdout, "MOUNTED") {
 					w.Fatalf("nothing can be mounted outside either: %s", got.Stderr)
@@ -133,8 +129,7 @@ func fileAttacks() []attack {
 			},
 		},
 		{
-			Name:   "find a device",
-			Threat: "a disk or the memory of the host, as a file",
+			Name: "find a device",
 			Control: func(w *world) {
 				if got := w.Shell(findDevices).Stdout; !strings.Contains(got, "/dev/null") {
 					w.Fatalf("no device is found outside: %q", got)
@@ -156,8 +151,7 @@ func fileAttacks() []attack {
 		},
 		setGroupAttack(),
 		{
-			Name:   "leave set-user-id files",
-			Threat: "a file in the upper directory lies on the host, where it runs as its owner",
+			Name: "leave set-user-id files",
 			Control: func(w *world) {
 				w.Shell("cp /bin/true " + w.Canary + "/true && chmod 4755 " + w.Canary + "/true")
 				if got := w.privileged(w.Canary); len(got) != 1 {
@@ -176,8 +170,7 @@ func fileAttacks() []attack {
 			},
 		},
 		{
-			Name:   "write a shared layer through a hard link",
-			Threat: "every sandbox of that tree, and every later one, gets the changed file",
+			Name: "write a shared layer through a hard link",
 			Control: func(w *world) {
 				w.Shell("ln README hard && echo attacked >> hard")
 				w.wantContent(filepath.Join(w.Repo, "README"), "hello\nattacked\n")
@@ -193,8 +186,7 @@ func fileAttacks() []attack {
 			},
 		},
 		{
-			Name: "plant overlay attributes", Overlay: true,
-			Threat: "redirect_dir and metacopy make the overlay, or the reader of the upper directory, look elsewhere",
+			Name: "plant overlay attributes",
 			Control: func(w *world) {
 				w.Put(filepath.Join(w.Canary, "dir"), "")
 				got := w.outcomes(w.probeOutside("attributes", filepath.Join(w.Canary, "dir"), "user.overlay.redirect"))
@@ -226,8 +218,7 @@ func fileAttacks() []attack {
 			},
 		},
 		{
-			Name:   "lead the host through links",
-			Threat: "the host reads or writes where a link points, with the human's rights (GHSA-vp62-88p7-qqf5)",
+			Name: "lead the host through links",
 			Control: func(w *world) {
 				w.Put(filepath.Join(w.Home, "private/key"), w.Secret)
 				w.Shell("ln -s " + w.Home + "/private/key link")
@@ -236,8 +227,7 @@ func fileAttacks() []attack {
 			Run: leadThroughLinks,
 		},
 		{
-			Name:   "escape from a copy to the host",
-			Threat: "a link that an earlier copy brought is followed by the next one",
+			Name: "escape from a copy to the host",
 			Control: func(w *world) {
 				w.Shell("mkdir out && ln -s " + w.Canary + " out/evil && echo x > out/evil/file")
 				if len(w.touched()) != 1 {
@@ -261,8 +251,7 @@ func fileAttacks() []attack {
 			},
 		},
 		{
-			Name:   "name paths with dots",
-			Threat: "read and write of litterbox itself reach out of the sandbox (container-use#337)",
+			Name: "name paths with dots",
 			Control: func(w *world) {
 				w.Put(filepath.Join(w.Home, "key"), w.Secret)
 				w.wantSecret("reading with dots", w.Shell("cat "+dotted(filepath.Join(w.Home, "key"))))
@@ -281,8 +270,8 @@ func fileAttacks() []attack {
 	}
 }
 
-// plantSecrets puts the secret everywhere where people keep some, and returns
-// a script that reads each place.
+// plantSecrets puts the secret everywhere that people keep secrets, and
+// returns a script that reads each place.
 func (w *world) plantSecrets() string {
 	w.Helper()
 	script := "true"
@@ -316,13 +305,13 @@ func (w *world) plantSecrets() string {
 	return script + "; cat .env"
 }
 
-// tryWriting makes a file in each directory and says where that went.
+// tryWriting makes a file in each directory and says where that worked.
 func tryWriting(dirs string) string {
 	return "for d in " + dirs + "; do if (: > $d/litterbox-attack) 2>/dev/null; then echo WRITABLE $d; rm -f $d/litterbox-attack; fi; done"
 }
 
 // tryOpening opens files to append to them and writes nothing: where that
-// works on a host's kernel switch, no harm is done yet. What is masked is
+// works on a host's kernel switch, no harm is done yet. A masked file is
 // /dev/null, device 1:3, and may be written.
 func tryOpening(paths string) string {
 	return "for f in " + paths + `; do if test -e $f && test "$(stat -c %t:%T $f)" != 1:3 && (: >> $f) 2>/dev/null; then echo WRITABLE $f; fi; done`
@@ -361,7 +350,7 @@ func (w *world) privileged(dir string) []string {
 	})
 }
 
-// attributed lists what carries an attribute that changes an overlay's view,
+// attributed lists files with an attribute that changes an overlay's view,
 // besides those that the kernel sets itself (origin, impure, opaque).
 func (w *world) attributed(dir string) []string {
 	return w.walk(dir, func(path string, _ fs.FileInfo) bool {
@@ -389,7 +378,7 @@ func (w *world) walk(dir string, wanted func(string, fs.FileInfo) bool) []string
 		}
 		info, err := entry.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a keeper writes its records anew while we look
+			return nil // a keeper rewrites its records while we look
 		}
 		if err == nil && wanted(path, info) {
 			found = append(found, path)
@@ -402,7 +391,7 @@ func (w *world) walk(dir string, wanted func(string, fs.FileInfo) bool) []string
 	return found
 }
 
-// upper is where the sandbox's changes lie on the host.
+// upper returns the directory of the sandbox's changes on the host.
 func (w *world) upper() string {
 	w.Helper()
 	found, err := filepath.Glob(filepath.Join(w.State, "litterbox/sandboxes", box+"-*", "upper"))

@@ -10,13 +10,12 @@ import (
 	"syscall"
 )
 
-// floodAttacks make much out of little: files without content, output without
-// end, more files than anybody needs.
+// floodAttacks make much out of little: files without content, endless output,
+// more files than anyone needs.
 func floodAttacks() []attack {
 	return []attack{
 		{
-			Name:   "make giants of holes",
-			Threat: "a file of a terabyte costs a sandbox nothing, and the host hours and its disk to commit",
+			Name: "make giants of holes",
 			Control: func(w *world) {
 				w.Shell("truncate -s 64M giant && git add giant")
 				if got := w.Git("cat-file", "-s", ":giant"); got != "67108864" {
@@ -50,8 +49,7 @@ func floodAttacks() []attack {
 			},
 		},
 		{
-			Name:   "copy a bomb to the host",
-			Threat: "what is a hole inside, or ten thousand names, fills the host's disk",
+			Name: "copy a bomb to the host",
 			Control: func(w *world) {
 				w.Shell("truncate -s 64M giant && cp --sparse=never giant copy")
 				if used := w.used(filepath.Join(w.Repo, "copy")); used < 64<<20 {
@@ -82,8 +80,7 @@ func floodAttacks() []attack {
 			},
 		},
 		{
-			Name:   "storm the inodes",
-			Threat: "every file of a sandbox becomes a loose object of the host's repository, and git slows down with the square of them",
+			Name: "storm the inodes",
 			Control: func(w *world) {
 				w.Shell("mkdir d; for i in $(seq 500); do echo $i > d/$i; done; git add d")
 				if loose := w.loose(); loose < 500 {
@@ -107,10 +104,9 @@ func floodAttacks() []attack {
 			},
 		},
 		{
-			Name:   "flood the output",
-			Threat: "gigabytes that a command prints pile up in the processes between it and a client that does not read",
+			Name: "flood the output",
 			Control: func(w *world) {
-				// Whoever keeps what is printed grows with it.
+				// A process that keeps the output grows with it.
 				got := w.Shell("x=$(head -c 100000000 /dev/zero | tr '\\0' x); grep VmHWM /proc/$$/status")
 				if kb := highWater(got.Stdout); kb < 90_000 {
 					w.Fatalf("keeping 100 MB takes %d kB outside", kb)
@@ -157,8 +153,7 @@ func floodAttacks() []attack {
 			},
 		},
 		{
-			Name:   "flood the log of the background",
-			Threat: "what a command leaves running prints for ever, into memory that nobody counts",
+			Name: "flood the log of the background",
 			Control: func(w *world) {
 				w.Shell("yes flood | head -c 40000000 > log")
 				if used := w.used(filepath.Join(w.Repo, "log")); used < 40_000_000 {
@@ -179,7 +174,7 @@ func floodAttacks() []attack {
 	}
 }
 
-// used is what lies on the disk below path, in bytes of blocks.
+// used returns the disk space below path, in bytes of blocks.
 func (w *world) used(path string) int64 {
 	w.Helper()
 	fields := strings.Fields(w.Shell("du -s -B1 " + path + " 2>/dev/null").Stdout)

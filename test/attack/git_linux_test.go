@@ -8,14 +8,13 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/redteam"
 )
 
-// gitAttacks make a repository that runs code in whoever's git opens it, and
-// then have the host do everything that it does with a sandbox.
+// gitAttacks make a repository that runs code in any git that opens it, and
+// then make the host do everything that it does with a sandbox.
 func gitAttacks() []attack {
 	var all []attack
 	for _, h := range redteam.HostileRepositories() {
 		all = append(all, attack{
-			Name:   "git: " + h.Name,
-			Threat: "the host's git runs what the agent's repository says, with the human's rights",
+			Name: "git: " + h.Name,
 			Control: func(w *world) {
 				w.Shell(h.Script(w.Canary))
 				w.Shell(h.Trigger)
@@ -33,8 +32,8 @@ func gitAttacks() []attack {
 	return append(all, treeAttack(), nameAttack(), escapeAttack(), gitFileAttack())
 }
 
-// everything does on the host what a human does with a sandbox, and then looks
-// whether any of it ran code of the sandbox.
+// everything does on the host what a human does with a sandbox, and then
+// checks whether any of it ran the sandbox's code.
 func (w *world) everything(hostile string) {
 	w.Helper()
 	w.Put(filepath.Join(w.Dir, "input"), "copied\n")
@@ -58,8 +57,8 @@ func (w *world) everything(hostile string) {
 	} {
 		got := w.Litterbox(args...)
 		w.wantUntouched("with " + hostile + ", litterbox " + strings.Join(args, " "))
-		// The last may find that merge has deleted it. Everything before has
-		// to work on: a refusal would be safe, and useless.
+		// The last may find that merge has deleted it. Everything before must
+		// keep working: a refusal would be safe, but useless.
 		if got.Code != 0 && args[0] != "delete" {
 			w.Errorf("with %s, litterbox %q exited %d: %s", hostile, args, got.Code, got.Stderr)
 		}
@@ -81,8 +80,7 @@ func treeAttack() attack {
 			"commit=$(git commit-tree -p HEAD -m crafted $all); git update-ref HEAD $commit; git ls-tree -r -t HEAD"
 	}
 	return attack{
-		Name:   "git: trees with names of .git and ..",
-		Threat: "git 2.39's fast-import accepts `.git/hooks/x` and `../x`; a checkout then writes them",
+		Name: "git: trees with names of .git and ..",
 		Control: func(w *world) {
 			got := w.Shell(script(w, w.Program("probe")))
 			for _, name := range []string{"../escaped", ".git/hooks/post-merge", ".GIT", "git~1"} {
@@ -94,7 +92,7 @@ func treeAttack() attack {
 		Run: func(w *world) {
 			w.sandbox()
 			w.probeInside("tree") // brings it in
-			if got := w.InsideShell(box, script(w, "/tmp/probe")); !strings.Contains(got.Stdout, ".git/hooks/post-merge") {
+			if got := w.InsideShell(box, script(w, w.scratch()+"/probe")); !strings.Contains(got.Stdout, ".git/hooks/post-merge") {
 				w.Fatalf("the commit could not be crafted: %s%s", got.Stdout, got.Stderr)
 			}
 			w.InsideShell(box, "true")
@@ -126,8 +124,7 @@ func treeAttack() attack {
 func nameAttack() attack {
 	script := "for f in --all --output=written -n --exec=touch --upload-pack=x ':(top)x' '-c' \"$(printf 'new\\nline')\"; do echo x > \"./$f\"; done"
 	return attack{
-		Name:   "git: names that are options",
-		Threat: "a file name taken for an option or a pattern (container-use#354)",
+		Name: "git: names that are options",
 		Control: func(w *world) {
 			w.Shell(script + "; git diff --output*")
 			if _, err := os.Stat(filepath.Join(w.Repo, "written")); err != nil {
@@ -156,8 +153,7 @@ func escapeAttack() attack {
 	const escape = "\x1b]0;attacked\x07"
 	script := `printf 'x' > "$(printf 'name\033]0;attacked\007')"; git add -A; git -c user.name="$(printf 'me\033[2J')" commit -qm "$(printf 'message \033]0;attacked\007')"`
 	return attack{
-		Name:   "git: escape sequences in listings",
-		Threat: "a message or a name that retitles, clears or types into the human's terminal",
+		Name: "git: escape sequences in listings",
 		Control: func(w *world) {
 			w.Shell(script)
 			if got := w.Git("log", "-1", "--format=%B"); !strings.Contains(got, escape) {
@@ -178,11 +174,10 @@ func escapeAttack() attack {
 	}
 }
 
-// gitFileAttack makes .git something else than a directory.
+// gitFileAttack makes .git something other than a directory.
 func gitFileAttack() attack {
 	return attack{
-		Name:   "git: .git replaced",
-		Threat: "a link or a file in the place of .git sends the host's git to a repository of the attacker's choice",
+		Name: "git: .git replaced",
 		Control: func(w *world) {
 			w.hostileElsewhere()
 			w.Shell("rm -rf .git; echo 'gitdir: " + w.Dir + "/elsewhere/.git' > .git; git status")

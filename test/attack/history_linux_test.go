@@ -2,12 +2,11 @@ package attack_test
 
 import "strings"
 
-// historyAttacks look for what the human's repository holds besides the base.
+// historyAttacks look for objects of the human's repository other than the base.
 func historyAttacks() []attack {
 	return []attack{
 		{
-			Name:   "read hidden objects of the repository",
-			Threat: "reset and stashed secrets, other branches and other sandboxes lie in the host's object directory",
+			Name: "read hidden objects of the repository",
 			Control: func(w *world) {
 				w.hideSecrets()
 				w.wantSecret("reading every object outside", w.Shell(everyObject(w.Dir)))
@@ -30,8 +29,7 @@ func historyAttacks() []attack {
 			},
 		},
 		{
-			Name:   "read git's configuration of the host",
-			Threat: "tokens in remote addresses, credential helpers, url rewrites",
+			Name: "read git's configuration of the host",
 			Control: func(w *world) {
 				w.configureSecrets()
 				w.wantSecret("the configuration outside", w.Shell(configuration))

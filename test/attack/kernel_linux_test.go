@@ -10,12 +10,11 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/redteam/probe"
 )
 
-// kernelAttacks go for the kernel, by interfaces that sandboxes were left
-// through.
+// kernelAttacks target the kernel, through interfaces by which programs have
+// left sandboxes.
 func kernelAttacks() []attack {
 	all := []attack{{
-		Name:   "make forbidden system calls",
-		Threat: "mounts, namespaces, io_uring, bpf, perf, keyrings, raw sockets, TIOCSTI: young or powerful kernel code",
+		Name: "make forbidden system calls",
 		Control: func(w *world) {
 			got := w.outcomes(w.probeOutside("bare", "calls"))
 			var blind []string
@@ -25,8 +24,8 @@ func kernelAttacks() []attack {
 				}
 			}
 			slices.Sort(blind)
-			// Kernels differ in what they refuse to an ordinary user for
-			// themselves (sysctls, missing modules), with the same errno.
+			// Kernels differ in what they themselves refuse to an ordinary
+			// user (sysctls, missing modules), with the same errno.
 			w.Logf("the kernel refuses by itself: %q", blind)
 			if len(blind) > len(deniedCalls())/5 {
 				w.Errorf("too many calls answer outside as they do inside: %q", blind)
@@ -44,8 +43,7 @@ func kernelAttacks() []attack {
 	}
 	for _, entry := range []string{"int80", "x32"} {
 		all = append(all, attack{
-			Name:   "enter the kernel by " + entry,
-			Threat: "a filter that gives foreign calls its default verdict: unshare(CLONE_NEWUSER) went through",
+			Name: "enter the kernel by another door: " + entry,
 			Control: func(w *world) {
 				if got := w.outcomes(w.probeOutside("foreign", entry)); got[entry] == "" {
 					w.Errorf("the call does not come back outside: %v", got)
@@ -63,7 +61,7 @@ func kernelAttacks() []attack {
 	return all
 }
 
-// deniedCalls says what each attempt of `probe calls` answers inside.
+// deniedCalls returns the answer of each attempt of `probe calls` inside.
 func deniedCalls() map[string]string {
 	denied := map[string]string{}
 	for _, calls := range probe.Denied() {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// leadThroughLinks leaves links to the host's files in every place where the
-// host reads or writes by name.
+// leadThroughLinks leaves links to the host's files wherever the host reads or
+// writes by name.
 func leadThroughLinks(w *world) {
 	private := filepath.Join(w.Home, "private")
 	w.Put(filepath.Join(private, "key"), w.Secret)

@@ -8,15 +8,15 @@ import (
 	"syscall"
 
 	hostilefs "github.com/litterbox-sandbox/litterbox/internal/hostile"
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 )
 
 // lockedAttacks make a sandbox's own files such that the host stumbles over
-// them, to go on running or to take its disk for ever.
+// them, so that the sandbox goes on running or keeps its disk space for ever.
 func lockedAttacks() []attack {
 	return []attack{
 		{
-			Name:   "lock the host out of the sandbox's own files",
-			Threat: "a sandbox that can neither be stopped nor deleted",
+			Name: "lock the host out of the sandbox's own files",
 			Control: func(w *world) {
 				dir := filepath.Join(w.Dir, "deep")
 				if err := os.Mkdir(dir, 0o700); err != nil {
@@ -25,8 +25,8 @@ func lockedAttacks() []attack {
 				if got := w.probeOutside("deep", dir, "500"); got.Code != 0 {
 					w.Fatalf("%+v", got)
 				}
-				// By its path nobody removes it: it has no permissions, and for
-				// root it is longer than a path can be.
+				// It cannot be removed by its path: it has no permissions, and
+				// for root it is longer than a path can be.
 				if err := os.Remove(filepath.Join(dir, strings.Repeat("deeper-down/", 500))); !errors.Is(err, syscall.ENAMETOOLONG) && !errors.Is(err, os.ErrPermission) {
 					w.Errorf("the bottom of the tree: %v", err)
 				}
@@ -39,11 +39,15 @@ func lockedAttacks() []attack {
 				if got := w.InsideShell(box, "echo work >work; mkdir $HOME/deep deep"); got.Code != 0 {
 					w.Fatalf("%+v", got)
 				}
-				if got := w.probeInside("deep", "deep", "500"); got.Code != 0 {
+				depth := "500"
+				if w.Place == threat.Degraded { // where a path that is too long has its mode refused
+					depth = "250"
+				}
+				if got := w.probeInside("deep", "deep", depth); got.Code != 0 {
 					w.Fatalf("%+v", got)
 				}
 				got := w.Litterbox("exec", box, "--no-commit", "--", "/bin/sh", "-c",
-					"/tmp/probe deep $HOME/deep 500; mkdir -m 000 none $HOME/none; mkfifo pipe $HOME/pipe; "+sleeper("locked")+"chmod 000 $HOME . /tmp")
+					w.scratch()+"/probe deep $HOME/deep "+depth+"; mkdir -m 000 none $HOME/none; mkfifo pipe $HOME/pipe; "+sleeper("locked")+"chmod 000 $HOME . "+w.scratch())
 				if got.Code != 0 {
 					w.Fatalf("%+v", got)
 				}
@@ -68,16 +72,15 @@ func lockedAttacks() []attack {
 						w.Errorf("left of it: %q, %v", left, err)
 					}
 				}
-				if got := w.Must("doctor"); strings.Contains(got, "litterbox doctor --fix") {
+				if got := w.Litterbox("doctor").Stdout; got == "" || strings.Contains(got, "litterbox doctor --fix") {
 					w.Errorf("doctor finds something left behind:\n%s", got)
 				}
 			},
 		},
 		{
-			Name:   "put a pipe in the place of a directory",
-			Threat: "a command of the host waits for a writer for ever, and no signal ends it",
+			Name: "put a pipe in the place of a directory",
 			Control: func(w *world) {
-				// What opens it for reading waits: timeout ends it.
+				// A program that opens it for reading waits: timeout ends it.
 				if got := w.Shell("mkfifo pipe && timeout 1 cat pipe; echo $?"); got.Stdout != "124\n" {
 					w.Errorf("opening a pipe does not wait: %+v", got)
 				}

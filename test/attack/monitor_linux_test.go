@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// monitorAttacks go for what git inside learns the changed files from: the
-// upper directory and our program, both shown below /.litterbox.
+// monitorAttacks target the source from which git inside learns the changed
+// files: the upper directory and our program, both shown below /.litterbox.
 func monitorAttacks() []attack {
-	// What a writable directory, here $1, lets happen.
+	// What a writable directory, here $1, allows.
 	const script = `cd "$1" && {
 		echo attacked > planted; mkdir made; chmod 777 .; touch -d 2001-01-01 mine; echo more >> mine; ln mine hard; rm -f gone
 		ln -s /etc link; ./runs && echo ran
 	}; echo attacked >> "$2"; true`
 	return []attack{
 		{
-			Name: "write below the overlay", Overlay: true,
-			Threat: "the reader of the upper directory is led astray past the overlay, or a program of ours is replaced",
+			Name: "write below the overlay",
 			Control: func(w *world) {
 				dir, program := filepath.Join(w.Dir, "upper"), filepath.Join(w.Dir, "program")
 				for name, content := range map[string]string{"mine": "mine\n", "gone": "gone\n", "runs": "#!/bin/sh\n"} {

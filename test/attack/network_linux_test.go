@@ -7,13 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// networkAttacks look for anybody to talk to. No rule allows anything: a
+// networkAttacks look for anything to talk to. No rule allows anything: a
 // sandbox is born without network.
 func networkAttacks() []attack {
 	return []attack{
 		{
-			Name:   "reach services of the host",
-			Threat: "databases, agents and debuggers that trust whoever is local; abstract sockets have no file to hide",
+			Name: "reach services of the host",
 			Control: func(w *world) {
 				services := w.services()
 				for target, answer := range w.outcomes(w.probeOutside(append([]string{"connect"}, services.targets...)...)) {
@@ -37,8 +36,7 @@ func networkAttacks() []attack {
 			},
 		},
 		{
-			Name:   "reach the world",
-			Threat: "the metadata service hands out credentials; a DNS query carries data out; QUIC, DoT, private ranges",
+			Name: "reach the world",
 			Control: func(w *world) {
 				for target, answer := range w.outcomes(w.probeOutside(append([]string{"bare", "addressed"}, world4()...)...)) {
 					if answer != "ok" {
@@ -74,7 +72,7 @@ func world4() []string {
 // services are listeners of the host.
 type services struct {
 	targets []string      // how to reach them, for the probe
-	visits  *atomic.Int64 // who came, whether answered or not
+	visits  *atomic.Int64 // visitors, whether answered or not
 }
 
 // services starts one of each kind, on every address of this machine.
@@ -143,10 +141,10 @@ func (w *world) listen(s *services, network, address string) {
 	s.targets = append(s.targets, network, listener.Addr().String())
 }
 
-// wantNobody fails when somebody answered. Less is no proof by itself of what
-// left the sandbox: the guest accepts connections to judge them, and resets
-// those that no rule allows. That nothing could leave is shown by the
-// interfaces, and that nothing arrived by those who listen.
+// wantNobody fails if something answered. Anything less does not by itself
+// prove what left the sandbox: the guest accepts connections to judge them,
+// and resets those that no rule allows. The interfaces show that nothing could
+// leave, and the listeners show that nothing arrived.
 func (w *world) wantNobody(target, answer string) {
 	w.Helper()
 	if answer == "ok" {

@@ -4,14 +4,12 @@ import (
 	"strings"
 )
 
-// objectAttacks make git objects by plumbing, which no file of the workspace
-// has to bear, and commit them: the host takes an agent's own commits as they
-// are.
+// objectAttacks make git objects by plumbing, without any file in the workspace,
+// and commit them: the host takes an agent's own commits as they are.
 func objectAttacks() []attack {
 	return []attack{
 		{
-			Name:   "trees that stand for 10^10 paths",
-			Threat: "git on the host expands them until the kernel ends the human's programs",
+			Name: "trees that stand for 10^10 paths",
 			Control: func(w *world) {
 				// As much memory as git needs for any honest tree of a hundred paths.
 				got := w.Shell(treeBomb + "ulimit -d 262144; git diff-tree -r HEAD~1 HEAD >/dev/null")
@@ -40,8 +38,7 @@ func objectAttacks() []attack {
 			},
 		},
 		{
-			Name:   "a message that is a terminal's and litterbox's own",
-			Threat: "git log on the host obeys escapes, and litterbox believes forged trailers",
+			Name: "a message that is a terminal's and litterbox's own",
 			Control: func(w *world) {
 				w.Shell(forgedCommit)
 				if got := w.Git("log", "-1", "--format=%an%n%B%n%(trailers:key=Litterbox-Iteration)"); !strings.Contains(got, "\x1b") || strings.Count(got, "Litterbox-Iteration: 999") != 2 {

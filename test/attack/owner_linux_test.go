@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// ownerAttacks are of another user of the machine, who waits for root, or
-// anybody else, to use what that user controls.
+// ownerAttacks come from another user of the machine, who waits for root, or
+// any other user, to use what that user controls.
 func ownerAttacks() []attack {
 	return []attack{
 		{
-			Name:   "have another user's state directory used",
-			Threat: "programs, sockets and trust that another user planted count for whoever runs litterbox there (sudo -E)",
+			Name: "have another user's state directory used",
 			Control: func(w *world) {
 				w.plantedState()
 				w.giveAway(w.State, 0o755, os.Geteuid())
@@ -35,12 +34,11 @@ func ownerAttacks() []attack {
 						w.Errorf("%q names neither the owner nor what to type: %s", args, got.Stderr)
 					}
 				}
-				w.giveAway(w.State, 0o755, os.Geteuid()) // for the end of the test
+				w.giveAway(w.State, 0o755, os.Geteuid()) // restored for the end of the test
 			},
 		},
 		{
-			Name:   "have root write into another user's repository",
-			Threat: "files that their owner cannot change, where that owner decides what a path means",
+			Name: "have root write into another user's repository",
 			Control: func(w *world) {
 				w.Must("agent", "install", "claude", "--scope", "project")
 				if _, err := os.Stat(filepath.Join(w.Repo, ".mcp.json")); err != nil {
@@ -63,8 +61,7 @@ func ownerAttacks() []attack {
 			},
 		},
 		{
-			Name:   "have a live sandbox's pin cleared away",
-			Threat: "doctor --fix with another state directory lets git collect the base of a sandbox that is alive",
+			Name: "have a live sandbox's pin cleared away",
 			Control: func(w *world) {
 				// One that this state directory knew, and that is gone, goes.
 				w.Must("create", box)
@@ -92,8 +89,7 @@ func ownerAttacks() []attack {
 			},
 		},
 		{
-			Name:   "have another user's configuration count",
-			Threat: "a configuration that counts as the human's mounts what it likes",
+			Name: "have another user's configuration count",
 			Control: func(w *world) {
 				w.plantedConfig()
 				w.giveAway(w.Home, 0o755, os.Geteuid())
@@ -126,7 +122,7 @@ func (w *world) pin() string {
 }
 
 // plantedState makes the state directory another user's; an ordinary user
-// cannot give it away, and lets everybody write to it.
+// cannot give it away, and makes it world-writable.
 func (w *world) plantedState() {
 	w.Helper()
 	dir := filepath.Join(w.State, "litterbox")
@@ -141,7 +137,7 @@ func (w *world) plantedConfig() {
 	w.giveAway(w.Home, 0o777, 54321)
 }
 
-// giveAway makes a tree another user's. Who is not root only changes the mode
+// giveAway makes a tree another user's. Without root it only changes the mode
 // of its top.
 func (w *world) giveAway(top string, mode os.FileMode, uid int) {
 	w.Helper()

@@ -4,10 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 )
 
 // plantAttacks prepare the sandbox's own persistent directories for the moment
-// in which the host puts it together again.
+// when the host assembles it again.
 func plantAttacks() []attack {
 	var all []attack
 	for name, plant := range map[string]struct{ script, mountPoint string }{
@@ -18,8 +20,7 @@ func plantAttacks() []attack {
 		"a pipe in the place of a directory":   {"rm -rf $HOME/.local; mkfifo $HOME/.local; : %s", ".local/bin"},
 	} {
 		all = append(all, attack{
-			Name:   "plant " + name,
-			Threat: "the next start follows it, and mounts or makes directories on the host (CVE-2021-30465)",
+			Name: "plant: " + name,
 			Control: func(w *world) {
 				w.Shell(strings.ReplaceAll(plant.script, "%s", w.Canary) + "; mkdir -p $HOME/" + plant.mountPoint + "/x")
 				if _, err := os.Lstat(filepath.Join(w.Home, plant.mountPoint, "x")); err == nil && len(w.touched()) == 0 {
@@ -38,7 +39,13 @@ func plantAttacks() []attack {
 				host := w.With("PATH=" + os.Getenv("PATH") + ":" + filepath.Join(w.Home, plant.mountPoint))
 				host.Must("start", box)
 				w.wantUntouched("starting")
-				if got := host.Inside(box, filepath.Join(w.Home, plant.mountPoint, "tool")); got.Stdout != "the tool\n" {
+				// An image brings its own tools, and the human's are no part of it.
+				got := host.Inside(box, filepath.Join(w.Home, plant.mountPoint, "tool"))
+				if w.Place == threat.Image {
+					if got.Code == 0 {
+						w.Errorf("the human's tool runs inside an image: %s", got.Stdout)
+					}
+				} else if got.Stdout != "the tool\n" {
 					w.Errorf("the tool does not run inside: %s%s", got.Stdout, got.Stderr)
 				}
 				host.Inside(box, "/bin/sh", "-c", "echo attacked > "+filepath.Join(w.Home, plant.mountPoint, "tool")+"; echo x > "+filepath.Join(w.Home, plant.mountPoint, "new"))
@@ -50,8 +57,7 @@ func plantAttacks() []attack {
 		})
 	}
 	return append(all, attack{
-		Name:   "plant links in the place of what the host writes",
-		Threat: "a control file that is a link when the host writes it again",
+		Name: "plant links in the place of what the host writes",
 		Control: func(w *world) {
 			w.Put(filepath.Join(w.Dir, "file"), "before\n")
 			w.Shell("ln -s " + w.Dir + "/file link; echo after > link")

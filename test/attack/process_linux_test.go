@@ -5,14 +5,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 )
 
-// processAttacks go for PID 1, which runs under the attacker's own uid.
+// processAttacks target PID 1, which runs under the attacker's own uid.
 func processAttacks() []attack {
 	return []attack{
 		{
-			Name:   "end PID 1 by signals",
-			Threat: "the sandbox and everybody's work in it end at an agent's whim",
+			Name: "end PID 1 by signals",
 			Control: func(w *world) {
 				pid := strings.TrimSpace(w.Shell("sleep 300 >/dev/null 2>&1 & echo $!").Stdout)
 				w.probeOutside("signals", pid)
@@ -38,8 +39,7 @@ func processAttacks() []attack {
 			},
 		},
 		{
-			Name:   "trace and read PID 1",
-			Threat: "the guest's key is in its memory, and whoever traces it acts as the guest",
+			Name: "trace and read PID 1",
 			Control: func(w *world) {
 				pid := strings.TrimSpace(w.Shell("sleep 300 >/dev/null 2>&1 & echo $!").Stdout)
 				defer w.Shell("kill -9 " + pid)
@@ -62,8 +62,7 @@ func processAttacks() []attack {
 			},
 		},
 		{
-			Name:   "slow down PID 1, or take its limits",
-			Threat: "a guest that is never scheduled, or may open no file, serves nobody",
+			Name: "slow down PID 1, or take its limits",
 			Control: func(w *world) {
 				pid := strings.TrimSpace(w.Shell("sleep 300 >/dev/null 2>&1 & echo $!").Stdout)
 				defer w.Shell("kill -9 " + pid)
@@ -98,15 +97,18 @@ func processAttacks() []attack {
 						w.Errorf("what programs do to themselves: %s answers %s", name, answer)
 					}
 				}
-				got := w.Inside(box, "/bin/sh", "-c", "set -e; nice -n 5 true; sleep 60 & renice -n 19 -p $!; ionice -c 3 -p $!; taskset -p $!; chrt -b -p 0 $!; prlimit -p $!; kill $!; prlimit --nofile=100:100 true")
+				tools := "set -e; nice -n 5 true; sleep 60 & renice -n 19 -p $!; ionice -c 3 -p $!; taskset -p $!; chrt -b -p 0 $!; prlimit -p $!; kill $!; prlimit --nofile=100:100 true"
+				if w.Place == threat.Image || w.Place == threat.Machine { // which has few of them
+					tools = "sleep 60 & kill $!"
+				}
+				got := w.Inside(box, "/bin/sh", "-c", tools)
 				if got.Code != 0 {
 					w.Errorf("ordinary tools fail: %s%s", got.Stdout, got.Stderr)
 				}
 			},
 		},
 		{
-			Name:   "enter new namespaces",
-			Threat: "a user namespace hands out capabilities over kernel code that expects root",
+			Name: "enter new namespaces",
 			Control: func(w *world) {
 				for name, answer := range w.outcomes(w.probeOutside("namespaces")) {
 					if answer != "ok" {

@@ -11,8 +11,7 @@ import (
 // quotaAttacks use up what the kernel counts by user.
 func quotaAttacks() []attack {
 	return []attack{{
-		Name:   "use up the user's quotas",
-		Threat: "no inotify and no signal for the human's editor, nor for another sandbox",
+		Name: "use up the user's quotas",
 		Control: func(w *world) {
 			instances, signals := w.quotas()
 			got := w.outcomes(w.probeOutside("quota", strconv.Itoa(instances), strconv.Itoa(signals)))

@@ -1,7 +1,6 @@
 package attack_test
 
 import (
-	"bytes"
 	"crypto/rand"
 	"io/fs"
 	"os"
@@ -10,12 +9,11 @@ import (
 	"strings"
 )
 
-// secretAttacks look for secrets of commands in everything that is written
-// down about them, which is pushed, backed up and shown.
+// secretAttacks look for secrets of commands in everything recorded about
+// them, which is pushed, backed up and shown.
 func secretAttacks() []attack {
-	return []attack{{
-		Name:   "secrets of commands in records",
-		Threat: "a token of a command line goes wherever the branch is pushed, and lies in logs",
+	return []attack{valuesInRecords(), {
+		Name: "secrets of commands in records",
 		Control: func(w *world) {
 			w.sandbox()
 			w.Must("exec", box, "-m", "the words plainmessage", "--", "true", "plaincommand")
@@ -65,34 +63,33 @@ func secretAttacks() []attack {
 			}
 			w.Must("cp", "-m", "copied with "+secret("glpat-"), filepath.Join(w.Repo, "README"), box+":copied")
 			w.Must("milestone", box, "-m", "made with "+secret("ghp_"))
-			for _, one := range secrets {
-				if places := w.recorded(one); len(places) > 0 {
-					w.Errorf("a secret is in %q", places)
-				}
+			if places := w.recorded(secrets...); len(places) > 0 {
+				w.Errorf("a secret is in %q", places)
 			}
 			if got := w.Must("log", box); !strings.Contains(got, "install with [redacted] of the robot") {
 				w.Errorf("what is said about the commands cannot be read any more:\n%s", got)
 			}
 			w.Must("delete", box, "--force")
-			for _, one := range secrets {
-				if places := w.recorded(one); len(places) > 0 {
-					w.Errorf("after its sandbox is deleted, a secret is in %q", places)
-				}
+			if places := w.recorded(secrets...); len(places) > 0 {
+				w.Errorf("after its sandbox is deleted, a secret is in %q", places)
 			}
 		},
 	}}
 }
 
-// recorded names where a word stands: files of litterbox's state, objects of
-// the repository, whatever names them, and what the commands print.
-func (w *world) recorded(word string) []string {
+// recorded names the places of any of some words: files of litterbox's state, objects
+// of the repository, whatever names them, and the output of the commands.
+func (w *world) recorded(words ...string) []string {
 	w.Helper()
+	has := func(text string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
+	}
 	var places []string
 	err := filepath.WalkDir(w.State, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return nil // gone meanwhile
 		}
-		if content, err := os.ReadFile(path); err == nil && bytes.Contains(content, []byte(word)) {
+		if content, err := os.ReadFile(path); err == nil && has(string(content)) {
 			places = append(places, path)
 		}
 		return nil
@@ -100,14 +97,14 @@ func (w *world) recorded(word string) []string {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if got := w.Command(w.Repo, "git", "cat-file", "--batch-all-objects", "--batch", "--unordered"); strings.Contains(got.Stdout, word) {
+	if got := w.Command(w.Repo, "git", "cat-file", "--batch-all-objects", "--batch", "--unordered"); has(got.Stdout) {
 		places = append(places, "the repository's objects")
 	}
 	for _, args := range [][]string{
 		{"log", box}, {"log", box, "--json"}, {"cycles", box}, {"cycles", box, "--json"}, {"events", box}, {"events", box, "--json"},
 		{"audit"}, {"audit", "--json"}, {"status", box}, {"status", box, "--json"}, {"list", "--json"},
 	} {
-		if got := w.Litterbox(args...); strings.Contains(got.Stdout+got.Stderr, word) {
+		if got := w.Litterbox(args...); has(got.Stdout + got.Stderr) {
 			places = append(places, "litterbox "+strings.TrimSuffix(strings.Join(args, " "), " "+box))
 		}
 	}

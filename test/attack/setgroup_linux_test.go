@@ -9,14 +9,13 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// setGroupAttack goes for the bit that directories may have and files may not.
+// setGroupAttack targets the bit that directories may have and files may not.
 func setGroupAttack() attack {
 	return attack{
-		Name:   "leave set-group-id files",
-		Threat: "the guest sets that bit on directories for whoever asks, and could be led to a file",
+		Name: "leave set-group-id files",
 		Control: func(w *world) {
 			for name, answer := range w.outcomes(w.probeOutside("setgroup", w.Canary)) {
-				// fchmodat2 is of Linux 6.6.
+				// fchmodat2 came with Linux 6.6.
 				if answer != "ok" && (answer != "ENOSYS" || !strings.Contains(name, "fchmodat2")) {
 					w.Errorf("outside %q fails too: %s", name, answer)
 				}
@@ -58,7 +57,7 @@ func (w *world) trySetGroup(probe func(dir string) program.Result) {
 			w.Errorf("%q is possible", name)
 		}
 	}
-	// Nor through a name of the guest's own, nor outside of what is the place's.
+	// Nor through a name of the guest's own, nor outside the place.
 	got := w.Inside(box, "/bin/sh", "-c", `chmod g+s `+w.Canary+` && echo SET; cd room; touch f
 for n in 0 1 2 3 4 5 6 7 8 9 10 11 12; do ln -sf /proc/self/fd/$n l$n; chmod 2755 l$n 2>/dev/null; chmod 2755 /proc/1/fd/$n 2>/dev/null; done; chmod g+s f 2>/dev/null; test -g f && echo SET f`)
 	if info, err := os.Stat(w.Canary); err != nil || info.Mode()&fs.ModeSetgid != 0 || strings.Contains(got.Stdout, "SET") {

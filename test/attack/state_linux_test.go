@@ -6,14 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 )
 
-// stateAttacks go for what litterbox itself keeps, and for other sandboxes.
+// stateAttacks target litterbox's own state, and other sandboxes.
 func stateAttacks() []attack {
 	return []attack{
 		{
-			Name:   "read another sandbox",
-			Threat: "one agent's work and secrets in another's hands",
+			Name: "read another sandbox",
 			Control: func(w *world) {
 				w.victim()
 				w.wantSecret("reading in the same sandbox", w.Litterbox("exec", "victim", "--no-commit", "--", "/bin/sh", "-c", searchEverywhere))
@@ -22,12 +23,15 @@ func stateAttacks() []attack {
 				w.victim()
 				w.sandbox()
 				w.wantNoSecret("searching from another sandbox", w.Inside(box, "/bin/sh", "-c", searchEverywhere))
-				w.wantNoSecret("other sandboxes' processes", w.Inside(box, "/bin/sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ"))
+				processes := "cat /proc/[0-9]*/environ"
+				if w.Place != threat.Degraded { // which hides no command line, and says so
+					processes += " /proc/[0-9]*/cmdline"
+				}
+				w.wantNoSecret("other sandboxes' processes", w.Inside(box, "/bin/sh", "-c", processes))
 			},
 		},
 		{
-			Name:   "read the state directory",
-			Threat: "the keys of every wire, and every sandbox's files",
+			Name: "read the state directory",
 			Control: func(w *world) {
 				w.sandbox()
 				if got := w.Shell("find " + w.State).Stdout; !strings.Contains(got, "keys.json") {
@@ -45,8 +49,7 @@ func stateAttacks() []attack {
 			},
 		},
 		{
-			Name:   "use a descriptor of the guest",
-			Threat: "what the guest was started with, its private key among it, passed on to every command",
+			Name: "use a descriptor of the guest",
 			Control: func(w *world) {
 				w.openSecret()
 				if got := w.outcomes(w.probeOutside("descriptors")); !strings.HasSuffix(got["3"], "/open") {
@@ -67,8 +70,7 @@ func stateAttacks() []attack {
 			},
 		},
 		{
-			Name:   "use an inherited descriptor",
-			Threat: "a directory that whoever started litterbox had open is a way around every mount (CVE-2024-21626)",
+			Name: "use an inherited descriptor",
 			Control: func(w *world) {
 				w.openSecret()
 				w.wantSecret("a descriptor outside", w.Shell("cat /proc/self/fd/3/secret"))
@@ -88,7 +90,6 @@ func stateAttacks() []attack {
 		},
 		{
 			Name:    "read the host's environment",
-			Threat:  "credentials live in variables",
 			Control: func(w *world) { w.wantSecret("the environment outside", w.With(w.credentials()...).Shell("env")) },
 			Run: func(w *world) {
 				host := w.With(w.credentials()...)
@@ -101,8 +102,7 @@ func stateAttacks() []attack {
 			},
 		},
 		{
-			Name:   "see the host's processes",
-			Threat: "arguments hold secrets, and what is seen can be signalled",
+			Name: "see the host's processes",
 			Control: func(w *world) {
 				w.wantSecret("the process list outside", w.Shell(sleeper(w.Secret)+"until grep -as "+w.Secret+" /proc/$!/cmdline; do :; done; kill $!")) // in its execve(2) a process has no arguments
 			},
@@ -123,9 +123,10 @@ func stateAttacks() []attack {
 
 // victim is another sandbox with the secret in every place that it owns.
 func (w *world) victim() {
-	w.Must("create", "victim")
+	w.Must(append([]string{"create", "victim"}, w.creating()...)...)
 	w.Must("exec", "victim", "--", "/bin/sh", "-c",
-		"for f in file $HOME/file /tmp/file /var/tmp/file /run/file /dev/shm/file; do echo "+w.Secret+" > $f; done; "+sleeper(w.Secret))
+		"for f in file $HOME/file /tmp/file /var/tmp/file /run/file /dev/shm/file; do echo "+w.Secret+" > $f; done; "+
+			"REMEMBERED="+w.Secret+" "+sleeper(w.Secret))
 }
 
 // sleeper starts a process in the background whose arguments hold a text.

@@ -14,12 +14,11 @@ import (
 	"github.com/creack/pty"
 )
 
-// terminalAttacks go for the terminal in front of which the human sits.
+// terminalAttacks target the human's terminal.
 func terminalAttacks() []attack {
 	return []attack{
 		{
-			Name:   "type into the human's shell",
-			Threat: "what a program puts into the terminal's input, the shell behind it runs when the program has ended (TIOCSTI)",
+			Name: "type into the human's shell",
 			Control: func(w *world) {
 				if allowed, _ := os.ReadFile("/proc/sys/dev/tty/legacy_tiocsti"); strings.TrimSpace(string(allowed)) == "0" && os.Getuid() != 0 {
 					w.Skip("this kernel refuses TIOCSTI to everybody (dev.tty.legacy_tiocsti = 0)")
@@ -33,14 +32,15 @@ func terminalAttacks() []attack {
 			},
 			Run: func(w *world) {
 				w.sandbox()
-				w.Must("cp", w.Program("probe"), box+":/tmp/probe")
+				at := w.scratch() + "/probe"
+				w.Must("cp", w.Program("probe"), box+":"+at)
 				s := w.shellOnTerminal()
 				for _, command := range []string{"exec " + box + " --no-commit -- ", "exec " + box + " --no-commit </dev/null -- ", "shell " + box + " -- "} {
-					s.run(fmt.Sprintf("%s %s /tmp/probe types 'touch %s/typed\n'", w.Program("litterbox"), command, w.Canary))
+					s.run(fmt.Sprintf("%s %s %s types 'touch %s/typed\n'", w.Program("litterbox"), command, at, w.Canary))
 					s.run("true")
 				}
-				// Also by way of a file descriptor that the sandbox would have inherited.
-				s.run(fmt.Sprintf("%s exec %s --no-commit -- /bin/sh -c 'for fd in 3 4 5 6 7 8 9; do /tmp/probe types \"touch %s/typed\n\" <&$fd; done' 3<>/dev/tty", w.Program("litterbox"), box, w.Canary))
+				// Also through a file descriptor that the sandbox would have inherited.
+				s.run(fmt.Sprintf("%s exec %s --no-commit -- /bin/sh -c 'for fd in 3 4 5 6 7 8 9; do %s types \"touch %s/typed\n\" <&$fd; done' 3<>/dev/tty", w.Program("litterbox"), box, at, w.Canary))
 				s.run("true")
 				w.wantUntouched("typing into the terminal")
 				if !strings.Contains(s.seen.String(), `"stdin":"EPERM"`) {
@@ -49,8 +49,7 @@ func terminalAttacks() []attack {
 			},
 		},
 		{
-			Name:   "steer the terminal from a listing",
-			Threat: "escape sequences in names and messages move the cursor over the truth, retitle windows, or type answers",
+			Name: "steer the terminal from a listing",
 			Control: func(w *world) {
 				w.Shell("git commit -q --allow-empty -m '" + steering + "'")
 				if got := w.Git("log", "--format=%s", "-1"); !steers(got) {
@@ -60,8 +59,8 @@ func terminalAttacks() []attack {
 			Run: func(w *world) {
 				w.sandbox()
 				w.InsideShell(box, "echo x > f; git add f; git -c user.name='"+steering+"' commit -q -m '"+steering+"'")
-				got := w.InsideShell(box, "cp /bin/sleep '/tmp/"+strings.ReplaceAll(steering, "/", "")+"'; "+
-					"'/tmp/"+strings.ReplaceAll(steering, "/", "")+"' 300 >/dev/null 2>&1 & mkfifo 'pipe"+strings.ReplaceAll(steering, "/", "")+"'; chmod 0 f; printf '"+steering+"' > 'g"+strings.ReplaceAll(steering, "/", "")+"'")
+				got := w.InsideShell(box, "cp /bin/sleep '"+w.scratch()+"/"+strings.ReplaceAll(steering, "/", "")+"'; "+
+					"'"+w.scratch()+"/"+strings.ReplaceAll(steering, "/", "")+"' 300 >/dev/null 2>&1 & mkfifo 'pipe"+strings.ReplaceAll(steering, "/", "")+"'; chmod 0 f; printf '"+steering+"' > 'g"+strings.ReplaceAll(steering, "/", "")+"'")
 				if !strings.Contains(got.Stderr, "stays out") {
 					w.Errorf("there was no note to look at: %q", got.Stderr)
 				}
@@ -86,7 +85,7 @@ func terminalAttacks() []attack {
 // an 8-bit sequence, and turns the reading order around.
 const steering = "evil\x1b]0;owned\x07\x1b[2J\x1b[6n\u009b31m\u202e"
 
-// steers tells whether a terminal would act on text.
+// steers reports whether a terminal would act on text.
 func steers(text string) bool {
 	if !utf8.ValidString(text) {
 		return true

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// What targets are about. Of two that begin alike the longer stands first
-// among them.
+// The subjects of targets. Of two that begin alike the longer comes first.
 const (
 	whatBuild     = "go build of this project"
 	whatBuildSame = whatBuild + ", nothing changed"
@@ -19,15 +18,15 @@ const (
 	whatUntar     = "untar of the Go source tree"
 )
 
-// work is one kind of work that is done inside and outside, warm.
+// work is one kind of work, done inside and outside, warm.
 type work struct {
 	what    string
-	prepare string // before each, and not measured
+	prepare string // runs before each, unmeasured
 	do      string
 }
 
-// inAndOut measures work in the sandbox of a repository, and in a clone of it
-// that nothing stands around, each as often first as second.
+// inAndOut measures work in the sandbox of a repository, and in a bare clone
+// of it outside any sandbox, each as often first as second.
 func (b *bench) inAndOut(repo, name string, rounds int, all ...work) error {
 	inside := func(script string) error {
 		return b.command(repo, b.litterbox, "exec", name, "--no-commit", "--", "sh", "-c", script)
@@ -35,7 +34,7 @@ func (b *bench) inAndOut(repo, name string, rounds int, all ...work) error {
 	clone := repo + "-outside"
 	beyond := func(script string) error { return b.command(clone, "sh", "-c", script) }
 	for _, w := range all {
-		// Each keeps its own time: what prepares is not measured. Round 0 warms.
+		// Each keeps its own time: preparation is not measured. Round 0 warms up.
 		step := func(run func(string) error, into *[]time.Duration) step {
 			return func(i int) error {
 				if w.prepare != "" {

@@ -13,7 +13,7 @@ func (b *bench) clear() error {
 	return errors.Join(b.deleteAll(), os.RemoveAll(b.dir))
 }
 
-// deleteAll deletes the sandboxes that are left, as after an error.
+// deleteAll deletes the remaining sandboxes, as after an error.
 func (b *bench) deleteAll() error {
 	var all []error
 	for _, state := range []string{"state", filepath.Join("fresh*", "*")} {

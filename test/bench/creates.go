@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// what50 is what the target of many creates is about.
+// what50 is the subject of the target of many creates.
 const what50 = "create, 50 at once (95th percentile)"
 
-// atOnce is how many.
+// atOnce is their number.
 const atOnce = 50
 
 // creates makes many sandboxes at once, in turns with as many of the others.
@@ -56,7 +56,7 @@ func (b *bench) creates() error {
 	return nil
 }
 
-// together starts a step many times at once and says how long each took.
+// together starts a step many times at once and returns how long each took.
 func together(do step) ([]time.Duration, error) {
 	took, failed := make([]time.Duration, atOnce), make([]error, atOnce)
 	var wait sync.WaitGroup

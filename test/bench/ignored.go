@@ -10,9 +10,9 @@ import (
 
 const whatIgnored = whatTen + ", ignored files beside them"
 
-// ignoredFiles commits where a hundred thousand ignored files lie in the
-// sandbox's upper directory, as after npm ci, beside a sandbox without them
-// and beside git, which looks at as many.
+// ignoredFiles commits with a hundred thousand ignored files in the sandbox's
+// upper directory, as after npm ci, beside a sandbox without them and beside
+// git, which looks at as many.
 func (b *bench) ignoredFiles() error {
 	repo := filepath.Join(b.dir, "ignored")
 	if err := os.Mkdir(repo, 0o755); err != nil {
@@ -48,7 +48,7 @@ func (b *bench) ignoredFiles() error {
 	return litterbox("delete", "--force", "few", "many")
 }
 
-// durability commits with and without a flush to the disk for each commit.
+// durability commits with and without a flush to disk for each commit.
 func (b *bench) durability() error {
 	kinds := []string{"strict", "normal"}
 	steps := make([]step, 0, len(kinds))

@@ -12,8 +12,8 @@ import (
 
 const whatFirst = "create with the first checkout"
 
-// wholeTrees is how often a whole tree is checked out: it takes long, and ext4
-// gets slower with every large tree that is made and deleted.
+// wholeTrees is how often a whole tree is checked out: that takes long, and
+// ext4 gets slower with every large tree made and deleted.
 const wholeTrees = 5
 
 // checkouts creates sandboxes where the tree is not cached, in turns with git's
@@ -50,7 +50,7 @@ func (b *bench) checkouts(repo, size string, litterbox func(...string) error) er
 	return litterbox("create", "first")
 }
 
-// prime does in a new state directory what is done once for all repositories:
+// prime does in a new state directory the work done once for all repositories:
 // the guest program is unpacked, and an overlay tried.
 func (b *bench) prime() error {
 	repo := filepath.Join(b.dir, "prime")
@@ -68,7 +68,7 @@ func (b *bench) prime() error {
 	return b.command(repo, b.litterbox, "delete", "--force", "prime")
 }
 
-// afterCommits creates a sandbox each time the host has committed one file, in
+// afterCommits creates a sandbox after each commit of one file on the host, in
 // turns with one whose tree is cached.
 func (b *bench) afterCommits(repo, size string, litterbox func(...string) error) error {
 	var after, cached []time.Duration
@@ -102,8 +102,8 @@ func (b *bench) afterCommits(repo, size string, litterbox func(...string) error)
 	return litterbox(names...)
 }
 
-// status compares git status inside, for the first time and then, with the
-// same outside. The time is git's own, as a shell measures it.
+// status compares git status inside, the first and later ones, with the same
+// outside. The time is git's own, as a shell measures it.
 func (b *bench) status(repo, size string, litterbox func(...string) error) error {
 	var first, steady, beyond []time.Duration
 	names := []string{"delete", "--force"}
@@ -118,7 +118,7 @@ func (b *bench) status(repo, size string, litterbox func(...string) error) error
 			return fmt.Errorf("cannot time git status inside (bash 5 is needed): %w", err)
 		}
 		first, steady = append(first, took[0]), append(steady, took[1])
-		// Once before: what the file system reads first is no matter of ours.
+		// Once before: the file system's first reads are not what we measure.
 		if took, err = b.durations(repo, "bash", "-c", "git status >/dev/null; "+timed); err != nil || len(took) != 1 {
 			return fmt.Errorf("cannot time git status (bash 5 is needed): %w", err)
 		}

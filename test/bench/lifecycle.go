@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// sleepers is how many processes stand still in a pause.
+// sleepers is the number of processes stopped in a pause.
 const sleepers = 50
 
 // lifecycle measures a pause beside the signals that a user would send.

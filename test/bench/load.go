@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// loadWord makes this program the client of a measurement: it then runs where
-// a sandbox, or what is beside it, can be felt.
+// loadWord makes this program the client of a measurement: it then runs in a
+// sandbox, or in what it is compared with.
 const loadWord = "load"
 
 // The ports of the server that the client loads.
 const (
-	echoPort  = 9001 // gives back what it gets
+	echoPort  = 9001 // sends back what it gets
 	giverPort = 9002 // gives volume bytes
 	takerPort = 9003 // takes volume bytes and says so
 )
 
-// volume is what is moved to measure throughput.
+// volume is the number of bytes moved to measure throughput.
 const volume = 1 << 30
 
 // load is what the client measures: medians and rates.
@@ -34,10 +34,10 @@ type load struct {
 	Connect, Request, RequestTLS, Again, AgainTLS time.Duration
 	Down, Up                                      float64 // bits per second
 	Crowd                                         time.Duration
-	Crowded                                       int // connections that were open at once
+	Crowded                                       int // connections open at once
 }
 
-// runLoad is the client: load NAME ADDRESS PARTS. It looks the name up when
+// runLoad is the client: load NAME ADDRESS PARTS. It looks the name up if
 // there is no address, once.
 func runLoad(args []string) error {
 	name, address := args[0], args[1]
@@ -121,8 +121,7 @@ func echo(conn net.Conn) error {
 	return err
 }
 
-// request asks for a small page, on a connection of its own or on one that is
-// kept.
+// request asks for a small page, on a new connection or on a kept one.
 func (c client) request(scheme string, keep bool) func() error {
 	transport := &http.Transport{
 		DisableKeepAlives: !keep,
@@ -156,7 +155,7 @@ func join(errs ...error) error {
 	return nil
 }
 
-// move takes or gives volume bytes, twice, and returns the better rate.
+// move receives or sends volume bytes, twice, and returns the better rate.
 func (c client) move(port int) (best float64, err error) {
 	for range 2 {
 		conn, err := c.dial(port)

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// fact is one line of what a page says about its machine.
+// fact is one line about the machine on a page.
 type fact struct{ what, value string }
 
-// machine names what was measured on. It names no path and no host.
+// machine describes the machine measured on. It names no path and no host.
 func (b *bench) machine() []fact {
 	facts := []fact{
 		{"date", time.Now().UTC().Format("2006-01-02")},
@@ -54,7 +54,7 @@ func (b *bench) machine() []fact {
 	return facts
 }
 
-// version is the first line of what a program says about itself.
+// version returns the first line of a program's version output.
 func version(argv []string) string {
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return "not installed"
@@ -76,7 +76,7 @@ func osName() string {
 	return strings.Trim(name, `"`)
 }
 
-// field is the value of the first "name : value" of a file below /proc.
+// field returns the value of the first "name : value" of a file below /proc.
 func field(path, name string) string {
 	_, value, _ := strings.Cut(lineWith(path, name), ":")
 	return strings.TrimSpace(value)
@@ -96,8 +96,8 @@ func contents(path string) string {
 	return string(data)
 }
 
-// fileSystem is the type of the one that holds a directory: the last mount of
-// the longest mount point above it, see proc_pid_mountinfo(5).
+// fileSystem returns the type of the one that holds a directory: the last
+// mount of the longest mount point above it, see proc_pid_mountinfo(5).
 func fileSystem(dir string) string {
 	longest, kind := "", ""
 	for line := range strings.Lines(contents("/proc/self/mountinfo")) {

@@ -1,6 +1,6 @@
 // Command bench measures litterbox beside what users would pick instead, on
-// the same machine in the same run, and prints ratios. It is no test: nothing
-// fails for being slow.
+// the same machine in the same run, and prints ratios. It is not a test:
+// nothing fails for being slow.
 package main
 
 import (
@@ -18,6 +18,13 @@ import (
 )
 
 func main() {
+	if len(os.Args) >= 3 && os.Args[1] == callsWord {
+		if err := runCalls(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "calls:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) == 5 && os.Args[1] == loadWord {
 		if err := runLoad(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "load:", err)
@@ -35,7 +42,8 @@ func main() {
 	flag.StringVar(&o.page, "o", "", "also write the page of the documentation to this file")
 	only := flag.String("only", "", "measure these `parts` alone, with commas between: "+strings.Join(names(), " "))
 	quick := flag.Bool("quick", false, "small sizes and few rounds, to try the measurements themselves")
-	flag.BoolVar(&o.network, "network", false, "measure the network alone, in a network of its own")
+	flag.BoolVar(&o.network, "network", false, "measure the network, or with -only agents the agents, alone and in a network of its own")
+	flag.BoolVar(&o.small, "small", false, "with -network: small sizes")
 	flag.StringVar(&o.rows, "rows", "", "with -network: also write what was found to this file")
 	flag.Parse()
 	if *quick {
@@ -61,12 +69,12 @@ func main() {
 	os.Exit(code)
 }
 
-// options are what is measured, and how much of it.
+// options say what is measured, and how much of it.
 type options struct {
 	program                           string
 	rounds, running, records, ignored int
 	sizes                             []int
-	small                             bool // also what is built and unpacked
+	small                             bool // also builds and unpacked archives
 	page, rows                        string
 	only                              []string
 	network                           bool
@@ -79,7 +87,7 @@ type bench struct {
 	env       []string
 	others    []other
 	report    *report
-	smallest  map[string]timing // what was measured in the first repository
+	smallest  map[string]timing // measurements in the first repository
 	checkout  timing            // git's own, of the repository that is measured
 	waiting   int               // memory of bwrap, in KiB
 }
@@ -101,8 +109,13 @@ func parts() []part {
 		{"untar", (*bench).untar},
 		{"creates", (*bench).creates},
 		{"lifecycle", (*bench).lifecycle},
+		{"snapshots", (*bench).snapshots},
+		{"goldens", (*bench).goldens},
+		{"environments", (*bench).environments},
+		{"doors", (*bench).doors},
 		{"ports", (*bench).ports},
 		{"network", (*bench).network},
+		{"agents", (*bench).agents},
 		{"rest", (*bench).rest},
 	}
 }
@@ -143,7 +156,7 @@ func run(o options) (code int, err error) {
 	return 0, join(b.all(), b.clear())
 }
 
-// all measures every part that was asked for, and writes the page.
+// all measures every requested part, and writes the page.
 func (b *bench) all() error {
 	var all []error
 	machine, start := b.machine(), time.Now()
@@ -157,23 +170,22 @@ func (b *bench) all() error {
 		}
 		began := time.Now()
 		if failed := p.do(b); failed != nil {
-			// The other parts, and the page, are worth having all the same.
+			// The other parts, and the page, are still worth having.
 			b.report.missing("%s: %s", p.name, b.readable(failed))
 			all = append(all, fmt.Errorf("%s: %w", p.name, failed), b.deleteAll())
 		}
 		fmt.Fprintf(os.Stderr, "bench: %s took %s\n", p.name, time.Since(began).Round(time.Second))
 	}
-	b.report.missing("fork of a running sandbox, which should take no more than twice as long as a create: there is no such command")
 	if b.page != "" {
 		all = append(all, b.write(b.page, machine, time.Since(start)))
 	}
 	return errors.Join(append(all, b.endOthers())...)
 }
 
-// timing is what one step took.
+// timing is the time of one step.
 type timing struct{ median, best time.Duration }
 
-// compare adds the line that says whether the size of the repository matters.
+// compare adds the line that reports whether the size of the repository matters.
 func (b *bench) compare(what, size string, here timing) {
 	small, known := b.smallest[what]
 	if !known {
@@ -183,11 +195,11 @@ func (b *bench) compare(what, size string, here timing) {
 	b.timed(what, size, here, firstRepository, small)
 }
 
-// step is one of several things that are measured side by side.
+// step is one of several things measured side by side.
 type step func(i int) error
 
-// measure runs every step rounds times, in turn, so that whatever else the
-// machine does meanwhile meets them alike.
+// measure runs every step rounds times, in turn, so that other work of the
+// machine affects them alike.
 func (b *bench) measure(steps ...step) ([]timing, error) {
 	all := make([][]time.Duration, len(steps))
 	for i := range b.rounds {

@@ -19,7 +19,7 @@ type agent struct {
 	id  int
 }
 
-// mcp measures what agents wait for, beside the same from the command line.
+// mcp measures how long agents wait, beside the same from the command line.
 func (b *bench) mcp(repo, size string) error {
 	a, err := b.agent(repo)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// idleAfter is when a sandbox has given back what its last command needed.
+// idleAfter is how long a sandbox takes to release what its last command needed.
 const idleAfter = 5 * time.Second
 
 const whatMemory = "memory of an idle sandbox (keeper and guest, PSS)"
 
 // memory measures the proportional set size of this run's sandboxes, keepers
-// and guests, while they wait, beside one that bwrap keeps waiting.
+// and guests, while they wait, beside one waiting in bwrap.
 func (b *bench) memory(where string) error {
 	time.Sleep(idleAfter)
 	pids, err := b.everyProcess()
@@ -49,8 +49,8 @@ func (b *bench) memory(where string) error {
 	return nil
 }
 
-// waitingInBwrap is the memory of bwrap's two processes while what it runs
-// waits, in KiB; 0 where that cannot be told.
+// waitingInBwrap returns the memory of bwrap's two processes while their
+// command waits, in KiB; 0 if unknown.
 func (b *bench) waitingInBwrap() int {
 	for _, other := range b.others {
 		if other.name != "bwrap" {
@@ -66,7 +66,7 @@ func (b *bench) waitingInBwrap() int {
 		total, _ := proportional(cmd.Process.Pid)
 		for _, pid := range children(cmd.Process.Pid) {
 			kib, _ := proportional(pid)
-			total += kib // without what runs in it
+			total += kib // without the command in it
 		}
 		if input.Close() != nil || cmd.Wait() != nil {
 			return 0
@@ -76,7 +76,7 @@ func (b *bench) waitingInBwrap() int {
 	return 0
 }
 
-// children are the processes that a process has started.
+// children returns the processes that a process has started.
 func children(pid int) []int {
 	var all []int
 	for _, text := range strings.Fields(contents(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))) {
@@ -87,12 +87,12 @@ func children(pid int) []int {
 	return all
 }
 
-// leases are the records of this run's sandboxes.
+// leases returns the records of this run's sandboxes.
 func (b *bench) leases() ([]string, error) {
 	return filepath.Glob(filepath.Join(b.dir, "state", "litterbox", "sandboxes", "*", "lease.json"))
 }
 
-// held says who keeps a sandbox and who lives in it.
+// held names the keeper and the guest of a sandbox.
 type held struct {
 	active        bool
 	keeper, guest process
@@ -127,20 +127,20 @@ func readLease(path string) (held, error) {
 	return found, err
 }
 
-// lives says whether it is still that process: a number comes back.
+// lives reports whether it is still that process: numbers are reused.
 func (p process) lives() bool {
 	fields := afterName(p.PID)
 	return len(fields) > 19 && fields[19] == strconv.FormatUint(p.Start, 10)
 }
 
-// afterName is proc_pid_stat(5) from its third field on: the name before is in
-// parentheses and may hold anything.
+// afterName returns proc_pid_stat(5) from its third field on: the name before
+// is in parentheses and may hold anything.
 func afterName(pid int) []string {
 	stat := contents(fmt.Sprintf("/proc/%d/stat", pid))
 	return strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
 }
 
-// proportional is the Pss line of proc_pid_smaps_rollup(5), in KiB.
+// proportional returns the Pss line of proc_pid_smaps_rollup(5), in KiB.
 func proportional(pid int) (int, error) {
 	rollup, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "smaps_rollup"))
 	if err != nil {

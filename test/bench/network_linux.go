@@ -21,7 +21,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/network/world"
 )
 
-// bed is what world wants of a test.
+// bed is what world needs from a test.
 type bed struct {
 	testing.TB
 	ends []func()
@@ -32,11 +32,17 @@ func (b *bed) Cleanup(f func())                { b.ends = append(b.ends, f) }
 func (*bed) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }
 func (*bed) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// network measures the way out: this program starts again in a world of its
-// own, as the tests of the network do.
-func (b *bench) network() error {
-	found := filepath.Join(b.dir, "network.json")
-	cmd := exec.Command("/proc/self/exe", "-network", "-litterbox", b.litterbox, "-rows", found)
+// network measures the way out.
+func (b *bench) network() error { return b.again("network") }
+
+// again measures a part in a world of its own, as the tests of the network do:
+// this program starts again there.
+func (b *bench) again(part string) error {
+	found := filepath.Join(b.dir, part+".json")
+	cmd := exec.Command("/proc/self/exe", "-network", "-only", part, "-litterbox", b.litterbox, "-rows", found, "-rounds", strconv.Itoa(b.rounds))
+	if b.small {
+		cmd.Args = append(cmd.Args, "-small")
+	}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return err
@@ -64,31 +70,47 @@ func (b *bench) inWorld() (code int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(w.Dir)
+	if slices.Contains(b.only, "agents") {
+		err = b.agentsIn(w)
+	} else {
+		err = b.networkIn(w)
+	}
+	if err != nil {
+		return 1, err
+	}
+	if b.rows == "" {
+		return 0, nil
+	}
+	return 0, b.report.save(b.rows)
+}
+
+// networkIn measures the way out, in its world.
+func (b *bench) networkIn(w *world.World) (err error) {
 	host := w.Host("server.bench.example")
 	if err := serveLoad(w, host); err != nil {
-		return 1, err
+		return err
 	}
 	repo := filepath.Join(b.dir, "network")
 	if err := errors.Join(os.Chmod(b.dir, 0o755), os.Mkdir(repo, 0o755)); err != nil {
-		return 1, err
+		return err
 	}
 	program := filepath.Join(b.dir, "client")
 	if data, err := os.ReadFile("/proc/self/exe"); err != nil {
-		return 1, err
+		return err
 	} else if err := os.WriteFile(program, data, 0o755); err != nil {
-		return 1, err
+		return err
 	}
 	if err := b.fill(repo, 1); err != nil {
-		return 1, err
+		return err
 	}
 	litterbox := func(args ...string) error { return b.command(repo, append([]string{b.litterbox}, args...)...) }
 	if err := litterbox("create", "box"); err != nil {
-		return 1, err
+		return err
 	}
 	defer func() { err = join(err, litterbox("delete", "--force", "box")) }()
 	idle := b.pss("box")
 	if err := join(litterbox("cp", program, "box:/tmp/client"), litterbox("allow", "box", host.Name, host.Name+":9001", host.Name+":9002", host.Name+":9003")); err != nil {
-		return 1, err
+		return err
 	}
 	ways := b.ways(repo, program)
 	// In turns, and the best of each: the load of the machine changes.
@@ -117,13 +139,10 @@ func (b *bench) inWorld() (code int, err error) {
 	const what, unused = "memory of keeper and guest (PSS)", "before the network was used"
 	b.report.add(row{What: what, Where: "after all of these connections", Here: mb(used), Beside: unused, There: mb(idle)})
 	b.report.add(row{What: what, Where: fmt.Sprintf("with %d connections open", ways[0].load.Crowded), Here: mb(crowded), Beside: unused, There: mb(idle)})
-	if b.rows == "" {
-		return 0, nil
-	}
-	return 0, b.report.save(b.rows)
+	return nil
 }
 
-// serveLoad starts what the clients load.
+// serveLoad starts the servers that the clients load.
 func serveLoad(w *world.World, host *world.Host) error {
 	t := &bed{}
 	host.Serve(t, echoPort, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
@@ -148,7 +167,7 @@ func serveLoad(w *world.World, host *world.Host) error {
 	return nil
 }
 
-// ways are litterbox, the machine itself, and what others put between.
+// ways returns litterbox, the machine itself, and what others put in between.
 func (b *bench) ways(repo, program string) []way {
 	run := func(dir string, argv ...string) func(args ...string) *exec.Cmd {
 		return func(args ...string) *exec.Cmd {
@@ -176,14 +195,14 @@ wait $pid`
 		argv := append(append([]string{"sh", "-c", script, ready}, flags...), "sh", "-c", wait, program, loadWord)
 		start := run(b.dir, argv...)
 		ways = append(ways, way{name: "slirp4netns", start: func(args ...string) *exec.Cmd {
-			_ = os.Remove(ready) // of the run before
+			_ = os.Remove(ready) // from the run before
 			return start(args...)
 		}})
 	}
 	if _, err := exec.LookPath("pasta"); err == nil {
 		argv := []string{"pasta", "--config-net", "--quiet", "--", program, loadWord}
 		if os.Geteuid() == 0 {
-			argv = slices.Insert(argv, 1, "--runas", "0") // or it becomes nobody, who may not map ids in here
+			argv = slices.Insert(argv, 1, "--runas", "0") // or it becomes the user nobody, who may not map ids in here
 		}
 		ways = append(ways, way{name: "pasta", start: run(b.dir, argv...)})
 	}
@@ -197,7 +216,7 @@ func (w *way) args(host *world.Host, part string) []string {
 	return []string{host.Name, host.V4.String(), part}
 }
 
-// measure runs the client once and keeps the best of what it found.
+// measure runs the client once and keeps the best results.
 func (w *way) measure(host *world.Host, part string) error {
 	if w.start == nil {
 		return nil
@@ -266,7 +285,7 @@ func (w *way) crowd(host *world.Host, hold func()) error {
 func (b *bench) compareWays(ways []way) {
 	add := func(what string, of func(load) float64, unit string) {
 		for _, other := range ways[1:] {
-			if there := of(other.load); there != 0 { // or it is not there, or it failed and was said
+			if there := of(other.load); there != 0 { // otherwise it is missing, or it failed and was reported
 				b.report.add(row{What: what, Here: measure{Value: of(ways[0].load), Unit: unit}, Beside: other.name, There: measure{Value: there, Unit: unit}})
 			}
 		}
@@ -289,7 +308,7 @@ func (b *bench) compareWays(ways []way) {
 	}
 }
 
-// pss is the memory of a sandbox's keeper and what it started, in kB.
+// pss returns the memory of a sandbox's keeper and its children, in kB.
 func (b *bench) pss(name string) int {
 	found, err := filepath.Glob(filepath.Join(b.dir, "state/litterbox/sandboxes", name+"-*", "lease.json"))
 	if err != nil || len(found) != 1 {
@@ -301,7 +320,7 @@ func (b *bench) pss(name string) int {
 	}
 	total := 0
 	for _, pid := range append(children(held.keeper.PID), held.keeper.PID) {
-		kib, _ := proportional(pid) // what is not ours to read counts for nothing
+		kib, _ := proportional(pid) // a process that we may not read does not count
 		total += kib
 	}
 	return total

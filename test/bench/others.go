@@ -14,15 +14,16 @@ import (
 	"sync/atomic"
 )
 
-// other is what users would pick instead to run a command apart from the
+// other is what users would pick instead to run a command isolated from the
 // machine. None of them makes a branch or a commit.
 type other struct {
-	name string
-	argv func() []string // runs true in it
-	end  func() error    // clears away what it was prepared with
+	name  string
+	argv  func() []string // runs true in it
+	end   func() error    // removes what was prepared for it
+	image string          // of docker
 }
 
-// findOthers prepares what is there and says what is not.
+// findOthers prepares the others that are installed and reports those that are not.
 func (b *bench) findOthers() {
 	for _, candidate := range []struct {
 		name    string
@@ -52,7 +53,7 @@ func (b *bench) findOthers() {
 	}
 }
 
-// readable is one line of an error, without the paths of this run: what a
+// readable returns one line of an error, without the paths of this run: what a
 // program said rather than how it was called.
 func (b *bench) readable(err error) string {
 	var failed *exec.ExitError
@@ -176,7 +177,8 @@ func (b *bench) docker() (other, error) {
 	}
 	argv := []string{"docker", "run", "--rm", "--network", "none", image, "/true"}
 	return other{
-		argv: func() []string { return argv },
-		end:  func() error { return b.command(b.dir, "docker", "rmi", image) },
+		image: image,
+		argv:  func() []string { return argv },
+		end:   func() error { return b.command(b.dir, "docker", "rmi", image) },
 	}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// write writes what a run has found as a page of the documentation.
+// write writes the results of a run as a page of the documentation.
 func (b *bench) write(path string, machine []fact, took time.Duration) error {
 	return os.WriteFile(path, []byte(b.text(machine, took)), 0o644)
 }
@@ -18,7 +18,7 @@ func (b *bench) text(machine []fact, took time.Duration) string {
 	line := func(format string, args ...any) { fmt.Fprintf(&page, format+"\n", args...) }
 	line("# How fast")
 	line("")
-	line("Written by `make benchmarks`, in one run of %s; edit `test/bench` instead. litterbox and what stands beside it were measured in turns, on the same machine; medians of %d runs, fewer where one takes seconds. Times of another machine differ, ratios less. `make bench` prints the same table without writing this page.", took.Round(time.Second), b.rounds)
+	line("Written by `make benchmarks`, in one run of %s; edit `test/bench` instead. litterbox and what stands beside it were measured in turns, on the same machine; medians of %d runs, fewer where one takes seconds. Times of another machine differ, ratios less. `make bench` prints the same table without writing this page, `make bench BENCHFLAGS='-only agents'` one part of it.", took.Round(time.Second), b.rounds)
 	line("")
 	line("## The machine")
 	line("")

@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 	}
 	want := `# How fast
 
-Written by ` + "`make benchmarks`" + `, in one run of 1m0s; edit ` + "`test/bench`" + ` instead. litterbox and what stands beside it were measured in turns, on the same machine; medians of 15 runs, fewer where one takes seconds. Times of another machine differ, ratios less. ` + "`make bench`" + ` prints the same table without writing this page.
+Written by ` + "`make benchmarks`" + `, in one run of 1m0s; edit ` + "`test/bench`" + ` instead. litterbox and what stands beside it were measured in turns, on the same machine; medians of 15 runs, fewer where one takes seconds. Times of another machine differ, ratios less. ` + "`make bench`" + ` prints the same table without writing this page, ` + "`make bench BENCHFLAGS='-only agents'`" + ` one part of it.
 
 ## The machine
 
@@ -56,8 +56,8 @@ Written by ` + "`make benchmarks`" + `, in one run of 1m0s; edit ` + "`test/benc
 	}
 }
 
-// Every target has a limit that can be read, and a reason for when it is
-// missed; none stands behind one that takes its rows.
+// Every target has a readable limit, and a reason for when it is missed; none
+// comes after one that takes its rows.
 func TestTargets(t *testing.T) {
 	for _, one := range targets() {
 		if text := one.reach.String(); strings.Contains(text, "%!") || text == "" {

@@ -10,17 +10,17 @@ import (
 
 // row is one line of the table.
 type row struct {
-	What   string // was measured
+	What   string // what was measured
 	Where  string // in which repository or with how many; may be empty
 	Here   measure
-	Beside string // what stands beside it; empty when nothing does
+	Beside string // its comparison; empty if there is none
 	There  measure
 }
 
 // measure is a value with its unit; durations are in seconds.
 type measure struct {
 	Value float64
-	Best  float64 // the best of several; 0 when there was one
+	Best  float64 // the best of several; 0 if there was only one
 	Unit  string
 }
 
@@ -68,7 +68,7 @@ func duration(value float64) string {
 	return fmt.Sprintf("%.0f ms", value*1e3)
 }
 
-// name is how a reader finds the row again.
+// name returns the name by which a reader finds the row again.
 func (r row) name() string {
 	if r.Where == "" {
 		return r.What
@@ -97,7 +97,7 @@ func (r row) times() string {
 	return fmt.Sprintf("%.2f ×", r.ratio())
 }
 
-// report collects what a run has found, and prints it meanwhile.
+// report collects the results of a run, and prints them meanwhile.
 type report struct {
 	mu      sync.Mutex
 	Rows    []row
@@ -114,7 +114,7 @@ func (r *report) add(one row) {
 	fmt.Printf("| %s | %s | %s | %s |\n", one.name(), one.Here, one.beside(), one.times())
 }
 
-// missing says aloud what is not measured. It may be said again.
+// missing reports what is not measured. It may be called again.
 func (r *report) missing(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,12 +146,12 @@ func (r *report) load(path string) error {
 	return nil
 }
 
-// timed adds a row of two timings; beside is empty when there is one.
+// timed adds a row of two timings; beside is empty if there is only one.
 func (b *bench) timed(what, where string, here timing, beside string, other timing) {
 	b.report.add(row{What: what, Where: where, Here: here.measure(), Beside: beside, There: other.measure()})
 }
 
-// alone adds a row of a value that nothing stands beside.
+// alone adds a row of a value without a comparison.
 func (b *bench) alone(what, where string, value float64, unit string) {
 	b.report.add(row{What: what, Where: where, Here: measure{Value: value, Unit: unit}})
 }

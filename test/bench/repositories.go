@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// What targets are about.
+// The subjects of targets.
 const (
 	whatCreate = "create, first command and its commit"
 	whatExec   = "exec without commit"
@@ -14,7 +14,7 @@ const (
 	whatTen    = "change ten files and commit"
 )
 
-// changeTen changes ten files of a repository that was filled.
+// changeTen changes ten files of a filled repository.
 const changeTen = "for i in 0 1 2 3 4 5 6 7 8 9; do echo change >> dir0/file$i.txt; done"
 
 func (b *bench) repositories() error {
@@ -96,7 +96,7 @@ func (b *bench) commands(repo, size string, litterbox func(...string) error) err
 func (b *bench) tenFiles(repo, size string, litterbox func(...string) error) error {
 	const what = whatTen
 	// One after the other: in a large repository git's own work would leave the
-	// disk and the caches busy for whoever comes next.
+	// disk and the caches busy for the next one.
 	here, err := b.measure(func(int) error { return litterbox("exec", "first", "--", "sh", "-c", changeTen) })
 	if err != nil {
 		return err

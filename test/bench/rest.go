@@ -11,12 +11,16 @@ import (
 )
 
 // watched is how long sandboxes at rest are watched.
-const watched = 10 * time.Second
+const watched = 30 * time.Second
 
-const whatStopped = "processes of a stopped sandbox"
+const (
+	whatStopped = "processes of a stopped sandbox"
+	whatRest    = "processor used at rest, by all of"
+	whatWakes   = "wake-ups per second at rest, by all of"
+)
 
 // rest creates sandboxes that run and others that are stopped, looks at all of
-// them, and watches what they use when nobody asks anything of them.
+// them, and watches what they use when they are left alone.
 func (b *bench) rest() error {
 	running, records := b.running, b.records
 	repo := filepath.Join(b.dir, "rest")
@@ -87,8 +91,8 @@ func (b *bench) rest() error {
 	return nil
 }
 
-// inPairs does something for every name, for as many at once as keep a small
-// machine busy. It stops at the first error.
+// inPairs calls do for every name, as many at once as keep a small machine
+// busy. It stops at the first error.
 func inPairs(names []string, do func(int, string) error) error {
 	next := make(chan int)
 	failed := make([]error, 4)
@@ -110,8 +114,8 @@ func inPairs(names []string, do func(int, string) error) error {
 	return errors.Join(failed...)
 }
 
-// watch says what sandboxes at rest use of a processor, and how often one of
-// their threads wakes.
+// watch measures how much of a processor sandboxes at rest use, and how often
+// one of their threads wakes.
 func (b *bench) watch(where string) error {
 	pids, err := b.everyProcess()
 	if err != nil {
@@ -129,12 +133,12 @@ func (b *bench) watch(where string) error {
 	}
 	took := time.Since(start).Seconds()
 	const perSecond = 100 // USER_HZ, the same on every Linux of today; see proc_pid_stat(5)
-	b.alone("processor used at rest, by all of", where, float64(ticksAfter-ticks)/perSecond/took*100, percent)
-	b.alone("wake-ups per second at rest, by all of", where, float64(wakesAfter-wakes)/took, plain)
+	b.alone(whatRest, where, float64(ticksAfter-ticks)/perSecond/took*100, percent)
+	b.alone(whatWakes, where, float64(wakesAfter-wakes)/took, plain)
 	return nil
 }
 
-// everyProcess is the keeper and the guest of each sandbox that runs.
+// everyProcess returns the keeper and the guest of each running sandbox.
 func (b *bench) everyProcess() ([]int, error) {
 	leases, err := b.leases()
 	var all []int
@@ -165,7 +169,7 @@ func used(pids []int) (ticks, wakes int, err error) {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 		for _, path := range threads {
 			if count, err := strconv.Atoi(field(path, "voluntary_ctxt_switches")); err == nil {
-				wakes += count // a thread that is gone meanwhile counts for nothing
+				wakes += count // a thread that is gone meanwhile does not count
 			}
 		}
 	}

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// target is what a row should reach. The reason is for a page on which it does
-// not: change it together with what it speaks of.
+// target is what a row should reach. The reason is for a page where it does
+// not: change it together with what it is about.
 type target struct {
-	what   string // the row's What; a * at its end stands for anything
-	beside string // the row's Beside; empty for whatever it is
+	what   string // the row's What; a * at its end matches anything
+	beside string // the row's Beside; empty matches any
 	reach  reach
 	reason string
 }
 
-// reach is a limit and what it is about.
+// reach is a limit and its subject.
 type reach struct {
 	limit  float64
 	of     func(row) float64
@@ -30,7 +30,7 @@ func within(milliseconds float64) reach {
 	return reach{limit: milliseconds, of: func(r row) float64 { return r.Here.Value * 1000 }, format: "≤ %g ms"}
 }
 
-// added is about the difference, for what is put in between.
+// added limits the difference, for what is put in between.
 func added(milliseconds float64) reach {
 	return reach{limit: milliseconds, of: func(r row) float64 { return (r.Here.Value - r.There.Value) * 1000 }, format: "≤ %g ms added"}
 }
@@ -46,7 +46,7 @@ func least(limit float64, unit string) reach {
 func (r reach) String() string { return fmt.Sprintf(r.format, r.limit) }
 
 func (r reach) met(one row) bool {
-	// As the page shows it, to two digits: what reads as reached is reached.
+	// As the page shows it, to two digits: a value that reads as reached is reached.
 	value := float64(int(r.of(one)*100+0.5)) / 100
 	if r.least {
 		return value >= r.limit
@@ -54,7 +54,7 @@ func (r reach) met(one row) bool {
 	return value <= r.limit
 }
 
-// Names of what stands beside, where a target depends on it.
+// Names of comparisons that a target depends on.
 const (
 	firstRepository = "the same in the first repository"
 	outside         = "outside"
@@ -68,6 +68,8 @@ func targets() []target {
 		records   = "besides what bwrap does, git runs to make the branch, to write the commit and, where the checkout is large, to look at that, and a keeper is started that outlives the command; bwrap keeps no record and makes no branch"
 		committed = "the commit is written by one git process, whose start and end are most of it"
 		made      = "every file is made through the overlay, behind a filter of system calls"
+		copies    = "a layer is renamed whatever it holds; git looks for what is not committed and records the commit, and each git is a process of its own"
+		resting   = "the runtime of each Go program looks around once a minute, and the keeper's heartbeat comes every five"
 		status    = "git looks at each file through the overlay, behind a filter of system calls; what the template index saves does not outweigh it in a repository of this size"
 	)
 	return []target{
@@ -85,20 +87,33 @@ func targets() []target {
 		{"git status inside", outside, times(1, outside), status},
 		{whatFirst, "git worktree add", times(1, "git worktree add"), "the tree is written to the cache that all sandboxes share, and then a sandbox is created on it; in a small repository that is more than the checkout itself"},
 		{what50, "", within(1000), "every create starts a keeper, a guest and git, and all of them want the same processors"},
-		{whatMemory + "*", "", most(12, megabytes), "keeper and guest are one Go program, whose pages several sandboxes share: a sandbox alone bears all of them, each further one takes less"},
+		{whatMemory + "*", "", most(12, megabytes), "keeper and guest are Go programs, whose pages several sandboxes share: a sandbox alone bears all of them, each further one takes less"},
+		{whatRest, "", most(0.5, percent), resting},
+		{whatWakes, "", most(50, plain), resting},
 		{whatStopped, "", most(0, plain), "a defect: a stopped sandbox must leave nothing that runs"},
 		{whatBuildSame, outside, times(1.2, outside), "opening a file goes through the overlay's two layers"},
 		{whatBuild + "*", outside, times(1.05, outside), "compilers are started with the sandbox's filter of system calls, and read through the overlay's layers"},
 		{whatNpm, outside, times(1.2, outside), made},
 		{whatUntar, outside, times(1.2, outside), made},
+		{whatSnapshot, "", within(50), copies},
+		{whatFork, "", within(50), copies + "; a branch is made as well"},
+		{whatRestore, "", within(50), copies + "; what is there is kept as a snapshot first, and the branch is moved"},
+		{whatRsync + "*", besideSshd, times(2, besideSshd), "SSH is spoken twice, in programs of Go, and every file is made through the overlay; into a project, each is also hashed and written into git's objects"},
+		{whatFirstShell, "", within(300), "the environment is made: a keeper and a guest are started, and by root a user account"},
+		{whatNextShell, "", within(20), clients + "; HEAD and index are compared with the checkout's before and after"},
+		{whatEnvDelete, "", within(100), "what runs is ended in order, and by root a user account is removed"},
 		{"an HTTP request on a connection of its own", direct, added(0.3), "a connection is judged and dialled by another process: two more wake-ups for each side"},
 		{"an HTTP request on a connection that is kept", direct, added(0.3), "every piece passes through one more process"},
+		{whatSecret, direct, added(1), "TLS ends at the keeper and begins anew there, and each request is read and judged by another process"},
 		{"an HTTPS request *", direct, added(0.3), "a connection is judged and dialled by another process, which reads the name in the TLS greeting before it goes on"},
-		{"one stream *", direct, least(8, gigabits), "the bytes are spliced by the keeper between two connections, so that client, keeper and server share the processors"},
+		{whatToken, direct, added(0.3), "each piece is decrypted, searched for values, counted and encrypted again by another process"},
+		{whatCheckpoints, "without them", times(1.05, "without them"), "each commit reads what has changed and starts a git, beside the command on the same processors"},
+		{"one stream into the sandbox", direct, least(8, gigabits), "the bytes are spliced by the keeper between two connections, so that client, keeper and server share the processors"},
+		{"one stream out of the sandbox", direct, least(8, gigabits), "the bytes are spliced by the keeper between two connections, so that client, keeper and server share the processors"},
 	}
 }
 
-// targetOf finds what a row should reach.
+// targetOf finds the target of a row.
 func targetOf(one row) (target, bool) {
 	for _, t := range targets() {
 		prefix, rest := strings.CutSuffix(t.what, "*")

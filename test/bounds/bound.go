@@ -7,12 +7,12 @@ import (
 )
 
 // bounds is what one package may take, in bytes. They are far above what any
-// package needs, and far below what a machine has to fear.
+// package needs, and far below what would harm a machine.
 type bounds struct {
 	memory, disk, output int64
 }
 
-// limits are the bounds in force. LITTERBOX_TEST_MEMORY and LITTERBOX_TEST_DISK,
+// limits returns the bounds in force. LITTERBOX_TEST_MEMORY and LITTERBOX_TEST_DISK,
 // in MiB, replace them for a machine or a package that is special.
 func limits() bounds {
 	return bounds{
@@ -31,7 +31,7 @@ func fromEnv(name string, otherwise int64) int64 {
 	return otherwise
 }
 
-// exceeded says which bound was exceeded; empty when none was.
+// exceeded says which bound was exceeded; empty if none was.
 func (b bounds) exceeded(t taken) string {
 	for _, one := range []struct {
 		what      string
@@ -44,7 +44,7 @@ func (b bounds) exceeded(t taken) string {
 	return ""
 }
 
-// taken is what a package took at most, and what it left.
+// taken is the most that a package took, and what it left.
 type taken struct {
 	Package  string   `json:"package"`
 	Memory   int64    `json:"memory"`

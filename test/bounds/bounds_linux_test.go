@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestMain is also the test binary that is watched.
+// TestMain is also the watched test binary.
 func TestMain(m *testing.M) {
 	switch os.Getenv("BOUNDS_TEST_AS") {
 	case "":
@@ -91,7 +91,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What CI demands is what the summary calls missing.
+// CI requires what the summary calls missing.
 func TestToolsAreThoseOfCI(t *testing.T) {
 	text, err := os.ReadFile("../../.ci/run")
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// ends has a command end with us.
+// ends makes a command end with us.
 func ends(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// family lists a process and those that descend from it, by what the kernel
-// says of each one's children (proc(5), since Linux 3.5).
+// family lists a process and its descendants, from the kernel's list of each
+// one's children (proc(5), since Linux 3.5).
 func family(pid int) []int {
 	all := []int{pid}
 	for i := 0; i < len(all); i++ {
@@ -31,8 +31,7 @@ func family(pid int) []int {
 	return all
 }
 
-// memory adds up what the processes hold themselves: pages of files are the
-// machine's to take back.
+// memory adds up the processes' own memory: the machine can take back pages of files.
 func memory(all []int) (bytes int64) {
 	for _, pid := range all {
 		status, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
@@ -47,9 +46,9 @@ func memory(all []int) (bytes int64) {
 	return bytes
 }
 
-// shares is memory in which a page that several processes share, as after a fork,
-// counts once (proc_pid_smaps(5), smaps_rollup since Linux 4.14, Pss_Anon since
-// 5.9). It costs a walk of their page tables.
+// shares returns memory where a page that several processes share, as after a
+// fork, counts once (proc_pid_smaps(5), smaps_rollup since Linux 4.14, Pss_Anon
+// since 5.9). It costs a walk of their page tables.
 func shares(all []int) (bytes int64) {
 	for _, pid := range all {
 		rollup, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
@@ -75,13 +74,13 @@ func end(all []int) {
 	}
 }
 
-// size is what a directory takes on its file system. A file with several names
-// counts once in all.
+// size returns the space that a directory takes on its file system. A file
+// with several names counts once.
 func size(dir string) (bytes int64) {
 	var device uint64
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // it is being removed, or is closed to us
+			return nil // it is being removed, or closed to us
 		}
 		info, err := entry.Info()
 		if err != nil {

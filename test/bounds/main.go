@@ -1,12 +1,10 @@
-// Command bounds is what test/run runs each test binary with (go test -exec):
-// it gives the package a directory for temporary files, watches how much
-// memory, disk and output the package takes, and ends it by name when that is
-// more than a test may take. A test that reads the machine into its memory then
-// fails, instead of the machine.
+// Command bounds runs each test binary for test/run (go test -exec): it gives the
+// package a directory for temporary files, watches how much memory, disk and output
+// the package takes, and ends it by name if that is more than a test may take. A
+// test that reads the machine into its memory then fails, instead of the machine.
 //
-// It looks at the processes that the test binary has started and at the
-// directory that it gave it, and at nothing else. A process that a test has
-// detached from itself is not counted.
+// It looks only at the processes that the test binary has started and at the directory
+// given to it. A process that a test has detached from itself is not counted.
 //
 //	bounds need FILE          says what the tests need and what is missing here
 //	bounds run FILE BINARY…   runs a test binary, and notes in FILE what it took

@@ -16,28 +16,28 @@ import (
 	"time"
 )
 
-// tools are the programs that tests use where there are any, with the Debian
-// package of each. Tests without theirs are skipped; .ci/run demands them all.
+// tools returns the programs that tests use if installed, with the Debian
+// package of each. Tests without theirs are skipped; .ci/run requires them all.
 func tools() map[string]string {
 	return map[string]string{
 		"git": "git", "busybox": "busybox-static", "gcc": "gcc libc6-dev", "python3": "python3", "strace": "strace", "tar": "tar",
 		"curl": "curl", "node": "nodejs", "npm": "npm", "go": "golang-go", "pip3": "python3-pip", "apt-get": "apt", "dpkg-deb": "dpkg",
-		"ssh": "openssh-client", "sshd": "openssh-server", "psql": "postgresql-client", "pg_isready": "postgresql-client",
+		"ssh": "openssh-client", "scp": "openssh-client", "sftp": "openssh-client", "rsync": "rsync", "sshd": "openssh-server", "psql": "postgresql-client", "pg_isready": "postgresql-client",
 		"postgres": "postgresql", "initdb": "postgresql", "redis-cli": "redis-tools", "redis-server": "redis-server",
 		"iodine": "iodine", "iodined": "iodine", "dns2tcpc": "dns2tcp", "dns2tcpd": "dns2tcp", "dig": "bind9-dnsutils", "chromium": "chromium",
 		"gnome-keyring-daemon": "gnome-keyring", "dbus-run-session": "dbus-daemon",
+		"dockerd": "docker.io", "docker": "docker.io", "runc": "runc", "setpriv": "util-linux", "nsenter": "util-linux",
 	}
 }
 
-// What a run takes on a disk: Go's cache of what it has built, twice where the
-// race detector is used, and the tests' own files.
+// The disk space of a run: Go's build cache, twice if the race detector is
+// used, and the tests' own files.
 const diskNeeded = 12 << 30
 
 // memoryNeeded is for as many packages as go test runs at once.
 func memoryNeeded() int64 { return int64(min(runtime.GOMAXPROCS(0), 8)) << 30 }
 
-// need says what the tests need, what of it is missing, and what they took the
-// last time.
+// need prints what the tests need, what is missing, and what they took the last time.
 func need(w io.Writer, last string) int {
 	fmt.Fprintf(w, "== tests need about %d GiB of disk and %d GiB of memory\n", diskNeeded>>30, memoryNeeded()>>30)
 	b := limits()
@@ -88,8 +88,8 @@ func goCache() string {
 	return strings.TrimSpace(string(out))
 }
 
-// left says what the packages took, which of them went too far, and what they
-// left.
+// left prints what the packages took, which of them exceeded a bound, and what
+// they left.
 func left(w io.Writer, report string) int {
 	all, err := read(report)
 	if err != nil {
@@ -112,7 +112,7 @@ func left(w io.Writer, report string) int {
 	return code
 }
 
-// total is the sum of the times and the most of everything else.
+// total returns the sum of the times and the maximum of everything else.
 func total(all []taken) (sum taken) {
 	for _, one := range all {
 		sum.Seconds += one.Seconds

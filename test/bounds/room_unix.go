@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// freeAt is how many bytes the file system of dir has left.
+// freeAt returns how many bytes the file system of dir has left.
 func freeAt(dir string) (int64, bool) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(dir, &stat); err != nil {
@@ -18,7 +18,8 @@ func freeAt(dir string) (int64, bool) {
 	return int64(stat.Bavail) * int64(stat.Bsize), true
 }
 
-// availableMemory is what the kernel says can be had without swapping.
+// availableMemory returns the memory that the kernel says is available without
+// swapping.
 func availableMemory() (int64, bool) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

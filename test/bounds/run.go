@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Between two looks at memory; and how much longer than a look at the disk took
-// the rest after it is, so that looking costs two percent at most.
+// The time between two looks at memory; and how many times longer than a look
+// at the disk the rest after it is, so that looking costs two percent at most.
 const (
 	memoryRest = 200 * time.Millisecond
 	diskRest   = 5 * time.Second
@@ -24,7 +24,7 @@ const (
 )
 
 // ioPatience is how long a process that the tests have left behind may hold
-// their output: what go test itself allows.
+// their output: as long as go test itself allows.
 const ioPatience = time.Minute
 
 // run runs a test binary within the bounds and returns its exit code.
@@ -45,7 +45,7 @@ func run(report string, argv []string) int {
 	cmd.Stdin, cmd.WaitDelay = os.Stdin, ioPatience
 	cmd.Stdout, cmd.Stderr = counted{os.Stdout, &printed}, counted{os.Stderr, &printed}
 	ends(cmd)
-	// The child ends with the thread that has started it.
+	// The child ends with the thread that started it.
 	runtime.LockOSThread()
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, "bounds:", err)
@@ -86,7 +86,7 @@ func watch(t *taken, pid int, dir string, printed *atomic.Int64, stop chan struc
 		all := family(pid)
 		used := memory(all)
 		if used > limits().memory {
-			used = shares(all) // what was forked counts again and again in the quick sum
+			used = shares(all) // the quick sum counts forked memory again and again
 		}
 		t.Memory = max(t.Memory, used)
 		t.Output = printed.Load()
@@ -101,7 +101,7 @@ func watch(t *taken, pid int, dir string, printed *atomic.Int64, stop chan struc
 	}
 }
 
-// finish looks at what is left, and removes it.
+// finish looks at the remains, and removes them.
 func (t *taken) finish(dir string, printed int64) {
 	t.Output = printed
 	t.Disk = max(t.Disk, size(dir))
@@ -133,7 +133,7 @@ func (t *taken) note(report string) error {
 	return errors.Join(err, file.Close())
 }
 
-// code is the exit code, after what there is to say.
+// code returns the exit code, after printing any message.
 func (t *taken) code(err error) int {
 	var exit *exec.ExitError
 	switch {
@@ -149,8 +149,8 @@ func (t *taken) code(err error) int {
 	return 0
 }
 
-// packageHere is the package's path in the module: go test runs a binary in its
-// package's directory.
+// packageHere returns the package's path in the module: go test runs a binary
+// in its package's directory.
 func packageHere() string {
 	here, err := os.Getwd()
 	if err != nil {
@@ -166,7 +166,7 @@ func packageHere() string {
 	return here
 }
 
-// counted counts what passes through it.
+// counted counts the bytes that pass through it.
 type counted struct {
 	to    io.Writer
 	bytes *atomic.Int64

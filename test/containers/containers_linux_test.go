@@ -1,12 +1,12 @@
 // Package containers runs the true program inside containers of Docker, Podman
 // and gVisor, started in the ways that people start them. Each either works in
-// the full tier, or is refused with the flags that mend it and works in the
-// degraded tier when that was asked for.
+// the full tier, or is refused with the flags that fix it and works in the
+// degraded tier on request.
 //
-// It needs root, the engines and a mirror of Debian, so it runs when
-// LITTERBOX_TEST_CONTAINERS is set (`make test-containers`), and fails then
-// where an engine is missing. docs/reference/containers.md is written from the
-// same table: -update writes it, and every run compares it.
+// It needs root, the engines and a mirror of Debian, so it runs if
+// LITTERBOX_TEST_CONTAINERS is set (`make test-containers`), and then fails if
+// an engine is missing. docs/reference/containers.md is written from the same
+// table: -update writes it, and every run compares it.
 package containers_test
 
 import (
@@ -37,9 +37,9 @@ func TestMain(m *testing.M) {
 type start struct {
 	Engine string
 	Flags  []string
-	Full   bool   // the full tier can be had
+	Full   bool   // the full tier is possible
 	None   bool   // not even the degraded one
-	Mend   string // what the refusal says otherwise
+	Mend   string // what the refusal says if not
 }
 
 const (
@@ -106,7 +106,7 @@ func TestContainers(t *testing.T) {
 			name := s.name()
 			if volume {
 				if !s.Full {
-					continue // it mounts nothing: where the state lies makes no difference
+					continue // it mounts nothing: the place of the state makes no difference
 				}
 				name += ", state on a volume"
 			}

@@ -3,7 +3,6 @@ package containers_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -11,24 +10,23 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/litterbox-sandbox/litterbox/test/engine"
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// engines are a Docker daemon and two Podmans of the test's own. Their mounts
-// stand in mount namespaces that end with the test, and their files below dir.
+// engines are a Docker daemon and two Podmans of the test's own, with their files
+// below dir.
 type engines struct {
-	dir   string
-	base  string // the image's file system, a tar
-	world string // enters the mount namespace of root's engines
-	bare  string // and that of the ordinary user's, with control groups v2
-	user  *user.User
-	ready map[string]bool // whose image is imported
+	dir    string
+	base   string // the image's file system, a tar
+	docker *engine.Engine
+	world  engine.World // of root's engines
+	bare   engine.World // that of the ordinary user's, with control groups v2
+	user   *user.User
+	ready  map[string]bool // whose image is imported
 }
 
 // limit bounds every command: a test that hangs says nothing.
@@ -44,43 +42,29 @@ func newEngines(t *testing.T) *engines {
 			t.Fatalf("LITTERBOX_TEST_CONTAINERS is set, and %s is missing: apt-get install docker.io podman runc crun uidmap mmdebstrap", name)
 		}
 	}
-	// Sockets below it have short names, and the ordinary user walks through.
-	dir, err := os.MkdirTemp("", "containers-")
+	dir := engine.Dir(t)
+	subordinate, err := engine.Subordinate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	e := &engines{dir: dir, user: subordinate(t), ready: map[string]bool{}}
+	e := &engines{dir: dir, user: subordinate, ready: map[string]bool{}}
 	e.image(t)
-	e.world = hold(t, "mount --make-rshared /")
+	e.world = engine.NewWorld(t, "true")
 	// crun refuses a machine with control groups of both versions.
-	e.bare = hold(t, "mount --make-rshared / && umount --recursive --lazy /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup")
-	e.put(t, "podman.conf", podmanConf+"runtime = \"runc\"\n")
-	e.put(t, "rootless.conf", podmanConf+"runtime = \"crun\"\n")
+	e.bare = engine.NewWorld(t, "umount --recursive --lazy /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup")
+	e.put(t, "podman.conf", engine.PodmanConf("runc"))
+	e.put(t, "rootless.conf", engine.PodmanConf("crun"))
 	for _, made := range []string{"rootless", "rootless/home", "rootless/run"} {
 		if err := errors.Join(os.Mkdir(e.path(made), 0o700), os.Chown(e.path(made), e.id(e.user.Uid), e.id(e.user.Gid))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { end(e.path("rootless/run/libpod/tmp/pause.pid")) })
-	e.daemon(t)
+	t.Cleanup(func() { engine.End(e.path("rootless/run/libpod/tmp/pause.pid")) })
+	e.docker = engine.Docker(t, e.world, dir, map[string]engine.Runtime{
+		"runsc": {Path: runsc(t), Args: []string{"--ignore-cgroups", "--network=none"}},
+	}, nil)
 	return e
 }
-
-// Limits above those of the test's own are refused.
-const podmanConf = `[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
-[engine]
-cgroup_manager = "cgroupfs"
-events_logger = "file"
-`
 
 func (e *engines) path(name string) string { return filepath.Join(e.dir, name) }
 
@@ -95,20 +79,6 @@ func (e *engines) put(t *testing.T, name, content string) string {
 		t.Fatal(err)
 	}
 	return e.path(name)
-}
-
-// subordinate is the first user who has ids to map (subuid(5)).
-func subordinate(t *testing.T) *user.User {
-	t.Helper()
-	data, _ := os.ReadFile("/etc/subuid") // not there: nobody
-	for line := range strings.Lines(string(data)) {
-		name, _, _ := strings.Cut(line, ":")
-		if found, err := user.Lookup(name); err == nil {
-			return found
-		}
-	}
-	t.Fatal("nobody in /etc/subuid can run a rootless Podman: useradd --create-home somebody")
-	return nil
 }
 
 // image makes the file system of the containers. A path in
@@ -129,32 +99,8 @@ func (e *engines) image(t *testing.T) {
 	}
 }
 
-// hold keeps a mount namespace, prepared by script, until the test ends, and
-// gives the program that enters it.
-func hold(t *testing.T, script string) string {
-	t.Helper()
-	cmd := exec.Command("sh", "-c", script+" && echo ready && exec cat") // ends with our end of its pipe
-	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = in.Close(), cmd.Wait() })
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatalf("cannot prepare a mount namespace: %v", err)
-	}
-	return "/proc/" + strconv.Itoa(cmd.Process.Pid) + "/ns/mnt"
-}
-
-// runsc is gVisor's program, which Debian does not have: the make target builds
-// it from its Go module.
+// runsc returns gVisor's program, which Debian does not have: the make target
+// builds it from its Go module.
 func runsc(t *testing.T) string {
 	t.Helper()
 	name := os.Getenv("LITTERBOX_TEST_RUNSC")
@@ -168,88 +114,29 @@ func runsc(t *testing.T) string {
 	return path
 }
 
-// daemon starts a Docker daemon that touches nothing of the machine's network.
-func (e *engines) daemon(t *testing.T) {
-	t.Helper()
-	settings, err := json.Marshal(map[string]any{
-		"default-runtime": "bounded",
-		"runtimes": map[string]any{
-			"bounded": map[string]any{"path": e.put(t, "bounded", bounded)},
-			"runsc":   map[string]any{"path": runsc(t), "runtimeArgs": []string{"--ignore-cgroups", "--network=none"}},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := os.Create(e.path("dockerd.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// It ends with our end of its pipe, and its containers with it.
-	cmd := exec.Command("sh", "-c", `"$@" & cat; kill $!; wait`, "sh", "nsenter", "--mount="+e.world,
-		"dockerd", "--config-file", e.put(t, "daemon.json", string(settings)),
-		"--data-root", e.path("docker"), "--exec-root", e.path("exec"), "--pidfile", e.path("docker.pid"),
-		"--host", "unix://"+e.path("docker.sock"), "--iptables=false", "--ip6tables=false", "--bridge=none")
-	cmd.Stdout, cmd.Stderr = log, log
-	in, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err := errors.Join(err, log.Close()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = in.Close(), cmd.Wait() })
-	deadline := time.After(time.Minute)
-	for run("docker", "--host", "unix://"+e.path("docker.sock"), "version").Code != 0 {
-		select {
-		case <-deadline:
-			said, _ := os.ReadFile(e.path("dockerd.log"))
-			t.Fatalf("the Docker daemon did not answer within a minute:\n%s", said)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-// bounded is runc without the capabilities that this machine itself lacks:
-// Docker's --privileged names them all the same, and runc refuses.
-const bounded = `#!/bin/sh
-previous=
-for argument; do
-	case $previous in
-	--bundle) file=$argument/config.json ;;
-	--process) file=$argument ;;
-	*) file= ;;
-	esac
-	if [ -n "$file" ] && ! setpriv --dump | grep -q '^Capability bounding set:.*sys_resource'; then
-		sed -i 's/,"CAP_SYS_RESOURCE"//g; s/"CAP_SYS_RESOURCE",//g' "$file"
-	fi
-	previous=$argument
-done
-exec runc "$@"
-`
-
-// command is the program of an engine with what makes it the test's own.
+// command returns the program of an engine with the arguments that make it the
+// test's own.
 func (e *engines) command(engine string) []string {
-	enter := []string{"nsenter", "--mount=" + e.world, "env", "CONTAINERS_CONF=" + e.path("podman.conf")}
+	enter := append(e.world.Enter(), "env", "CONTAINERS_CONF="+e.path("podman.conf"))
 	switch engine {
 	case podmanEngine:
 		return append(enter, "podman", "--root", e.path("podman"), "--runroot", e.path("podman-run"), "--storage-driver", "overlay")
 	case rootlessEngine:
-		return []string{"nsenter", "--mount=" + e.bare, "setpriv", "--reuid", e.user.Uid, "--regid", e.user.Gid, "--init-groups",
-			"env", "--chdir=/", "HOME=" + e.path("rootless/home"), "XDG_RUNTIME_DIR=" + e.path("rootless/run"), "CONTAINERS_CONF=" + e.path("rootless.conf"),
-			"podman", "--root", e.path("rootless/root"), "--runroot", e.path("rootless/runroot"), "--storage-driver", "overlay"}
+		return append(e.bare.Enter(), "setpriv", "--reuid", e.user.Uid, "--regid", e.user.Gid, "--init-groups",
+			"env", "--chdir=/", "HOME="+e.path("rootless/home"), "XDG_RUNTIME_DIR="+e.path("rootless/run"), "CONTAINERS_CONF="+e.path("rootless.conf"),
+			"podman", "--root", e.path("rootless/root"), "--runroot", e.path("rootless/runroot"), "--storage-driver", "overlay")
 	}
-	return []string{"docker", "--host", "unix://" + e.path("docker.sock")}
+	return e.docker.Command
 }
 
-// container is one that runs.
+// container is a running container.
 type container struct {
 	t      *testing.T
 	engine []string
 	id     string
 }
 
-// run starts a container whose first process waits for nobody's children.
+// run starts a container whose first process reaps no children.
 func (e *engines) run(t *testing.T, s start, volume bool) *container {
 	t.Helper()
 	engine := e.command(s.Engine)
@@ -269,7 +156,7 @@ func (e *engines) run(t *testing.T, s start, volume bool) *container {
 		if s.Engine == rootlessEngine {
 			owner = e.id(e.user.Uid)
 		}
-		// Whoever works in the container writes there.
+		// The user in the container writes there.
 		if err := errors.Join(os.Chown(state, owner, owner), os.Chmod(state, 0o777)); err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +173,7 @@ func (c *container) sh(script string) program.Result {
 	return run(c.engine[0], append(c.engine[1:len(c.engine):len(c.engine)], "exec", c.id, "sh", "-c", script)...)
 }
 
-// project runs a script where the project stands.
+// project runs a script in the project's directory.
 func (c *container) project(script string) program.Result {
 	return c.sh("cd $HOME/project && " + script)
 }
@@ -298,7 +185,7 @@ func (c *container) must(script string) {
 	}
 }
 
-// run runs a program; what it could not be run for counts as a failure of its.
+// run runs a program; a failure to run it counts as its own failure.
 func run(name string, args ...string) program.Result {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -324,15 +211,4 @@ func must(t *testing.T, name string, args ...string) string {
 		t.Fatalf("%s %q exited %d:\n%s%s", name, args, got.Code, got.Stdout, got.Stderr)
 	}
 	return got.Stdout
-}
-
-// end ends the process whose number stands in a file.
-func end(path string) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return // it never began
-	}
-	if pid, err := strconv.Atoi(strings.TrimSpace(string(data))); err == nil {
-		_ = unix.Kill(pid, unix.SIGKILL)
-	}
 }

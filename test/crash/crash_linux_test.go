@@ -24,10 +24,9 @@ func TestMain(m *testing.M) {
 // patience bounds one command.
 const patience = 2 * time.Minute
 
-// killedAt runs litterbox and does what the target says: kills whichever of its
-// processes makes the step, the client, a git, the keeper or the guest, or has
-// the step fail. It tells which process it was; "" means that there were fewer
-// steps.
+// killedAt runs litterbox and does what the target says: it kills the process that
+// makes the step, the client, a git, the keeper or the guest, or makes the step
+// fail. It returns which process it was; "" means that there were fewer steps.
 func killedAt(h *program.Host, at tracer.Target, stdin string, args ...string) (who, output string) {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -49,11 +48,13 @@ const most = 1000
 
 // next is the step after n to kill at. Many steps are alike, mounts above all;
 // LITTERBOX_TEST_CRASH=all takes every one of them. Of the keeper's and the
-// guest's own, the others take a few.
-func next(n int, victim string) int {
+// guest's own, and of operations that say so, the others take a few.
+func (c change) next(n int, victim string) int {
 	switch {
 	case os.Getenv("LITTERBOX_TEST_CRASH") == "all", os.Getenv("LITTERBOX_TEST_FAULTS") == "all":
 		return n + 1
+	case c.few:
+		return 4*n + 1
 	case victim != "client":
 		return 2*n + 1
 	case n < 24:
@@ -62,23 +63,24 @@ func next(n int, victim string) int {
 	return n + 7
 }
 
-// a change is an operation, with what comes before each round of it and what has
-// to hold afterwards.
+// A change is an operation, with what comes before each round of it and what
+// must hold afterwards.
 type change struct {
 	before func(h *program.Host, n int) (stdin string, args []string)
 	after  func(h *program.Host, n int)
-	box    func(n int) string // the sandbox that it is done to; nil when none runs before it
+	box    func(n int) string // the sandbox it is done to; nil if none runs before it
+	few    bool               // its rounds take long: fewer of them unless all are requested
 }
 
 // box is the one sandbox of a test.
 func box(int) string { return "box" }
 
-// boxes are one for each round.
+// boxes returns one for each round.
 func boxes(n int) string { return fmt.Sprintf("box%d", n) }
 
 // everyStep carries out an operation with a kill at its first step, its second
-// and so on, until nothing is killed any more: at the steps of the client and of
-// all that it starts, and where keeper and guest run already, at theirs.
+// and so on, until nothing is killed anymore: at the steps of the client and of
+// all that it starts, and if keeper and guest already run, at theirs.
 func everyStep(t *testing.T, c change) {
 	for _, victim := range []string{"client", "keeper", "guest"} {
 		if victim == "client" || c.box != nil {
@@ -99,14 +101,14 @@ func everyStep(t *testing.T, c change) {
 	}
 }
 
-// rounds are all of one victim. With a failure, the steps fail instead, each of
-// them once, with that one of the errors that it may have.
+// rounds does all rounds for one victim. With a failure, the steps fail
+// instead, each of them once, with that one of its possible errors.
 func (c change) rounds(t *testing.T, victim string, failure int) {
 	h := built.New(t)
-	h.Git("config", "gc.auto", "0") // what git merge starts in the background would outlive the test
+	h.Git("config", "gc.auto", "0") // processes that git merge starts in the background would outlive the test
 	victims := map[string]int{}
 	n := 1
-	for ; ; n = next(n, victim) {
+	for ; ; n = c.next(n, victim) {
 		stdin, args := c.before(h, n)
 		at := tracer.Target{Step: n, Fail: failure}
 		if victim != "client" {
@@ -246,7 +248,7 @@ func TestDelete(t *testing.T) {
 	}, box: boxes})
 }
 
-// restored checks that a deleted sandbox can be had back whole, and deletes it
+// restored checks that a deleted sandbox can be restored whole, and deletes it
 // for good.
 func restored(h *program.Host, name string, n int) {
 	h.Helper()
@@ -300,7 +302,7 @@ func TestEmptyTrash(t *testing.T) {
 		if err != nil || len(left) > 0 {
 			h.Errorf("files are left: %q, %v", left, err)
 		}
-		h.Must("create", name) // nothing is in the way
+		h.Must("create", name) // nothing hinders it
 		h.Must("delete", name)
 		h.Must("trash", "empty", "--yes")
 	}}) // nothing of it runs

@@ -15,9 +15,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/tracer"
 )
 
-// operation is something that is done to a sandbox that runs. Its keeper and
-// its guest run before it begins, so the tracer does not follow them: they are
-// killed from outside at the steps that the client makes.
+// operation is something done to a running sandbox. Its keeper and its guest
+// run before it begins, so the tracer does not follow them: they are killed
+// from outside at the steps that the client makes.
 type operation struct {
 	alone  bool // no keeper and no guest take part in it
 	before func(h *program.Host, n int)
@@ -32,9 +32,9 @@ type round struct {
 	delay  time.Duration // between the step and the kill, in which the client goes on
 }
 
-// rounds are every step for every victim, also a little later, with
+// rounds returns every step for every victim, also a little later, with
 // LITTERBOX_TEST_CRASH=all, and a few of them, the same in every run, with any
-// other value. Without one these tests are skipped.
+// other value. Without a value these tests are skipped.
 func rounds() []round {
 	if os.Getenv("LITTERBOX_TEST_CRASH") != "all" {
 		return []round{{"client", 2, 0}, {"keeper", 2, 0}, {"guest", 2, 0}, {"client", 4, 0}, {"keeper", 4, 0}, {"guest", 4, 0}}
@@ -65,7 +65,7 @@ func everyRound(t *testing.T, config string, o operation) {
 		h.Must("trust")
 	}
 	h.Must("create", "box")
-	done := map[string]bool{} // what has no further steps
+	done := map[string]bool{} // victims without further steps
 	struck := 0
 	for n, r := range rounds() {
 		kind := fmt.Sprint(r.victim, r.delay)
@@ -107,7 +107,7 @@ func everyRound(t *testing.T, config string, o operation) {
 	}
 }
 
-// runs makes the sandbox run, whatever the kill left it as.
+// runs makes the sandbox run, in whatever state the kill left it.
 func runs(h *program.Host) {
 	h.Helper()
 	if strings.Contains(h.Must("list"), "paused") {
@@ -124,7 +124,7 @@ func TestPause(t *testing.T) {
 		before: func(h *program.Host, _ int) { runs(h) },
 		args:   func(int) []string { return []string{"pause", "box"} },
 		after: func(h *program.Host, _ int) {
-			// Paused, running or dead: the next commands agree on it.
+			// Paused, running or dead: the next commands agree on which.
 			if got := h.Litterbox("pause", "box"); got.Code != 0 && !strings.Contains(got.Stderr, "litterbox start box") {
 				h.Errorf("pause: %+v", got)
 			}
@@ -138,6 +138,27 @@ func TestResume(t *testing.T) {
 		before: func(h *program.Host, _ int) { runs(h); h.Must("pause", "box") },
 		args:   func(int) []string { return []string{"resume", "box"} },
 		after:  func(h *program.Host, _ int) { runs(h) },
+	})
+}
+
+func TestRename(t *testing.T) {
+	everyRound(t, "", operation{
+		alone:  true,
+		before: func(h *program.Host, _ int) { runs(h); h.Must("stop", "box") },
+		args:   func(int) []string { return []string{"rename", "box", "other"} },
+		after: func(h *program.Host, _ int) {
+			// One of the names counts, and the first use of either finishes the rest.
+			old, other := h.Litterbox("status", "box"), h.Litterbox("status", "other")
+			if (old.Code == 0) == (other.Code == 0) {
+				h.Errorf("both names count, or neither:\n%+v\n%+v", old, other)
+			}
+			if other.Code == 0 {
+				h.Must("rename", "other", "box")
+			}
+			if got := strings.Fields(h.Git("branch", "--list", "box", "other", "--format=%(refname:short)")); len(got) != 1 || got[0] != "box" {
+				h.Errorf("branches: %q", got)
+			}
+		},
 	})
 }
 
@@ -224,8 +245,8 @@ func TestServiceAndPorts(t *testing.T) {
 }
 
 func TestAllowInAPause(t *testing.T) {
-	// The same few rules again and again, or each round would make more steps
-	// than the one before, and there were no last one. A rule that is there
+	// The same few rules again and again, or each round would have more steps
+	// than the one before, and there would be no last one. An existing rule
 	// makes a revision, too.
 	rule := func(kind string, n int) string { return fmt.Sprintf("%s%d.example.com", kind, n%4) }
 	revision := func(h *program.Host) (found int) {
@@ -241,7 +262,7 @@ func TestAllowInAPause(t *testing.T) {
 		args:   func(n int) []string { return []string{"allow", "box", rule("host", n), "--pause"} },
 		after: func(h *program.Host, n int) {
 			runs(h)
-			// What is in force is what is recorded, and the next change follows.
+			// The recorded rules are in force, and the next change follows.
 			was := revision(h)
 			h.Must("allow", "box", rule("next", n))
 			if now := revision(h); now != was+1 {

@@ -1,8 +1,7 @@
 // Package faults shows what litterbox does when something goes wrong below it:
 // records that a crash or a disk has damaged, disks that are full or read-only,
-// system calls that fail. Nothing that was committed may be lost, whoever is
-// not concerned goes on, and the next command repairs the rest or names what
-// mends it.
+// system calls that fail. Nothing that was committed may be lost, unaffected
+// sandboxes go on, and the next command repairs the rest or names what repairs it.
 //
 // Start reading at TestDamagedRecords.
 package faults

@@ -16,8 +16,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// leftovers are what doctor finds, as "what: where", and, with --fix, what
-// could not be cleared away.
+// leftovers returns what doctor finds, as "what: where", and, with --fix, what
+// could not be removed.
 func leftovers(t *testing.T, h *program.Host, args ...string) (found, problems []string) {
 	t.Helper()
 	var report struct {
@@ -39,7 +39,7 @@ func leftovers(t *testing.T, h *program.Host, args ...string) (found, problems [
 	return found, problems
 }
 
-// old makes a file look as if nobody had touched it for a day.
+// old makes a file look untouched for a day.
 func old(t *testing.T, path string) {
 	t.Helper()
 	yesterday := time.Now().Add(-24 * time.Hour)
@@ -91,7 +91,7 @@ func TestDoctorClearsFiles(t *testing.T) {
 		h.Put(path, content)
 		old(t, path)
 	}
-	// Young ones may be written at this moment.
+	// Young ones may still be being written.
 	young := filepath.Join(box, ".lease.json-7654321")
 	h.Put(young, "{")
 	stay[young] = "{"
@@ -163,9 +163,9 @@ func TestDoctorClearsFiles(t *testing.T) {
 	}
 }
 
-// An old control group without a process goes, of a sandbox that was here. One
-// in which something runs, one of a sandbox that nobody here knows, one that is
-// called otherwise and the live sandbox's stay.
+// An old control group without a process goes if its sandbox was here. One in
+// which something runs, one of an unknown sandbox, one with another name and
+// the live sandbox's stay.
 func TestDoctorClearsControlGroups(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
@@ -272,7 +272,7 @@ func TestDoctorClearsMounts(t *testing.T) {
 	h.Must("delete", "--force", "box")
 }
 
-// only is the one path that a pattern matches.
+// only returns the one path that a pattern matches.
 func only(t *testing.T, pattern string) string {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)

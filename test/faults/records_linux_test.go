@@ -16,7 +16,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// A damage is what a crash or a disk does to a record.
+// damages are what a crash or a disk does to a record.
 var damages = []struct {
 	name string
 	do   func(content []byte) []byte
@@ -30,13 +30,13 @@ var damages = []struct {
 	{"emptied", func([]byte) []byte { return nil }},
 }
 
-// notRecords are directories and files of the state that are no records of
-// ours: what sandboxes hold and share, what runs, and what only people read.
+// notRecords are directories and files of the state that are not our records:
+// what sandboxes hold and share, what runs, and what only people read.
 var notRecords = []string{"upper", "work", "home", "cache", "caches", "tmp", "bin", "etc", "keeper.log", "locks", "lock", "roots.pem", "roots-own.pem"}
 
 // Whatever record is damaged, and however: the other sandbox is listed and
-// works, what was committed is there, and so does the sandbox whose record it
-// was, after what one command mends by itself.
+// works, what was committed is there, and the sandbox whose record it was
+// works, too, after the repairs that one command makes by itself.
 func TestDamagedRecords(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
@@ -83,7 +83,7 @@ func TestDamagedSandboxRecords(t *testing.T) {
 	}
 }
 
-// With the keeper gone, too: a guest that cannot be found or talked to any more
+// With the keeper gone, too: a guest that can no longer be found or talked to
 // is started again.
 func TestDamagedRecordsWithoutKeeper(t *testing.T) {
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestDamagedRecordsWithoutKeeper(t *testing.T) {
 }
 
 // Without its policy a sandbox reaches nothing, whatever was allowed before,
-// until somebody allows it again.
+// until it is allowed again.
 func TestDamagedPolicyDeniesEverything(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
@@ -114,7 +114,7 @@ func TestDamagedPolicyDeniesEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a flipped bit makes of it is a rule, too.
+	// A flipped bit makes another rule of it, too.
 	if err := os.WriteFile(path, bytes.Replace(content, []byte("example.org"), []byte("example.orf"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestDamagedPolicyDeniesEverything(t *testing.T) {
 	}
 }
 
-// Where nothing is left of a record, list names what mends it, and that does.
+// If nothing is left of a record, list names what repairs it, and that does.
 func TestLostRecord(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
@@ -247,7 +247,7 @@ func listed(t *testing.T, h *program.Host) []string {
 	return names
 }
 
-// stateOf is the directory of a sandbox's records.
+// stateOf returns the directory of a sandbox's records.
 func stateOf(t *testing.T, h *program.Host, name string) string {
 	t.Helper()
 	var status struct {
@@ -278,10 +278,10 @@ func killKeeper(t *testing.T, dir string) {
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// It is nobody's child here: init reaps it.
+	// It has no parent here: init reaps it.
 	for deadline := time.Now().Add(time.Minute); process.Signal(syscall.Signal(0)) == nil; time.Sleep(5 * time.Millisecond) {
 		if stat, err := os.ReadFile(filepath.Join("/proc", itoa(keeper.PID), "stat")); err == nil && bytes.Contains(stat, []byte(") Z ")) {
-			return // where nobody reaps
+			return // where nothing reaps
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("the keeper does not end")

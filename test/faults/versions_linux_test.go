@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A newer litterbox wrote the record of one sandbox. This one says so and what
+// A newer litterbox wrote the record of one sandbox. This one says so, says what
 // to type, leaves that sandbox and its record alone, and works with the others.
 func TestNewerRecord(t *testing.T) {
 	t.Parallel()
@@ -68,8 +68,8 @@ func renew(t *testing.T, path string) (old, newer []byte) {
 	return old, newer
 }
 
-// It wrote one of the other records of a sandbox that is stopped: what needs
-// that record says so, and no command writes over it or takes it for damaged.
+// It wrote one of the other records of a sandbox that is stopped: commands that
+// need that record say so, and none overwrites it or takes it for damaged.
 func TestNewerFurtherRecords(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)

@@ -19,13 +19,17 @@ var subset = []string{
 
 // quick are the scripts that run wherever git's source is at hand, in CI too:
 // none looks at a clock, waits for another process or takes long. Each has run
-// many times beside much else without ending differently.
+// many times on a busy machine without ending differently.
 var quick = []string{
 	"t0050-*", "t1011-*", "t1304-*", "t1305-*",
 	"t2004-*", "t2007-*", "t2018-*", "t2021-*", "t2023-*", "t2030-*", "t2100-*", "t2103-*", "t2107-*", "t2200-*", "t2202-*",
 	"t2402-*", "t2403-*", "t2404-*", "t2405-*", "t2406-*",
 	"t3000-*", "t3004-*", "t3010-*", "t3705-*", "t4008-*", "t4011-*", "t7012-*", "t7300-*", "t7515-*",
 }
+
+// layered are those of the quick scripts that run above many layers too: they
+// rename, remove and link most.
+var layered = []string{"t1011-*", "t2004-*", "t2405-*", "t3010-*", "t4008-*", "t7300-*"}
 
 // difference is tests of a script that end differently inside.
 type difference struct {
@@ -39,7 +43,7 @@ type difference struct {
 // git 2.39.
 var known []difference
 
-// explain is the reason for a difference, and empty where there is none.
+// explain returns the reason for a difference, empty if there is none.
 func explain(script string, d gitsuite.Difference) string {
 	for _, k := range known {
 		if k.script == script && slices.Contains(k.numbers, d.Number) && k.inside == d.Inside {
@@ -49,7 +53,7 @@ func explain(script string, d gitsuite.Difference) string {
 	return ""
 }
 
-// vanished are the tests of a script that should differ, and did not.
+// vanished returns the tests of a script that should differ, but did not.
 func vanished(script string, differences []gitsuite.Difference) []int {
 	var numbers []int
 	for _, k := range known {

@@ -93,46 +93,52 @@ func scripts(t *testing.T, dir string) []string {
 	return slices.Compact(names)
 }
 
-// TestSuite runs scripts of git's test-suite with the installed git, outside
-// and in a sandbox, by the same user, on copies of the same files: each of
+// TestSuite runs scripts of git's test suite with the installed git, outside
+// and in sandboxes, by the same user, on copies of the same files: each of
 // their tests must end alike, except those that [known] explains.
 func TestSuite(t *testing.T) {
 	dir := source(t)
 	names := scripts(t, dir)
 	s := prepare(t, dir)
-	var tests, skipped, explained atomic.Int64
+	s.layers(t)
+	var tests, skipped, explained, layered atomic.Int64
 	// The group returns when all of its parallel parts have ended.
 	t.Run("scripts", func(t *testing.T) {
 		for _, name := range names {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				outside, inside := s.outside(t, name), s.inside(t, name)
+				outside := s.outside(t, name)
 				tests.Add(int64(len(outside.Tests)))
 				for _, state := range outside.Tests {
 					if state == gitsuite.Skipped {
 						skipped.Add(1)
 					}
 				}
-				differences := gitsuite.Compare(outside, inside)
-				for _, number := range vanished(name, differences) {
-					t.Errorf("%s %d ends alike now: take it from the table", name, number)
-				}
-				for _, difference := range differences {
-					if reason := explain(name, difference); reason != "" {
-						explained.Add(1)
-						t.Logf("%s %v: %s", name, difference, reason)
-						continue
+				for _, box := range boxes(name) {
+					if box == joined {
+						layered.Add(1)
 					}
-					t.Errorf("%s %v", name, difference)
+					differences := gitsuite.Compare(outside, s.inside(t, box, name))
+					for _, number := range vanished(name, differences) {
+						t.Errorf("%s %d ends alike in %s now: take it from the table", name, number, box)
+					}
+					for _, difference := range differences {
+						if reason := explain(name, difference); reason != "" {
+							explained.Add(1)
+							t.Logf("%s in %s %v: %s", name, box, difference, reason)
+							continue
+						}
+						t.Errorf("%s in %s %v", name, box, difference)
+					}
 				}
 			})
 		}
 	})
-	t.Logf("%d scripts with %d tests, of which %d are skipped on this machine; %d end differently inside for a known reason",
-		len(names), tests.Load(), skipped.Load(), explained.Load())
+	t.Logf("%d scripts with %d tests, of which %d are skipped on this machine; %d scripts also above layers; %d tests end differently inside for a known reason",
+		len(names), tests.Load(), skipped.Load(), layered.Load(), explained.Load())
 }
 
-// suite is where the two sides run.
+// suite is the place where the two sides run.
 type suite struct {
 	host *program.Host
 	copy string // the files outside
@@ -154,17 +160,17 @@ func prepare(t *testing.T, dir string) *suite {
 	}
 	must("cp", "-r", dir, s.copy)
 	must("cp", "-r", dir+"/.", h.Repo)
-	// What was built there is ignored, and belongs in nonetheless.
+	// Files built there are ignored, but belong in it.
 	h.Git("add", "--force", "--all")
 	h.Git("commit", "--quiet", "-m", "The source of git")
-	h.Must("create", "suite")
+	h.Must("create", plain)
 	if os.Getuid() != 0 {
 		return s
 	}
-	// A sandbox of root's has an ordinary user inside, whom the suite asks
-	// other things than root.
+	// Root's sandbox has an ordinary user inside, for whom the suite runs
+	// other tests than for root.
 	id := func(flag string) uint32 {
-		n, err := strconv.ParseUint(h.Must("exec", "suite", "--no-commit", "--", "id", flag), 10, 32)
+		n, err := strconv.ParseUint(h.Must("exec", plain, "--no-commit", "--", "id", flag), 10, 32)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,10 +206,10 @@ func (s *suite) outside(t *testing.T, name string) gitsuite.Outcome {
 	return s.run(t, "outside", filepath.Join(s.copy, "t"), s.user, argv(name))
 }
 
-func (s *suite) inside(t *testing.T, name string) gitsuite.Outcome {
+func (s *suite) inside(t *testing.T, box, name string) gitsuite.Outcome {
 	t.Helper()
-	return s.run(t, "inside", s.host.Repo, nil,
-		append([]string{s.host.Program("litterbox"), "exec", "suite", "--no-commit", "-w", "t", "--"}, argv(name)...))
+	return s.run(t, "inside "+box, s.host.Repo, nil,
+		append([]string{s.host.Program("litterbox"), "exec", box, "--no-commit", "-w", "t", "--"}, argv(name)...))
 }
 
 func (s *suite) run(t *testing.T, side, dir string, user *syscall.Credential, argv []string) gitsuite.Outcome {
@@ -216,7 +222,7 @@ func (s *suite) run(t *testing.T, side, dir string, user *syscall.Credential, ar
 	// litterbox ends what it runs inside; outside the group is ended for it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user, Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	// What a script leaves running must not keep the test.
+	// Processes that a script leaves running must not hold up the test.
 	cmd.WaitDelay = 10 * time.Second
 	started := time.Now()
 	err := cmd.Run()
@@ -237,7 +243,7 @@ func (s *suite) run(t *testing.T, side, dir string, user *syscall.Credential, ar
 	return outcome
 }
 
-// last are the last lines of a text.
+// last returns the last lines of a text.
 func last(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-10):], "\n")

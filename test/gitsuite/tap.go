@@ -1,5 +1,5 @@
-// Package gitsuite reads what the scripts of git's own test-suite print. Its
-// tests run these scripts inside a sandbox and outside, and compare; start
+// Package gitsuite reads the output of the scripts of git's own test suite.
+// Its tests run these scripts inside a sandbox and outside, and compare; start
 // reading at suite_linux_test.go.
 package gitsuite
 
@@ -24,14 +24,14 @@ const (
 	Absent   State = "not run"
 )
 
-// Outcome is what a script did.
+// Outcome is the outcome of a script.
 type Outcome struct {
 	Tests map[int]State
 	Names map[int]string
-	// Plan is the number of tests that the script says it has; -1 where it
-	// ended before it could say so.
+	// Plan is the number of tests that the script says it has; -1 if it ended
+	// before it said so.
 	Plan int
-	// Whole is the reason for which a script skips all of its tests.
+	// Whole is the reason why a script skips all of its tests.
 	Whole string
 }
 
@@ -40,7 +40,7 @@ var (
 	plan = regexp.MustCompile(`^1\.\.([0-9]+)(?: *# *SKIP *(.*))?$`)
 )
 
-// Read understands what a script printed: the Test Anything Protocol, as
+// Read parses the output of a script: the Test Anything Protocol, as
 // t/test-lib.sh of git writes it. Other lines are the script's own.
 func Read(output string) Outcome {
 	outcome := Outcome{Tests: map[int]State{}, Names: map[int]string{}, Plan: -1}
@@ -62,7 +62,7 @@ func Read(output string) Outcome {
 		state := Passed
 		switch failed := found[1] != ""; {
 		case strings.EqualFold(found[4], "skip"):
-			// The name stands behind the directive there.
+			// There the name follows the directive.
 			state = Skipped
 		case found[4] == "TODO" && failed:
 			state = Breakage
@@ -77,7 +77,7 @@ func Read(output string) Outcome {
 	return outcome
 }
 
-// Difference is one test that ended in another way inside.
+// Difference is one test that ended differently inside.
 type Difference struct {
 	Number          int // 0 is the script as a whole
 	Name            string

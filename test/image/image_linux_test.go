@@ -62,7 +62,7 @@ func busybox(t *testing.T) []byte {
 	return content
 }
 
-// entry is one file of a layer; what ends with a slash is a directory.
+// entry is one file of a layer; a name that ends with a slash is a directory.
 type entry struct {
 	name, content, link string
 	mode                int64
@@ -108,7 +108,7 @@ func layer(t *testing.T, entries ...entry) v1.Layer {
 func programs(t *testing.T) v1.Layer {
 	t.Helper()
 	entries := []entry{{name: "bin/busybox", content: string(busybox(t))}}
-	for _, applet := range strings.Fields("sh cat ls id env touch grep stat test mkdir find readlink head") {
+	for _, applet := range strings.Fields("sh cat ls id env touch grep stat test mkdir find readlink head chmod rm") {
 		entries = append(entries, entry{name: "bin/" + applet, link: "busybox"})
 	}
 	return layer(t, append(entries, entry{name: "etc/"}, entry{name: "tmp/", mode: 0o1777}, entry{name: "proc/"})...)
@@ -264,7 +264,7 @@ func sorted(lines string) string {
 	return strings.Join(parts, "\n")
 }
 
-// What an image puts where a sandbox mounts leads nowhere.
+// Files that an image puts where a sandbox mounts lead nowhere.
 func TestHostileImage(t *testing.T) {
 	h := built.New(t)
 	canary := filepath.Join(h.Dir, "canary")
@@ -298,7 +298,8 @@ func TestHostileImage(t *testing.T) {
 	}
 }
 
-// Layers that no sandbox has any more go when the human says so, and no others.
+// Layers that no sandbox uses anymore are removed when the human says so, and
+// no others.
 func TestPrune(t *testing.T) {
 	h := built.New(t)
 	shared := programs(t)
@@ -336,8 +337,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// A directory is used where it lies; a repository's needs trust, and must not
-// lead elsewhere.
+// A directory is used in place; a repository's needs trust, and must not lead
+// elsewhere.
 func TestDirectory(t *testing.T) {
 	h := built.New(t)
 	rootfs := filepath.Join(h.Repo, "rootfs")
@@ -371,7 +372,7 @@ func TestDirectory(t *testing.T) {
 		t.Errorf("status does not show the directory:\n%s", got)
 	}
 
-	// The file is trusted, what lies at its path is not.
+	// The file is trusted, its path is not.
 	if err := os.Rename(rootfs, filepath.Join(h.Dir, "moved")); err != nil {
 		t.Fatal(err)
 	}

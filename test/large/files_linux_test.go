@@ -42,7 +42,7 @@ func TestManyFiles(t *testing.T) {
 	h.merge()
 }
 
-// Paths as long as git takes them, and longer ones.
+// Paths as long as git takes, and longer ones.
 func TestDeepPaths(t *testing.T) {
 	h := large(t)
 	h.duplicate()

@@ -40,7 +40,7 @@ func TestLongHistory(t *testing.T) {
 	h.litterbox("delete", "earlier")
 	h.both("change two files", "echo changed >>blob1; rm blob2")
 
-	// The agent's own commits, on the tip and on what lies far back.
+	// The agent's own commits, on the tip and on a commit far back.
 	h.litterbox("exec", "box", "--", "sh", "-ec", `
 		git config user.name Agent; git config user.email agent@example.com
 		head -c 20000000 /dev/urandom >random; git add -A; git commit -q -m 'the agent: random'
@@ -48,7 +48,7 @@ func TestLongHistory(t *testing.T) {
 	if have := h.Git("log", "-2", "--skip=1", "--format=%s", "box"); have != "the agent: old\nthe agent: random" {
 		t.Errorf("the branch has the commits %q", have)
 	}
-	// The agent's first commit stood one above main when it asked.
+	// The agent's first commit was one above main when it asked.
 	if want, have := h.Git("rev-parse", "main~899:blob7"), h.Git("rev-parse", "box:old"); want != have {
 		t.Errorf("the old file is %s, and %s in the branch", want, have)
 	}

@@ -1,7 +1,7 @@
 // Package large_test makes large things in a sandbox: many files, a long
 // history, a file of more than two gigabytes, deep paths. Each change is made
-// a second time by git in a copy of the repository, and the same tree has to
-// come out. Times are printed beside git's and never judged.
+// a second time by git in a copy of the repository, and must give the same
+// tree. Times are printed beside git's and never judged.
 package large_test
 
 import (
@@ -36,22 +36,21 @@ type host struct {
 	copy string
 }
 
-// large makes a host, unless nobody asked for these tests. They take minutes
-// and up to ten gigabytes of the temporary directory, which are freed after
-// each.
+// large makes a host if these tests were requested. They take minutes and up
+// to ten gigabytes of the temporary directory, which are freed after each.
 func large(t *testing.T) *host {
 	t.Helper()
 	if os.Getenv("LITTERBOX_TEST_LARGE") == "" {
 		t.Skip("only by make test-large, or with LITTERBOX_TEST_LARGE=1")
 	}
 	h := built.New(t)
-	// What git's own packing does in the background is not to be measured.
+	// Git's own packing in the background must not be measured.
 	h.Git("config", "gc.auto", "0")
 	h.Git("config", "advice.detachedHead", "false")
 	return &host{Host: h, copy: filepath.Join(h.Dir, "copy")}
 }
 
-// run runs a command in dir, which has to succeed.
+// run runs a command in dir, which must succeed.
 func (h *host) run(dir string, argv ...string) program.Result {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -109,7 +108,7 @@ func (h *host) both(what, script string) program.Result {
 	return got
 }
 
-// same holds when a revision of the repository has the copy's tree.
+// same requires a revision of the repository to have the copy's tree.
 func (h *host) same(revision string) {
 	h.Helper()
 	want, have := h.shell(h.copy, "git rev-parse 'HEAD^{tree}'"), h.Git("rev-parse", revision+"^{tree}")
@@ -127,15 +126,14 @@ func (h *host) compared(what string, ours, gits time.Duration) {
 	h.Logf("%-44s %8v  git %8v  ratio %.2f", what, ours.Round(time.Millisecond), gits.Round(time.Millisecond), float64(ours)/float64(gits))
 }
 
-// timed is how long something takes.
+// timed returns how long something takes.
 func timed(do func()) time.Duration {
 	started := time.Now()
 	do()
 	return time.Since(started)
 }
 
-// clone has a clone of the sandbox's branch that is whole, and returns where
-// it is.
+// clone makes a whole clone of the sandbox's branch, and returns its place.
 func (h *host) clone() string {
 	h.Helper()
 	to := filepath.Join(h.Dir, "clone")

@@ -1,5 +1,5 @@
-// Package lifecycle_test shows what becomes of a running sandbox when those who
-// keep it die, hang, or find another time than they left.
+// Package lifecycle_test shows what becomes of a running sandbox when its
+// keepers die, hang, or find another time than they left.
 package lifecycle_test
 
 import (
@@ -77,7 +77,7 @@ func (b box) signal(pid int, signal syscall.Signal) {
 	}
 }
 
-// gone tells whether a process is over; nobody may have reaped it yet.
+// gone reports whether a process has ended, even if it is not reaped yet.
 func gone(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ")
@@ -121,7 +121,7 @@ func (b box) keepers() (pids []int) {
 	return pids
 }
 
-// await fails the test when it does not come true in a long time.
+// await fails the test if true does not hold in a long time.
 func (b box) await(what string, true func() bool) {
 	b.Helper()
 	for deadline := time.Now().Add(time.Minute); !true(); time.Sleep(5 * time.Millisecond) {
@@ -147,7 +147,7 @@ func TestOneKeeperFollows(t *testing.T) {
 			})
 		}
 		running.Wait()
-		// One that came too late, if there were one, would be on its way out.
+		// One that came too late, if any, would be on its way out.
 		b.await("there is one keeper, which is recorded", func() bool {
 			pids := b.keepers()
 			return len(pids) == 1 && pids[0] == b.keeper()
@@ -155,8 +155,8 @@ func TestOneKeeperFollows(t *testing.T) {
 	}
 }
 
-// A keeper that hangs and has not renewed its lease is ended, and nothing that
-// it kept: not by whoever changes the clock.
+// A keeper that hangs and has not renewed its lease is ended, but nothing that
+// it kept; a changed clock ends none.
 func TestHungKeeperIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := create(built.New(t), "box")
@@ -186,7 +186,7 @@ func TestHungKeeperIsReplaced(t *testing.T) {
 	}
 }
 
-// age is the line of the heartbeat's age.
+// age returns the line with the heartbeat's age.
 func age(metrics string) string {
 	for line := range strings.Lines(metrics) {
 		if strings.HasPrefix(line, "litterbox_sandbox_heartbeat_age_seconds{") {
@@ -196,7 +196,7 @@ func age(metrics string) string {
 	return ""
 }
 
-// After a reboot nothing of what is recorded runs, whatever has those numbers.
+// After a reboot nothing that was recorded runs, whatever has those numbers.
 func TestRebootIsSeen(t *testing.T) {
 	t.Parallel()
 	b := create(built.New(t), "box")
@@ -245,8 +245,8 @@ func TestRebootIsSeen(t *testing.T) {
 	}
 }
 
-// A place that dies while it stands still, or is to, is lost: every command
-// says so in the same way, and the next one starts it again at once.
+// A place that dies while paused, or about to be, is lost: every command says
+// so in the same way, and the next one starts it again at once.
 func TestDeathInAPause(t *testing.T) {
 	t.Parallel()
 	b := create(built.New(t), "box")
@@ -273,7 +273,7 @@ func TestDeathInAPause(t *testing.T) {
 	}
 }
 
-// What stands still and is stopped goes in order, and is not called lost.
+// A paused place that is stopped ends in an orderly way, and is not called lost.
 func TestStopOfAPause(t *testing.T) {
 	t.Parallel()
 	b := create(built.New(t), "box")

@@ -15,7 +15,7 @@ import (
 )
 
 // cutWires ends every connection of a process to the guest, as a broken link
-// would, and says how many there were.
+// would, and returns how many there were.
 func cutWires(pid int) (cut int, err error) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

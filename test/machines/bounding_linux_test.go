@@ -7,9 +7,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// A container's processes can only ever have some capabilities, whoever they
-// run as. That does not reach into user namespaces made there: a sandbox is set
-// up with all of them.
+// A container's processes can only ever have some capabilities, whatever user
+// they run as. That does not reach into user namespaces made there: a sandbox
+// is set up with all of them.
 func TestFewCapabilities(t *testing.T) {
 	program.Need(t, "unshare", "setpriv")
 	h := built.New(t)

@@ -1,9 +1,9 @@
 // Package machines runs the true program on machines that lack something. They
 // are simulated, so that every machine can run the tests: by filters of system
 // calls, by mounts in a namespace of the test's own, by limits and the umask.
-// Each case works in the full tier, or is refused with what mends the machine
-// and works in the degraded tier when that was asked for, or is refused with
-// what mends it. What it lacks beside isolation, doctor names.
+// Each case works in the full tier, or is refused with what fixes the machine
+// and works in the degraded tier on request, or is refused with what fixes it.
+// doctor names what it lacks besides isolation.
 //
 // docs/reference/platforms.md is written from the same table; -update writes it.
 package machines_test
@@ -47,19 +47,19 @@ type machine struct {
 	// its last argument; `sh -c` alone where there is none. The program
 	// "without" is this test's own.
 	Enter []string
-	// Mount is run before, where it may mount what the machine shall have. HOME
-	// is the home, with litterbox's state in it, and $SPARE an empty directory
-	// that is not.
+	// Mount is run before, where it may mount what the machine should have.
+	// HOME is the home, with litterbox's state in it, and $SPARE an empty
+	// directory that is not.
 	Mount string
 	// Before is run last before litterbox.
 	Before string
 
 	Tier tier
-	// Lacks is the name of what doctor calls absent beside isolation.
+	// Lacks is the name of what doctor calls absent besides isolation.
 	Lacks string
-	// Mend is what the refusal or doctor says mends it.
+	// Mend is the fix that the refusal or doctor names.
 	Mend string
-	// Note is what create says of it without being asked.
+	// Note is what create says about it unasked.
 	Note string
 }
 
@@ -168,18 +168,18 @@ func machines() []machine {
 	}
 }
 
-// command is what runs a script on the machine.
+// command returns the command that runs a script on the machine.
 func (m machine) command(h *program.Host, script string) []string {
 	enter := slices.Clone(m.Enter)
 	switch {
 	case m.Mount != "":
-		// Everybody may mount in a user namespace of his own; root's sandboxes
+		// Any user may mount in a user namespace of its own; root's sandboxes
 		// shift ids, which is tried without one.
 		enter = []string{"unshare", "--mount", "sh", "-c"}
 		if os.Geteuid() != 0 {
 			enter = []string{"unshare", "--user", "--map-root-user", "--mount", "sh", "-c"}
 		}
-		// What was there before is entered anew.
+		// The former directory is entered again.
 		script = "unset XDG_STATE_HOME XDG_CONFIG_HOME\n{ " + m.Mount + "\n} || exit 1\ncd \"$PWD\"\n" + script
 	case len(enter) == 0:
 		enter = []string{"sh", "-c"}
@@ -189,9 +189,9 @@ func (m machine) command(h *program.Host, script string) []string {
 	return append(enter, script)
 }
 
-// story is what somebody does on a machine. Each step leaves what it said and
-// its exit code in a directory. A sandbox does not outlive the story: nobody
-// could find it from outside of the machine's mounts.
+// story is what a user does on a machine. Each step leaves its output and its
+// exit code in a directory. A sandbox does not outlive the story: it could not
+// be found from outside the machine's mounts.
 const story = `
 step() { name=$1; shift; "$@" >"$SAID/$name.out" 2>"$SAID/$name.err" </dev/null; echo $? >"$SAID/$name.code"; }
 trap '"$LITTERBOX" delete --force box >"$SAID/end" 2>&1' EXIT
@@ -229,7 +229,7 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// read gives what a step left.
+// read returns what a step left.
 func read(t *testing.T, path string) program.Result {
 	t.Helper()
 	var got program.Result
@@ -290,7 +290,7 @@ func (m machine) check(t *testing.T, step func(string) program.Result) {
 	}
 }
 
-// checkDoctor looks whether doctor says of the machine what holds there.
+// checkDoctor checks that doctor says about the machine what is true there.
 func (m machine) checkDoctor(t *testing.T, doctor program.Result) {
 	t.Helper()
 	if !strings.Contains(doctor.Stdout+doctor.Stderr, m.Mend) {

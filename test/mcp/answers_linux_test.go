@@ -9,7 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// What only reads does not wait for a command that runs.
+// Tools that only read do not wait for a running command.
 func TestReadsPassACommand(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
@@ -35,8 +35,8 @@ func TestReadsPassACommand(t *testing.T) {
 	}
 }
 
-// The first refusal of a command that goes on is said at once, with what opens
-// the way for the whole install.
+// The first refusal of a command that goes on is reported at once, with the
+// rule that lets the whole install through.
 func TestRefusalEndsTheWait(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
@@ -74,6 +74,11 @@ func TestUnattended(t *testing.T) {
 		if want == 141 && !strings.Contains(got.text, "usually no failure") {
 			t.Errorf("%s", got.text)
 		}
+	}
+	// Vim says that it has no terminal, and waits for one.
+	vim := c.must("sandbox-exec", args{"command": "echo 'Vim: Warning: Input is not from a terminal' >&2; exec sleep 1000", "message": "Edit", "timeout": 100})
+	if vim.num("exit_code") == 0 || vim.is("timed_out") || !strings.Contains(vim.text, "an editor waited for a terminal") || !strings.Contains(vim.text, "sandbox-edit") {
+		t.Errorf("%s", vim.text)
 	}
 	c.must("sandbox-write", args{"path": "~/y.txt", "content": "x", "message": "In HOME"})
 	if got := c.do(`ls -d '~' 2>/dev/null; cat ~/y.txt`); got != "x" {
@@ -116,6 +121,29 @@ func TestAnswersAreShortText(t *testing.T) {
 	}
 }
 
+// Answers that are read again and again are short as sent, envelope included.
+func TestWireIsShort(t *testing.T) {
+	t.Parallel()
+	h := built.New(t)
+	c := count(t, command(h, "mcp"))
+	c.begin()
+	for _, call := range []struct {
+		method string
+		params args
+		most   int // bytes of the answer's line
+	}{
+		{"tools/list", args{}, 9_000},
+		{"tools/call", args{"name": "sandbox-create", "arguments": args{"name": "fix"}}, 300},
+		{"tools/call", args{"name": "sandbox-exec", "arguments": args{"command": "echo hi", "message": "Greet"}}, 120},
+	} {
+		began := c.read
+		c.ask(call.method, call.params)
+		if took := c.read - began; took > call.most {
+			t.Errorf("%s %v: the answer has %d bytes, more than %d", call.method, call.params, took, call.most)
+		}
+	}
+}
+
 // attachPlain connects a client as agents have it: no structured content.
 func attachPlain(t *testing.T, h *program.Host) *sdk.ClientSession {
 	t.Helper()
@@ -148,8 +176,8 @@ func TestSwitchingLeavesCommandsRunning(t *testing.T) {
 	if !strings.Contains(text, "exit 0") || !strings.Contains(text, "over") {
 		t.Errorf("%s", text)
 	}
-	// What the session has turned away from is free for others, and its own again
-	// when it is.
+	// A sandbox that the session has left is free for others, and is its own
+	// again when free.
 	c.must("sandbox-open", args{"name": "two"})
 	other := connect(t, h, newest)
 	other.fails("conflict", "sandbox-open", args{"name": "two"}, "in use by")

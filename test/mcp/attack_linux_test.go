@@ -44,8 +44,8 @@ func TestHostilePaths(t *testing.T) {
 	} {
 		old := "e"
 		if strings.Contains(path, ".env") || path == "innocent" || strings.Contains(path, "ssh/") {
-			// Hidden files may be written and edited by those who know what they hold,
-			// but no answer shows any of it.
+			// Hidden files may be written and edited by a client that knows their
+			// content, but no answer shows any of it.
 			old = "hidden sicret"
 		}
 		for tool, a := range map[string]args{
@@ -179,7 +179,7 @@ func (o *output) String() string {
 }
 
 // talk sends lines to a server, closes its input when last was answered, and
-// gives all it said.
+// returns all its output.
 func talk(t *testing.T, h *program.Host, last string, write func(in io.Writer)) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -216,7 +216,7 @@ const hello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"pr
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 `
 
-// What is no message is answered as such, and the session goes on.
+// Input that is not a message is answered as such, and the session goes on.
 func TestMalformedMessages(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
@@ -255,7 +255,7 @@ func TestMalformedMessages(t *testing.T) {
 	}
 }
 
-// Far more calls than anybody can mean: the first are served in order, the rest
+// Far more calls than anyone can mean: the first are served in order, the rest
 // refused, memory stays bounded.
 func TestFlood(t *testing.T) {
 	t.Parallel()
@@ -273,7 +273,7 @@ func TestFlood(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// The end of input also cancels what still waits; nothing is answered twice.
+	// The end of input also cancels calls that still wait; nothing is answered twice.
 	seen := map[string]bool{}
 	refused := 0
 	for line := range strings.Lines(out) {
@@ -300,7 +300,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// request sends one HTTP request as somebody who is no client of ours.
+// request sends one HTTP request as a stranger.
 func request(t *testing.T, url string, change func(*http.Request)) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(deadline(t), http.MethodPost, url, strings.NewReader(
@@ -323,9 +323,9 @@ func request(t *testing.T, url string, change func(*http.Request)) (int, string)
 	return response.StatusCode, string(body)
 }
 
-// Nobody gets in over HTTP but who has the token, and no page in a browser.
-// Whoever has no token may hold every connection that strangers get, with heads
-// that never end and bodies of refused requests: who has the token gets in.
+// Only a client with the token gets in over HTTP, and no page in a browser.
+// Clients without the token may hold every connection that strangers get, with
+// heads that never end and bodies of refused requests: one with the token gets in.
 func TestStrangersHoldTheDoor(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
@@ -348,7 +348,7 @@ func TestStrangersHoldTheDoor(t *testing.T) {
 		if _, err := io.WriteString(conn, text); err != nil {
 			continue // another stranger has taken the place
 		}
-		if i%70 == 0 { // the control: they do get to the server
+		if i%70 == 0 { // the control: they do reach the server
 			answer, _ := bufio.NewReader(conn).ReadString('\n')
 			if strings.Contains(answer, "401") {
 				refused++
@@ -417,14 +417,14 @@ func TestHTTPIsGuarded(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %.200s", name, code, c.code, body)
 		}
 	}
-	// The sessions of the newest revision cannot be guessed or made up.
+	// The sessions of the newest revision cannot be guessed or invented.
 	other := dial(t, h, over(url, token), newest)
 	other.handle = "AAAAAAAAAAAAAAAAAAAAAAAAAA"
 	other.fails("not_found", "sandbox-read", args{"path": "README"}, "has ended")
 	other.handle = ""
 	other.fails("invalid", "sandbox-read", args{"path": "README"}, "session is missing")
 
-	// Where others could reach it is refused, unless it is said.
+	// An address that others could reach is refused, unless it is named explicitly.
 	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:80", "example.com:80", "nonsense"} {
 		if got := h.Litterbox("mcp", "--http", address); got.Code == 0 || strings.Contains(got.Stdout, "token") {
 			t.Errorf("%s: %+v", address, got)

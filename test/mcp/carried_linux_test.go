@@ -50,7 +50,9 @@ func TestCarriedProgram(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	unpacked, err := filepath.Glob(filepath.Join(h.State, "litterbox", "bin", "litterbox-*"))
-	if err != nil || len(unpacked) != 3 {
+	// The full program, the keeper, the guest, and the outpost, which is the same
+	// for both architectures here.
+	if err != nil || len(unpacked) != 4 {
 		t.Errorf("unpacked: %q, %v", unpacked, err)
 	}
 	// Keeper and guest are the programs that are carried, as for every other
@@ -58,12 +60,12 @@ func TestCarriedProgram(t *testing.T) {
 	if got := h.Shell(`for p in /proc/[0-9]*; do grep -qs "XDG_STATE_HOME=` + h.State + `" $p/environ && readlink $p/exe; done`); !strings.Contains(got.Stdout, "/bin/litterbox-keeper-") {
 		t.Errorf("it runs: %s", got.Stdout)
 	}
-	// Whose guest it is another user may not see.
+	// Another user may not see whose guest it is.
 	_, guest := h.MustProcesses("fix")
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", guest)); err == nil && !strings.Contains(exe, "litterbox-guest-") {
 		t.Errorf("the guest is %s", exe)
 	}
-	// What another program put in its place is not executed, but replaced.
+	// A file that another program put in its place is replaced, not executed.
 	unpacked, err = filepath.Glob(filepath.Join(h.State, "litterbox", "bin", "litterbox-guest-*"))
 	if err != nil || len(unpacked) != 1 {
 		t.Fatalf("unpacked: %q, %v", unpacked, err)
@@ -91,12 +93,12 @@ func TestCarriedProgram(t *testing.T) {
 	}
 }
 
-// build links litterbox as the Makefile does, with what it shall carry.
+// build links litterbox as the Makefile does, with the programs to carry.
 func build(t *testing.T, guest, full, release string) {
 	t.Helper()
 	dir := t.TempDir()
 	replace := map[string]string{}
-	for name, program := range map[string]string{"litterbox-guest-linux-amd64": guest, "litterbox-guest-linux-arm64": guest, "litterbox-keeper": guest, "litterbox-full": full} {
+	for name, program := range map[string]string{"litterbox-guest-linux-amd64": guest, "litterbox-guest-linux-arm64": guest, "litterbox-outpost-linux-amd64": guest, "litterbox-outpost-linux-arm64": guest, "litterbox-keeper": guest, "litterbox-full": full} {
 		packed, id := filepath.Join(dir, name+".gz"), filepath.Join(dir, name+".id")
 		pack(t, program, packed)
 		content, err := os.ReadFile(program)

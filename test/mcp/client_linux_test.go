@@ -28,8 +28,7 @@ var built *program.Built
 
 func TestMain(m *testing.M) { os.Exit(program.Main(m, func(b *program.Built) { built = b })) }
 
-// The revisions that are tried: the newest, which has no sessions, and the last
-// with sessions.
+// The revisions tried: the newest, which has no sessions, and the last with sessions.
 const (
 	newest   = "2026-07-28"
 	sessions = "2025-11-25"
@@ -224,7 +223,7 @@ func (c *client) raw(ctx context.Context, name string, arguments any) (*sdk.Call
 	return c.session.CallTool(ctx, params)
 }
 
-// call calls a tool and checks what holds for every answer.
+// call calls a tool and checks what must hold for every answer.
 func (c *client) call(name string, arguments any) answer {
 	c.Helper()
 	return c.callIn(deadline(c.T), name, arguments)
@@ -244,7 +243,8 @@ func (c *client) callIn(ctx context.Context, name string, arguments any) answer 
 		c.Fatalf("%s: the answer begins with %T", name, result.Content[0])
 	}
 	a := answer{text: text.Text, content: result.Content}
-	// A file is shown as it is, or sandbox-edit could not replace what was read.
+	// A file is shown as it is, or sandbox-edit could not replace the text that
+	// was read.
 	raw := name == "sandbox-read"
 	if i := strings.IndexFunc(text.Text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 }); i >= 0 && !raw {
 		c.Errorf("%s: a control character at %d of %q", name, i, text.Text)
@@ -262,7 +262,8 @@ func (c *client) callIn(ctx context.Context, name string, arguments any) answer 
 	if a.data, ok = result.StructuredContent.(map[string]any); !ok {
 		c.Fatalf("%s: no structure: %v", name, result.StructuredContent)
 	}
-	if err := c.schemas[name].Validate(result.StructuredContent); err != nil {
+	own := strings.ReplaceAll(name, "_", "-") // it may be called by another spelling
+	if err := c.schemas[own[strings.LastIndex(own, "sandbox-"):]].Validate(result.StructuredContent); err != nil {
 		c.Errorf("%s: the structure does not fit its schema: %v\n%v", name, err, a.data)
 	}
 	if session := a.str("session"); session != "" {
@@ -271,7 +272,7 @@ func (c *client) callIn(ctx context.Context, name string, arguments any) answer 
 	return a
 }
 
-// must calls a tool that has to succeed.
+// must calls a tool that must succeed.
 func (c *client) must(name string, arguments any) answer {
 	c.Helper()
 	a := c.call(name, arguments)
@@ -281,7 +282,7 @@ func (c *client) must(name string, arguments any) answer {
 	return a
 }
 
-// fails calls a tool that has to fail in a certain way.
+// fails calls a tool that must fail in a certain way.
 func (c *client) fails(kind, name string, arguments any, words ...string) {
 	c.Helper()
 	a := c.call(name, arguments)
@@ -296,7 +297,7 @@ func (c *client) fails(kind, name string, arguments any, words ...string) {
 	}
 }
 
-// do runs a command that has to succeed.
+// do runs a command that must succeed.
 func (c *client) do(script string) string {
 	c.Helper()
 	a := c.must("sandbox-exec", args{"command": script, "message": "test"})

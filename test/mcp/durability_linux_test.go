@@ -12,7 +12,7 @@ import (
 )
 
 // One server commits for a strict sandbox and for another in turn, and each gets
-// its own durability. What it flushes is seen from outside.
+// its own durability. Its flushes are seen from outside.
 func TestDurabilityOfEachSandbox(t *testing.T) {
 	t.Parallel()
 	program.Need(t, "strace")

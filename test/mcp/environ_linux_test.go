@@ -9,13 +9,13 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// A server over HTTP serves clients that are not who started it: its
+// A server over HTTP serves clients other than the user who started it: its
 // environment is its own. Over stdio the client starts the server with its
 // environment, which is then the caller's.
 func TestServerLendsNoEnvironment(t *testing.T) {
 	t.Parallel()
-	// Of what a command may get of its caller's environment (TERM, LC_*), and of
-	// what says who writes commits.
+	// Variables that a command may get from its caller's environment (TERM,
+	// LC_*), and variables that name the author of commits.
 	secret := []string{"LC_SERVER=of-the-server", "GIT_AUTHOR_NAME=of-the-server", "GIT_AUTHOR_EMAIL=of-the-server", "VENDOR_API_KEY=key-of-the-server"}
 	lent := func(t *testing.T, h *program.Host, c *client) string {
 		c.must("sandbox-create", args{"name": "fix"})
@@ -31,7 +31,7 @@ func TestServerLendsNoEnvironment(t *testing.T) {
 		h := built.New(t)
 		h = h.With(secret...)
 		got := lent(t, h, connect(t, h, newest))
-		// The control: what the caller has counts, and shows here.
+		// The control: the caller's variables count, and show here.
 		if !strings.Contains(got, "LC_SERVER=of-the-server") || !strings.Contains(got, "author: of-the-server") {
 			t.Errorf("the caller's environment does not count: %s", got)
 		}

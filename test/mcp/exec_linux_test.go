@@ -15,7 +15,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// await waits until something holds that happens beside us.
+// await waits until something that happens meanwhile holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
@@ -78,7 +78,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A canceled call ends the whole process group, and what it did is committed.
+// A canceled call ends the whole process group, and its work is committed.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, h *program.Host, c *client) {
@@ -243,8 +243,8 @@ except OSError as e: print("address:", e)`
 	}
 }
 
-// Whatever way the client goes, what runs is ended and committed, the sandbox
-// stays, and another agent can take it up at once.
+// However the client goes, its command is ended and its work committed, the
+// sandbox stays, and another agent can take it up at once.
 func TestClientGoes(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(t *testing.T, c *client){
@@ -281,7 +281,7 @@ func TestClientGoes(t *testing.T) {
 				t.Errorf("committed: %q", files)
 			}
 			left := func() string { return other.do("ps -eo args | grep -c '[s]leep 304' || true") }
-			if name == "KILL" { // nobody is left who could wait for the end
+			if name == "KILL" { // no process is left to wait for the end
 				await(t, "what ran is ended", func() bool { return left() == "0" })
 			}
 			if left := left(); left != "0" {
@@ -316,7 +316,7 @@ func TestOneAgentEach(t *testing.T) {
 	_ = second.session.Close() // a DELETE of its session
 	await(t, "it is free", func() bool { return third.call("sandbox-open", args{"name": "fix"}).kind == "" })
 
-	// The clock of the day may jump as it likes.
+	// The wall clock may jump as it likes.
 	record := h.State + "/litterbox/sandboxes/next-*/agent.json"
 	if got := h.Shell(`sed -i 's/"\(expires_at\|heartbeat\)": "20/"\1": "19/; s/"checksum": .*/"checksum": ""/' ` + record); got.Code != 0 {
 		t.Fatalf("%+v", got)
@@ -324,8 +324,8 @@ func TestOneAgentEach(t *testing.T) {
 	taker := connect(t, h, newest)
 	taker.fails("conflict", "sandbox-open", args{"name": "next"}, "in use by test-agent")
 
-	// A holder that gives no sign of life is replaced, and learns it. It lives,
-	// and may give one at this very moment.
+	// A holder that gives no sign of life is replaced, and learns of it. It
+	// lives, and may give one at this very moment.
 	var taken answer
 	await(t, "it is taken over", func() bool {
 		if got := h.Shell(`sed -i 's/"awake_ns": [0-9]*/"awake_ns": 9000000000000000000/; s/"checksum": .*/"checksum": ""/' ` + record); got.Code != 0 {
@@ -437,7 +437,7 @@ func TestServerEnvironmentStaysOutside(t *testing.T) {
 	if got := c.do("env; cat /proc/1/environ 2>/dev/null || true"); strings.Contains(got, "very-secret-value") || strings.Contains(got, "also-not") {
 		t.Errorf("%s", got)
 	}
-	// Its secrets do not get into the log either, should somebody type one.
+	// Its secrets do not get into the log either, if one is typed.
 	c.do("echo very-secret-value >/dev/null")
 	if log := h.Must("audit", "--json"); strings.Contains(log, "very-secret-value") || !strings.Contains(log, "echo [redacted]") {
 		t.Error("a secret of the server is in the audit log")

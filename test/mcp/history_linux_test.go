@@ -7,7 +7,7 @@ import (
 
 // Answers name steps by numbers that the tools take, never by a commit that git
 // inside does not have; git inside says once why it shows no steps; damage to
-// it comes with what mends it; and a milestone names what is large.
+// it is reported with its repair; and a milestone names large files.
 func TestHistoryInside(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
@@ -35,6 +35,10 @@ func TestHistoryInside(t *testing.T) {
 		t.Errorf("%s", got.text)
 	} else if _, mend, ok := strings.Cut(got.text, "Mend it inside with: "); !ok {
 		t.Errorf("%s", got.text)
+	} else if next := run("true"); strings.Contains(next.text, "removed") {
+		t.Errorf("said twice: %s", next.text)
+	} else if next := run("git status"); !strings.Contains(next.text, ".git was removed") {
+		t.Errorf("git fails without a word of why: %s", next.text)
 	} else if next := run(strings.TrimSpace(mend)); strings.Contains(next.text, "removed") {
 		t.Errorf("%s", next.text)
 	}
@@ -42,5 +46,14 @@ func TestHistoryInside(t *testing.T) {
 	mile := c.must("sandbox-milestone", args{"message": "Do it"})
 	if !strings.HasPrefix(mile.text, "milestone of fix, step ") || !strings.Contains(mile.text, "large for git, which keeps every version for ever: data.bin (3.0 MB)\n") {
 		t.Errorf("%s", mile.text)
+	}
+	// Files that look generated are proposed for .gitignore once.
+	c.do("mkdir __pycache__; echo 1 >__pycache__/a.pyc")
+	if got := c.must("sandbox-milestone", args{"message": "Run it"}); !strings.Contains(got.text, "this looks generated: __pycache__/a.pyc;") || !strings.HasSuffix(strings.Split(got.text, "\n")[2], ": __pycache__/") {
+		t.Errorf("%s", got.text)
+	}
+	c.do("echo 1 >__pycache__/b.pyc; echo 1 >x.log")
+	if got := c.must("sandbox-milestone", args{"message": "Run it again"}); !strings.Contains(got.text, "note: this looks generated: x.log;") {
+		t.Errorf("%s", got.text)
 	}
 }

@@ -30,8 +30,8 @@ type tools struct {
 	bin  string
 }
 
-// npm installs them into a directory of the test. Where npm or the registry is
-// missing the test is skipped, unless LITTERBOX_TEST_REQUIRE names npm.
+// npm installs them into a directory of the test. If npm or the registry is
+// missing, the test is skipped, unless LITTERBOX_TEST_REQUIRE names npm.
 func npm(t *testing.T) *tools {
 	t.Helper()
 	missing := func(why string) {
@@ -62,7 +62,7 @@ func npm(t *testing.T) *tools {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	// No scripts: nothing of what is fetched runs but what is asked for below.
+	// No scripts: of everything fetched only what is called below runs.
 	install := exec.CommandContext(ctx, program, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=5")
 	install.Dir = dir
 	if output, err := install.CombinedOutput(); err != nil {
@@ -72,7 +72,7 @@ func npm(t *testing.T) *tools {
 	return &tools{t: t, node: filepath.Join(bin, "node"), bin: bin}
 }
 
-// run runs one of them and gives what it prints.
+// run runs one of them and returns its output.
 func (n *tools) run(h *program.Host, name string, args ...string) (stdout, stderr string, err error) {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), 5*time.Minute)
@@ -116,7 +116,7 @@ func inspector(t *testing.T, n *tools) {
 		}
 		var list struct{ Tools []struct{ Name string } }
 		inspect(&list, "--method", "tools/list")
-		if len(list.Tools) != 14 {
+		if len(list.Tools) != 18 {
 			t.Errorf("%s: %d tools: %v", name, len(list.Tools), list.Tools)
 		}
 		var called struct {

@@ -10,8 +10,8 @@ import (
 )
 
 // Eight agents at once, with a server that watches for data races: it ends with
-// an error when there was one. What runs inside stays an ordinary program; the
-// filter of system calls does not know what watching needs.
+// an error if there was one. Programs inside stay ordinary; the filter of
+// system calls does not know what watching needs.
 func TestEightAgentsUnderRace(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("LITTERBOX_TEST_AGAIN") != "" {

@@ -6,7 +6,7 @@ import (
 )
 
 // The project of the task: a small real one, with a bug in it that its tests
-// show. The last page is cut short when the number of items is no multiple.
+// show. The last page is cut short if the number of items is not a multiple.
 const (
 	pagerGo = `// Package pager cuts lists into pages.
 package pager
@@ -47,7 +47,7 @@ func TestPage(t *testing.T) {
 )
 
 // A scripted agent does a task from end to end by tools alone, and a human
-// merges what it did.
+// merges its work.
 func TestTask(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)

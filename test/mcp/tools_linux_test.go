@@ -77,7 +77,7 @@ func TestTools(t *testing.T) {
 		if none := c.must("sandbox-service", args{"action": "status"}); !strings.Contains(none.text, "no services are configured") {
 			t.Errorf("%s", none.text)
 		}
-		// What the human adds to the configuration can be started at once.
+		// A service that the human adds to the configuration can be started at once.
 		h.Put(filepath.Join(h.Repo, ".litterbox.toml"), "[container.services.web]\ncommand = [\"sh\", \"-c\", \"seq 1 300; printf '  \\\\033[31mred\\\\n'; exec sleep 600\"]\n")
 		if started := c.must("sandbox-service", args{"action": "start", "service": "web"}); started.text != "web: running\n" {
 			t.Errorf("%q", started.text)
@@ -114,6 +114,53 @@ func TestTools(t *testing.T) {
 		}
 		c.fails("not_found", "sandbox-open", args{"name": "nobody"}, "sandbox-list")
 
+		// Ways can be tried: a snapshot, back to it and to a step, and a fork.
+		kept := c.must("sandbox-snapshot", args{"label": "good"})
+		if !strings.HasPrefix(kept.text, "snapshot s1 of fix-the-login, after step ") {
+			t.Errorf("%q", kept.text)
+		}
+		c.do("echo worse >lone; echo hidden >.git/info/exclude; echo 1 >hidden; sleep 600 >/dev/null 2>&1 &")
+		again := c.must("sandbox-rewind", args{"to": "good"})
+		if again.str("before") != "s2" || !again.is("exact") || !strings.Contains(again.text, "to undo: sandbox-rewind to s2\n") {
+			t.Errorf("%+v", again)
+		}
+		if gone := c.must("sandbox-exec", args{"command": "ls lone hidden 2>&1 || true", "message": "Look"}); strings.Contains(gone.str("stdout"), "lone\n") {
+			t.Errorf("after the rewind: %q", gone.str("stdout"))
+		}
+		early := c.must("sandbox-rewind", args{"to": 2})
+		if early.is("exact") || early.str("before") == "" {
+			t.Errorf("%+v", early)
+		}
+		c.must("sandbox-rewind", args{"to": "good"})
+		forked := c.must("sandbox-fork", args{"name": "Other way", "at": "good"})
+		if forked.str("name") != "other-way" || !strings.Contains(forked.text, "calls still go to fix-the-login") {
+			t.Errorf("%+v", forked)
+		}
+		c.fails("already_exists", "sandbox-fork", args{"name": "other-way"})
+		c.fails("not_found", "sandbox-rewind", args{"to": "s99"})
+		c.must("sandbox-open", args{"name": "other-way"})
+
+		// The human's later commits come in, with conflicts on request.
+		h.Put(filepath.Join(h.Repo, "of-the-human"), "new\n")
+		h.Git("add", "of-the-human")
+		h.Git("commit", "-qm", "Of the human")
+		newer := c.must("sandbox-update", args{})
+		if !strings.Contains(newer.text, "has 1 more commit") || c.must("sandbox-read", args{"path": "of-the-human"}).text != "new\n" {
+			t.Errorf("%+v", newer)
+		}
+		if again := c.must("sandbox-update", args{}); !strings.Contains(again.text, "already has all of") {
+			t.Errorf("%s", again.text)
+		}
+		c.do("echo inside >of-the-human")
+		h.Put(filepath.Join(h.Repo, "of-the-human"), "outside\n")
+		h.Git("commit", "-qam", "Of the human again")
+		c.fails("conflict", "sandbox-update", args{}, "with markers")
+		marked := c.must("sandbox-update", args{"markers": true})
+		if !strings.Contains(marked.text, "of-the-human") || !strings.Contains(c.must("sandbox-read", args{"path": "of-the-human"}).text, "<<<<<<<") {
+			t.Errorf("%+v", marked)
+		}
+		c.must("sandbox-open", args{"name": "fix-the-login"})
+
 		// A human sees who works there, and merges.
 		if status := h.Must("status", "fix-the-login"); !strings.Contains(status, "test-agent 1.2.3") {
 			t.Errorf("%s", status)
@@ -129,7 +176,7 @@ func TestTools(t *testing.T) {
 	})
 }
 
-// audited checks what the audit log says of a session.
+// audited checks what the audit log says about a session.
 func audited(t *testing.T, h *program.Host) {
 	t.Helper()
 	log := h.Must("audit", "--json")
@@ -188,13 +235,17 @@ func TestWrongArguments(t *testing.T) {
 		{"sandbox-service", args{"action": "logs"}, "name the service"},
 		{"sandbox-service", args{"action": "logs", "service": "web", "lines": 100000}, "must be 1 to 500"},
 		{"sandbox-service", args{"action": "logs", "service": "web", "from": -1}, "must be the next of a page"},
+		{"sandbox-fork", args{"name": ""}, "name is empty"},
+		{"sandbox-rewind", args{}, "to is missing"},
+		{"sandbox-rewind", args{"to": ""}, "to is empty"},
+		{"sandbox-snapshot", args{"label": "12"}, "no number"},
 		{"sandbox-list", args{"all": true}, `no argument "all"`},
 		{"sandbox-list", []int{1}, "no JSON object"},
 		{"sandbox-list", "text", "no JSON object"},
 	} {
 		c.fails("invalid", w.tool, w.args, w.word)
 	}
-	// What some clients and models do is understood.
+	// Deviations of some clients and models are understood.
 	if got := c.must("sandbox-exec", args{"cmd": "pwd", "description": "Where", "cwd": "/tmp", "timeout": "30"}); got.str("stdout") != "/tmp\n" {
 		t.Errorf("%+v", got.data)
 	}
@@ -229,7 +280,7 @@ func TestEditIsExact(t *testing.T) {
 	// Lines keep their CR LF, in whatever way old and new are written.
 	c.must("sandbox-edit", edit("dos", "a\nb", "1\n2"))
 	c.must("sandbox-edit", edit("dos", "2", "3\n4"))
-	// What is not UTF-8 is edited by ASCII texts, or by line.
+	// A file that is not UTF-8 is edited by ASCII texts, or by line.
 	c.must("sandbox-edit", edit("latin", "y", "z"))
 	c.fails("unsupported", "sandbox-edit", edit("latin", "z", "é"), "iconv")
 	c.fails("not_found", "sandbox-edit", edit("latin", "x\ufffd", "q"), "name the line")

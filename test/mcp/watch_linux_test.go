@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// activity is what watch --json prints, as a program reads it.
+// activity is the output of watch --json, as a program reads it.
 type activity struct {
 	Kind    string `json:"kind"`
 	Sandbox string `json:"sandbox"`
@@ -51,8 +51,7 @@ func TestWatched(t *testing.T) {
 			seen <- a
 		}
 	}()
-	// What is said of calls and what is printed come from two places, so their
-	// order can be any.
+	// Reports of calls and output come from two places, so they can be in any order.
 	var shown []activity
 	until := func(what string, wanted func(activity) bool) {
 		t.Helper()
@@ -99,7 +98,7 @@ func TestWatched(t *testing.T) {
 		t.Errorf("%s", answer.text)
 	}
 
-	// Interrupted, it ends in order.
+	// Interrupted, it ends in an orderly way.
 	if err := watch.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

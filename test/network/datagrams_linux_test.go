@@ -114,8 +114,8 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// A program may serve a port inside that it also sends to outside, and what
-// stays inside is no business of the keeper's.
+// A program may serve a port inside that it also sends to outside; traffic
+// that stays inside does not concern the keeper.
 func TestDatagramsInside(t *testing.T) {
 	h := built.New(t)
 	s := serveDatagrams(t, address4)

@@ -3,8 +3,8 @@
 // else is, at once and with a reason.
 //
 // The whole test runs in a network namespace of its own, which has a loopback
-// interface with some addresses and no way to anywhere, so that a sandbox that
-// leaked would harm nobody. Start reading at [TestMain].
+// interface with some addresses and no way out, so that a leaking sandbox
+// would do no harm. Start reading at [TestMain].
 package network_test
 
 import (
@@ -122,7 +122,7 @@ func serve(t *testing.T, address string) *server {
 
 func (s *server) url() string { return "http://" + s.Addr().String() + "/" }
 
-// seen is what `litterbox network --json` prints of it.
+// seen is what `litterbox network --json` prints about it.
 type seen struct {
 	Revision int
 	Seen     []struct {

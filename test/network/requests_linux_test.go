@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,7 @@ func TestRulesInsideTLS(t *testing.T) {
 	if got := h.Inside("box", "curl", "-sS", "-m", "20", s.URL+"/me/a"); got.Code == 0 {
 		t.Errorf("nothing was allowed: %s", got.Stdout)
 	}
-	// Added while it runs: nothing is restarted, and what starts now trusts.
+	// Added while it runs: nothing is restarted, and programs started now trust it.
 	h.Must("allow", "box", "GET,HEAD "+s.URL+"/me/")
 	curl := func(args ...string) program.Result {
 		return h.Inside("box", append([]string{"curl", "-sS", "-m", "20"}, args...)...)
@@ -161,5 +162,64 @@ func TestAuthorityKeyStaysOutside(t *testing.T) {
 	}
 	if roots := h.Inside("box", "cat", "/var/lib/litterbox/roots-own.pem"); !bytes.Contains([]byte(roots.Stdout), []byte("BEGIN CERTIFICATE")) {
 		t.Errorf("the sandbox has no roots of its own: %s%s", roots.Stdout, roots.Stderr)
+	}
+}
+
+// A copy of a sandbox has an authority of its own: the other's keeper never signs
+// what one trusts. Snapshots, restores, forks and goldens carry no key.
+func TestAuthorityIsNotCopied(t *testing.T) {
+	h := built.New(t)
+	s := serveSecurely(t, h)
+	h.Must("create", "box")
+	h.Must("allow", "box", "GET "+s.URL+"/me")
+	h.Must("exec", "box", "--", "sh", "-c", "cat /var/lib/litterbox/roots-own.pem >own.pem")
+	authorities := func() []string {
+		found, err := filepath.Glob(filepath.Join(h.State, "litterbox", "sandboxes", "*", "authority.pem"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	first := authorities()
+	if len(first) != 1 {
+		t.Fatalf("there are %v", first)
+	}
+	before, err := os.ReadFile(first[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Must("snapshot", "box", "here")
+	h.Must("exec", "box", "--", "sh", "-c", "echo more >more")
+	h.Must("fork", "box", "twin")
+	h.Must("restore", "box", "here")
+	if got, err := os.ReadFile(first[0]); err != nil || !bytes.Equal(got, before) {
+		t.Errorf("a restore changes the authority: %v", err)
+	}
+	for _, box := range []string{"box", "twin"} {
+		h.Must("allow", box, "GET "+s.URL+"/me")
+		if got := h.Inside(box, "curl", "-sS", "-m", "60", s.URL+"/me/"+box); got.Code != 0 {
+			t.Errorf("%s: curl: %s", box, got.Stderr)
+		}
+	}
+	// Each key lies in one file of the host, and in no layer.
+	all := authorities()
+	if len(all) != 2 {
+		t.Fatalf("two sandboxes have %v", all)
+	}
+	for _, file := range all {
+		_, key, ok := strings.Cut(h.Shell("cat "+file).Stdout, "PRIVATE KEY-----\n")
+		line, _, _ := strings.Cut(key, "\n")
+		if !ok || len(line) < 60 {
+			t.Fatalf("%s holds no key", file)
+		}
+		if got := h.Shell("grep -rlaF -e '" + line + "' " + h.State + " " + h.Repo).Stdout; got != file+"\n" {
+			t.Errorf("the key of %s lies in %q", file, got)
+		}
+	}
+	// The twin does not trust what the first one's keeper signs.
+	roots := h.Inside("twin", "cat", "/var/lib/litterbox/roots-own.pem").Stdout
+	own := h.Inside("twin", "cat", "own.pem").Stdout
+	if roots == "" || own == "" || strings.Contains(roots, strings.TrimSpace(own)) {
+		t.Errorf("the twin trusts the first one's authority, or none:\n%s", roots)
 	}
 }

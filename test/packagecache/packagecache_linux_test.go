@@ -1,6 +1,6 @@
 // Package packagecache builds in sandboxes of the true program from what the
 // host's package managers have downloaded, with a real Go module cache, and
-// looks for what must not come along.
+// looks for files that must not come along.
 package packagecache_test
 
 import (
@@ -128,7 +128,7 @@ func TestGoModuleCache(t *testing.T) {
 		t.Errorf("status does not list the cache:\n%s", got)
 	}
 
-	// What a sandbox writes there is its own, and stays.
+	// A sandbox's files there are its own, and stay.
 	source := filepath.Join(cache, module+"@"+version, "greeting.go")
 	change := "set -e; cd " + cache + "; touch cache/download/new; mkdir -p example.com/other@v1; " +
 		"chmod u+w " + source + " $(dirname " + source + "); echo changed > " + source + "; rm cache/lock 2>/dev/null || true"
@@ -160,8 +160,7 @@ func TestGoModuleCache(t *testing.T) {
 	}
 }
 
-// Where an overlay cannot be had, the cache is read-only, says so, and hides
-// the same.
+// Without an overlay the cache is read-only, says so, and hides the same.
 func TestWithoutOverlay(t *testing.T) {
 	h := newHost(t)
 	cache := filepath.Join(h.Home, "go/pkg/mod")
@@ -193,11 +192,11 @@ func TestWithoutOverlay(t *testing.T) {
 	}
 }
 
-// Every cache of the table comes along, and what lies beside it does not.
+// Every cache of the table comes along, and files beside it do not.
 func TestCredentialsStayOut(t *testing.T) {
 	h := built.New(t)
-	caches := []string{"go/pkg/mod", ".npm/_cacache", ".cache/pip", ".cargo/registry", ".m2/repository"}
-	secrets := []string{".npmrc", ".npm/_logs/debug.log", ".cargo/credentials.toml", ".cargo/config.toml", ".m2/settings.xml", ".cache/other", "go/src/private", ".pip/pip.conf"}
+	caches := []string{"go/pkg/mod", ".npm/_cacache", ".cache/pip", ".cargo/registry", ".gradle/caches/modules-2", ".m2/repository"}
+	secrets := []string{".npmrc", ".npm/_logs/debug.log", ".cargo/credentials.toml", ".cargo/config.toml", ".m2/settings.xml", ".cache/other", ".cache/go-build/00/x", ".gradle/gradle.properties", "go/src/private", ".pip/pip.conf"}
 	for _, cache := range caches {
 		h.Put(filepath.Join(h.Home, cache, "package"), "package\n")
 	}

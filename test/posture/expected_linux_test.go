@@ -67,10 +67,44 @@ func userLimits(outside report) map[string]string {
 	return limits
 }
 
-// expected is what a sandbox holds on this machine, run by this user.
-func expected(t *testing.T, h *program.Host, outside report) posture {
+// ground is the machine that places run on: this one, or another.
+type ground struct {
+	outside  report // the probe's report there, outside every sandbox
+	uid, gid int    // of the outpost that makes places, or of the user who runs litterbox
+	name     string // of the inner user
+	// exists and directory look for a path there.
+	exists, directory func(path string) bool
+
+	roots    []string // files of trusted roots
+	commands []string // the names of the programs inside
+	state    string   // a path on the disk of the state directory
+	program  string   // our program
+	search   []string // PATH
+}
+
+// here returns this machine, used by the user who runs the test.
+func here(h *program.Host, outside report) ground {
+	g := ground{
+		outside: outside, uid: os.Geteuid(), gid: os.Getegid(), name: "litterbox", roots: append(bundles(), ownRoots, allRoots), commands: []string{"litterbox", "probe"}, state: h.State, program: h.Program("litterbox"), search: filepath.SplitList(os.Getenv("PATH")),
+		exists: func(path string) bool {
+			_, err := os.Lstat(path)
+			return err == nil
+		},
+		directory: func(path string) bool {
+			info, err := os.Lstat(path)
+			return err == nil && info.IsDir()
+		},
+	}
+	if me, err := user.Current(); err == nil && g.uid != 0 {
+		g.name = me.Username
+	}
+	return g
+}
+
+// expected returns the posture of a sandbox there.
+func expected(t *testing.T, h *program.Host, g ground) posture {
 	t.Helper()
-	uid, gid, name := os.Geteuid(), os.Getegid(), "litterbox"
+	outside, uid, gid := g.outside, g.uid, g.gid
 	// An ordinary user cannot leave groups (user_namespaces(7): setgroups is
 	// denied), and inside they have no number of their own.
 	groups := strings.Fields(outside.Status["Groups"])
@@ -83,8 +117,6 @@ func expected(t *testing.T, h *program.Host, outside report) posture {
 	if uid == 0 {
 		uid, gid, groups = 1000, 1000, nil
 		maps = []string{"1000 shifted 1", "1000 shifted 1", "allow"} // setgroups(2) was needed, and is denied by now
-	} else if me, err := user.Current(); err == nil {
-		name = me.Username
 	}
 	p := posture{
 		IDs: map[string]string{"Uid": four(uid), "Gid": four(gid), "Groups": strings.Join(groups, " "), "TracerPid": "0"},
@@ -92,7 +124,7 @@ func expected(t *testing.T, h *program.Host, outside report) posture {
 			"CapInh": none, "CapPrm": none, "CapEff": none, "CapBnd": none, "CapAmb": none,
 		},
 		// The second filter is the one that asks about renames.
-		Locks: map[string]string{"NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": "2"},
+		Locks: map[string]string{"NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": filters(outside, 2)},
 		Umask: "0022",
 		Namespaces: map[string]string{
 			"cgroup": "own", "ipc": "own", "mnt": "own", "net": "own", "pid": "own", "pid_for_children": "own",
@@ -101,37 +133,64 @@ func expected(t *testing.T, h *program.Host, outside report) posture {
 			"time": "parent's", "time_for_children": "parent's",
 		},
 		Maps:        maps,
-		Mounts:      mounts(t, h, outside),
+		Mounts:      mounts(h, g),
 		Descriptors: []string{"0 pipe", "1 pipe", "2 pipe"},
 		PID1: map[string]string{
 			"fd": "denied", "root": "denied", "cwd": "denied", "exe": "denied", "environ": "denied", "maps": "denied",
 			// CAP_BLOCK_SUSPEND, which its children lack (internal/guest/overlay/others_linux.go).
 			"CapInh": none, "CapPrm": "0000001000000000", "CapEff": none, "CapBnd": none, "CapAmb": none,
-			"NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": "1",
+			"NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": filters(outside, 1),
 		},
 		Limits:     processLimits(t, h, outside),
 		PID1Limits: processLimits(t, h, outside),
 		UserLimits: userLimits(outside),
 		Env: map[string]string{
-			"HOME": h.Home, "USER": name, "LOGNAME": name, "SHELL": "/bin/sh", "LITTERBOX": box, "PWD": h.Repo,
-			"PATH": search(h), "LANG": "C.UTF-8", "TERM": "dumb", "NODE_EXTRA_CA_CERTS": "/var/lib/litterbox/roots-own.pem",
+			"HOME": h.Home, "USER": g.name, "LOGNAME": g.name, "SHELL": "/bin/sh", "LITTERBOX": box, "PWD": h.Repo,
+			"PATH": search(h, g), "LANG": "C.UTF-8", "TERM": "dumb",
 		},
-		Root:       root(h),
+		Root:       root(h, g),
 		Devices:    []string{"core", "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"},
 		Interfaces: []string{"lo"},
-		Processes:  []string{"litterbox", "probe"},
+		Processes:  g.commands,
 		Cgroup:     cgroups(outside.Cgroup),
 		Directory:  h.Repo,
 		Hostname:   box,
 	}
-	if len(bundles()) > 0 {
+	if len(g.roots) > 0 {
+		p.Env["NODE_EXTRA_CA_CERTS"] = ownRoots
+	}
+	if slices.Contains(g.roots, ownRoots) && len(bundles()) > 0 {
 		p.Env["SSL_CERT_FILE"], p.Env["DENO_CERT"] = "/var/lib/litterbox/roots.pem", "/var/lib/litterbox/roots.pem"
 	}
 	return p
 }
 
-// bundles are the host's files of trusted roots, in whose place the sandbox has
-// its own.
+// ownRoots is the file of the sandbox's own root, allRoots that of all.
+const (
+	ownRoots = "/var/lib/litterbox/roots-own.pem"
+	allRoots = "/var/lib/litterbox/roots.pem"
+)
+
+// etc is /etc: an overlay, but where files are mounted below it.
+func etc(outside report) string {
+	for _, mount := range outside.Mounts {
+		if strings.HasPrefix(mount, "/etc/") {
+			return "tmpfs ro nosuid nodev noexec"
+		}
+	}
+	return "overlay ro nosuid nodev"
+}
+
+// readOnly are the options of a directory that is shown: its own, and ours.
+func readOnly(outside report, dir string) string {
+	if strings.Contains(deviceOptions(outside, dir), "noexec") {
+		return "ro nosuid nodev noexec"
+	}
+	return "ro nosuid nodev"
+}
+
+// bundles returns the host's files of trusted roots, which the sandbox replaces
+// with its own.
 func bundles() []string {
 	var found []string
 	for _, path := range []string{
@@ -145,6 +204,12 @@ func bundles() []string {
 	return found
 }
 
+// filters is how many there are above those of what the place stands on.
+func filters(outside report, more int) string {
+	before, _ := strconv.Atoi(outside.Status["Seccomp_filters"]) // a machine without filters
+	return strconv.Itoa(before + more)
+}
+
 const none = "0000000000000000"
 
 func ids(inner, outer int) string { return strconv.Itoa(inner) + " " + strconv.Itoa(outer) + " 1" }
@@ -154,7 +219,7 @@ func four(id int) string {
 	return strings.Join([]string{one, one, one, one}, " ")
 }
 
-// cgroups is what a process sees that is the root of its own cgroup namespace.
+// cgroups returns what a process at the root of its own cgroup namespace sees.
 func cgroups(outside string) string {
 	var lines []string
 	for _, line := range strings.Split(outside, "\n") {
@@ -172,13 +237,13 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-// system are the host's directories that a sandbox sees, where they exist.
+// system are the host's directories that a sandbox sees, if they exist.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libo32", "/opt", "/nix", "/gnu"}
 
-func root(h *program.Host) []string {
+func root(h *program.Host, g ground) []string {
 	entries := []string{".litterbox", "dev", "etc", "media", "mnt", "proc", "run", "srv", "sys", "tmp", "var"}
 	for _, dir := range system {
-		if _, err := os.Lstat(dir); err == nil {
+		if g.exists(dir) {
 			entries = append(entries, strings.TrimPrefix(dir, "/"))
 		}
 	}
@@ -189,18 +254,18 @@ func root(h *program.Host) []string {
 	return slices.Compact(entries)
 }
 
-// mounts is every mount of a sandbox on this machine.
-func mounts(t *testing.T, h *program.Host, outside report) []string {
-	t.Helper()
+// mounts returns every mount of a sandbox there.
+func mounts(h *program.Host, g ground) []string {
+	outside := g.outside
 	var list []string
 	types := map[string]string{} // of the host, by mount point
 	for _, mount := range outside.Mounts {
 		fields := strings.Fields(mount)
 		types[fields[0]] = fields[2]
 	}
-	// What the host shows comes with everything that is mounted below it.
+	// A directory of the host comes with everything mounted below it.
 	shown := func(dir string) {
-		list = append(list, dir+" "+typeOf(types, dir)+" ro nosuid nodev")
+		list = append(list, dir+" "+typeOf(types, dir)+" "+readOnly(outside, dir))
 		for point, kind := range types {
 			if strings.HasPrefix(point, dir+"/") {
 				list = append(list, point+" "+kind+" ro nosuid nodev")
@@ -208,28 +273,28 @@ func mounts(t *testing.T, h *program.Host, outside report) []string {
 		}
 	}
 	for _, dir := range system {
-		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+		if g.directory(dir) {
 			shown(dir)
 		}
 	}
 	for _, dir := range []string{"/sys/devices/system/cpu", "/sys/devices/system/node"} {
-		if _, err := os.Stat(dir); err == nil {
+		if g.directory(dir) {
 			shown(dir)
 		}
 	}
-	state := typeOf(types, h.State)
+	state := typeOf(types, g.state)
 	list = append(list,
-		"/ tmpfs ro nosuid nodev", "/etc overlay ro nosuid nodev",
+		"/ tmpfs ro nosuid nodev", "/etc "+etc(outside),
 		"/dev tmpfs rw nosuid noexec", "/dev/shm tmpfs rw nosuid nodev", "/dev/pts devpts rw nosuid noexec",
 		"/run tmpfs rw nosuid nodev", "/tmp "+state+" rw nosuid nodev", "/var/tmp "+state+" rw nosuid nodev",
 		h.Home+" "+state+" rw nosuid nodev", h.Repo+" overlay rw nosuid nodev",
 		"/proc proc rw nosuid nodev noexec",
-		// What git inside learns the changed files from.
+		// The source from which git inside learns the changed files.
 		"/.litterbox/changes "+state+" ro nosuid nodev noexec",
 		"/.litterbox/git "+state+" ro nosuid nodev noexec",
-		"/.litterbox/git-fsmonitor "+typeOf(types, h.Program("litterbox"))+" ro nosuid nodev",
+		"/.litterbox/git-fsmonitor "+typeOf(types, g.program)+" ro nosuid nodev",
 	)
-	for _, roots := range append(bundles(), "/var/lib/litterbox/roots.pem", "/var/lib/litterbox/roots-own.pem") {
+	for _, roots := range g.roots {
 		list = append(list, roots+" "+state+" ro nosuid nodev")
 	}
 	devices := typeOf(types, "/dev/null")
@@ -258,7 +323,7 @@ func mounts(t *testing.T, h *program.Host, outside report) []string {
 	return list
 }
 
-// typeOf is the type of the file system that holds a path on the host.
+// typeOf returns the type of the file system that holds a path on the host.
 func typeOf(types map[string]string, path string) string {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if kind, ok := types[dir]; ok {
@@ -270,8 +335,7 @@ func typeOf(types map[string]string, path string) string {
 	}
 }
 
-// deviceOptions are those of the host's own mount: a device node that is bound
-// keeps them.
+// deviceOptions returns those of the host's own mount: a bound device node keeps them.
 func deviceOptions(outside report, path string) string {
 	best, options := "", ""
 	for _, mount := range outside.Mounts {
@@ -284,15 +348,16 @@ func deviceOptions(outside report, path string) string {
 	return options
 }
 
-// search is PATH inside: what of the host's exists there, and the system's.
-func search(h *program.Host) string {
+// search returns PATH inside: the host's directories that exist there, and the
+// system's.
+func search(h *program.Host, g ground) string {
 	var entries []string
 	add := func(dir string) {
 		if !slices.Contains(entries, dir) {
 			entries = append(entries, dir)
 		}
 	}
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+	for _, dir := range g.search {
 		for _, shown := range []string{"/usr", "/opt", "/bin", "/sbin", "/nix", "/gnu"} {
 			if dir = filepath.Clean(dir); dir == shown || strings.HasPrefix(dir, shown+"/") {
 				add(dir)

@@ -1,7 +1,6 @@
 // Package posture starts a real sandbox and looks at what a process inside
-// really holds: everything that the kernel shows of it, compared as a whole
-// with what shall be there. So a new leak fails without anybody having
-// thought of it.
+// really has: everything that the kernel shows about it, compared as a whole
+// with what should be there. So a new leak fails even if no one thought of it.
 //
 // What differs from machine to machine is normalised against a run of the
 // same probe outside. Start reading at [expected].
@@ -10,6 +9,7 @@ package posture_test
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
@@ -37,7 +38,7 @@ type report struct {
 	Cgroup, Directory, Hostname                   string
 }
 
-// posture is a report without what may differ.
+// posture is a report without the parts that may differ.
 type posture struct {
 	IDs          map[string]string // Uid and Gid: real, effective, saved, file system
 	Capabilities map[string]string
@@ -69,12 +70,12 @@ func TestPosture(t *testing.T) {
 	h.Must("create", box)
 	h.Must("cp", h.Program("probe"), box+":/tmp/probe")
 	inside := look(t, h.Inside(box, "/tmp/probe"))
-	if diff := cmp.Diff(expected(t, h, outside), normalised(h, inside, outside)); diff != "" {
+	if diff := cmp.Diff(expected(t, h, here(h, outside)), normalised(h, inside, outside)); diff != "" {
 		t.Errorf("what a process holds (-want +got):\n%s", diff)
 	}
 }
 
-// A place that was put together again is no weaker.
+// A reassembled place is no weaker.
 func TestPostureAfterRestart(t *testing.T) {
 	h := built.New(t)
 	outside := look(t, h.Command(h.Repo, h.Program("probe")))
@@ -83,17 +84,17 @@ func TestPostureAfterRestart(t *testing.T) {
 	h.Must("stop", box)
 	h.Must("start", box)
 	inside := look(t, h.Inside(box, "/tmp/probe"))
-	if diff := cmp.Diff(expected(t, h, outside), normalised(h, inside, outside)); diff != "" {
+	if diff := cmp.Diff(expected(t, h, here(h, outside)), normalised(h, inside, outside)); diff != "" {
 		t.Errorf("what a process holds after stop and start (-want +got):\n%s", diff)
 	}
 }
 
-// The comparison has to see what is different: outside nearly everything is.
+// The comparison must see differences: outside nearly everything differs.
 func TestPostureDiffersOutside(t *testing.T) {
 	h := built.New(t)
 	h.Must("create", box) // it says which limits to expect
 	outside := look(t, h.Command(h.Repo, h.Program("probe")))
-	want, got := expected(t, h, outside), normalised(h, outside, outside)
+	want, got := expected(t, h, here(h, outside)), normalised(h, outside, outside)
 	for name, same := range map[string]bool{
 		"locks": cmp.Equal(want.Locks, got.Locks), "namespaces": cmp.Equal(want.Namespaces, got.Namespaces),
 		"maps": cmp.Equal(want.Maps, got.Maps), "mounts": cmp.Equal(want.Mounts, got.Mounts), "environment": cmp.Equal(want.Env, got.Env),
@@ -103,6 +104,22 @@ func TestPostureDiffersOutside(t *testing.T) {
 		if same {
 			t.Errorf("the %s of this test are those of a sandbox: the comparison is blind", name)
 		}
+	}
+}
+
+// Every part of a posture belongs to an attack of the table, and the reverse.
+func TestPostureIsInTheTable(t *testing.T) {
+	var looks, fields []string
+	for _, a := range threat.By(threat.Posture) {
+		looks = append(looks, a.Looks...)
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[posture]()) {
+		fields = append(fields, field.Name)
+	}
+	slices.Sort(looks)
+	slices.Sort(fields)
+	if diff := cmp.Diff(fields, looks); diff != "" {
+		t.Errorf("what is compared (-) and what rows in package threat look at (+):\n%s", diff)
 	}
 }
 
@@ -188,7 +205,7 @@ func normalMap(text string) string {
 	return strings.Join(fields, " ")
 }
 
-// normalMount keeps of a mount where it is, what it forbids and its type.
+// normalMount keeps a mount's place, its restrictions and its type.
 func normalMount(line string) string {
 	fields := strings.Fields(line)
 	kept := []string{fields[0], fields[2]}

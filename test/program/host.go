@@ -16,6 +16,10 @@ import (
 	"time"
 )
 
+// Descriptors is the variable by which tests of the network run another way:
+// with "off", connections go over streams of the wire.
+const Descriptors = "LITTERBOX_DESCRIPTORS"
+
 // Host is a machine as litterbox sees it: a home, a state directory and a
 // repository, in directories of the test's own.
 type Host struct {
@@ -30,6 +34,8 @@ type Host struct {
 
 	// Files are descriptors 3 and on of every command.
 	Files []*os.File
+
+	clear []string // empties the machine of its sandboxes
 }
 
 // Result is what a command did.
@@ -38,7 +44,7 @@ type Result struct {
 	Stdout, Stderr string
 }
 
-// New makes a host. What still runs of its sandboxes ends with the test.
+// New makes a host. Sandboxes that still run end with the test.
 func (b *Built) New(t testing.TB) *Host {
 	t.Helper()
 	b.Require(t)
@@ -50,6 +56,10 @@ func (b *Built) New(t testing.TB) *Host {
 	h.Env = []string{
 		"HOME=" + h.Home, "XDG_STATE_HOME=" + h.State, "XDG_CONFIG_HOME=" + filepath.Join(h.Home, ".config"),
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "TERM=dumb",
+	}
+	// How connections leave sandboxes is a parameter of whole test runs.
+	if way := os.Getenv(Descriptors); way != "" {
+		h.Env = append(h.Env, Descriptors+"="+way)
 	}
 	for _, made := range []string{h.Home, h.State, h.Repo} {
 		if err := os.MkdirAll(made, 0o755); err != nil {
@@ -66,8 +76,8 @@ func (b *Built) New(t testing.TB) *Host {
 	return h
 }
 
-// end stops every sandbox and opens up what it leaves, for the cleaning up of
-// the test's directory.
+// end stops every sandbox and opens up the files it leaves, so that the test's
+// directory can be removed.
 func (h *Host) end() {
 	listed := h.Litterbox("list", "--all", "--json")
 	var sandboxes []struct{ Name, Repository string }
@@ -79,6 +89,11 @@ func (h *Host) end() {
 			h.Errorf("cannot delete sandbox %q: %s", sandbox.Name, got.Stderr)
 		}
 	}
+	if len(h.clear) > 0 {
+		if got := h.Litterbox(h.clear...); got.Code != 0 {
+			h.Errorf("litterbox %q: %s", h.clear, got.Stderr)
+		}
+	}
 	_ = filepath.WalkDir(h.Dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
 			err = os.Chmod(path, 0o700)
@@ -87,7 +102,7 @@ func (h *Host) end() {
 	})
 }
 
-// Program is the path of a built program.
+// Program returns the path of a built program.
 func (h *Host) Program(name string) string { return h.built.Path(name) }
 
 // Put writes a file of the host and makes its directories.
@@ -101,7 +116,7 @@ func (h *Host) Put(path, content string) {
 	}
 }
 
-// File is an open file with that content, at its beginning.
+// File returns an open file with that content, at its beginning.
 func (h *Host) File(content string) *os.File {
 	h.Helper()
 	file, err := os.CreateTemp(h.Dir, "file-")
@@ -118,9 +133,8 @@ func (h *Host) File(content string) *os.File {
 }
 
 // Fsck fails the test unless every object of the repository is there. The
-// user's git gc, which merges start, and ours put packs in the place of others
-// meanwhile, and fsck looks for packs only once: it is asked again before it
-// counts.
+// user's git gc, which merges start, and ours replace packs meanwhile, and
+// fsck looks for packs only once: it is run again before it counts.
 func (h *Host) Fsck() {
 	h.Helper()
 	for try := 1; ; try++ {
@@ -169,13 +183,13 @@ func (h *Host) Litterbox(args ...string) Result {
 	return h.Command(h.Repo, h.Program("litterbox"), args...)
 }
 
-// Must runs litterbox, which has to succeed, and returns its output.
+// Must runs litterbox, which must succeed, and returns its output.
 func (h *Host) Must(args ...string) string {
 	h.Helper()
 	return h.succeeded("litterbox", args, h.Litterbox(args...))
 }
 
-// Git runs git in the repository as the user would; it has to succeed.
+// Git runs git in the repository as the user would; it must succeed.
 func (h *Host) Git(args ...string) string {
 	h.Helper()
 	return h.succeeded("git", args, h.Command(h.Repo, "git", args...))
@@ -189,7 +203,7 @@ func (h *Host) succeeded(name string, args []string, got Result) string {
 	return strings.TrimSuffix(got.Stdout, "\n")
 }
 
-// Shell runs a script on the host, outside of every sandbox.
+// Shell runs a script on the host, outside every sandbox.
 func (h *Host) Shell(script string) Result {
 	h.Helper()
 	return h.Command(h.Repo, "/bin/sh", "-c", script)

@@ -10,9 +10,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Processes says who keeps a sandbox and who is its guest by its lease on the
-// disk: a command that is asked could mend what a test has just broken. It
-// fails with fs.ErrNotExist where there is not one lease for that name.
+// Processes returns the keeper and the guest of a sandbox from its lease on
+// disk: a command could repair what a test has just broken. It fails with
+// fs.ErrNotExist if there is not exactly one lease for that name.
 func (h *Host) Processes(name string) (keeper, guest sandbox.Process, err error) {
 	found, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes", name+"-????????", "lease.json"))
 	if err != nil {
@@ -30,8 +30,9 @@ func (h *Host) Processes(name string) (keeper, guest sandbox.Process, err error)
 		Holder string `json:"holder"`
 	}
 	place := struct {
-		Guest *sandbox.Process `json:"guest"`
-	}{&guest}
+		Guest  *sandbox.Process `json:"guest"`
+		Warden sandbox.Process  `json:"warden"` // in the degraded tier the guest ends with it
+	}{Guest: &guest}
 	err = json.Unmarshal(data, &lease)
 	if err == nil {
 		err = json.Unmarshal([]byte(lease.Holder), &keeper)
@@ -39,13 +40,16 @@ func (h *Host) Processes(name string) (keeper, guest sandbox.Process, err error)
 	if err == nil {
 		err = json.Unmarshal(lease.Handle, &place)
 	}
+	if guest.PID == 0 {
+		guest = place.Warden
+	}
 	if err != nil {
 		return keeper, guest, fmt.Errorf("the lease of %s says %s: %w", name, data, err)
 	}
 	return keeper, guest, nil
 }
 
-// MustProcesses is Processes of a sandbox that has both; the test fails where
+// MustProcesses is Processes for a sandbox that has both; the test fails if
 // one is missing.
 func (h *Host) MustProcesses(name string) (keeper, guest int) {
 	h.Helper()

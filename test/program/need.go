@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// Need skips a test where a program is missing, and says which. Where
-// LITTERBOX_TEST_REQUIRE (comma-separated) names it, the test fails instead: a
-// skip would be an empty success. Debian keeps the servers of PostgreSQL off
-// the PATH.
+// Need skips a test if a program is missing, and says which. Where
+// LITTERBOX_TEST_REQUIRE (comma-separated) names it, the test fails instead: a skip
+// would be an empty success. Debian keeps the servers of PostgreSQL off the PATH.
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, name := range programs {

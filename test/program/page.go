@@ -7,9 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Page holds a page of the documentation, at a path relative to the test's
-// package, to the text that the test's table gives; with update it is written
-// first.
+// Page requires a page of the documentation, at a path relative to the test's package,
+// to have the text made from the test's table; with update it writes the page first.
 func Page(t *testing.T, path, text string, update bool) {
 	t.Helper()
 	if update {

@@ -1,9 +1,9 @@
 // Package program builds the true litterbox for tests that attack or measure
 // it from outside, and runs it on a repository of its own, in a home of its
-// own, as whoever runs the tests.
+// own, as the user who runs the tests.
 //
-// It deliberately knows nothing of litterbox's inside: what a test wants to
-// know it asks with a command, as a user would.
+// It deliberately knows nothing about litterbox's internals: a test asks what
+// it wants to know with a command, as a user would.
 package program
 
 import (
@@ -22,7 +22,7 @@ import (
 // Built is where the programs of one test binary are.
 type Built struct {
 	dir     string
-	missing string // why no sandbox can run here; empty when it can
+	missing string // why no sandbox can run here; empty if one can
 }
 
 // Build builds litterbox and further main packages of this module, named by
@@ -34,7 +34,7 @@ func Build(packages ...string) (*Built, error) {
 		return nil, err
 	}
 	b := &Built{dir: dir, missing: missing()}
-	// Another uid inside executes what is here.
+	// Another uid inside executes these programs.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -50,6 +50,9 @@ func Build(packages ...string) (*Built, error) {
 func (b *Built) Variant(name, tag string) error {
 	return b.build(name, "cmd/litterbox", "-tags", tag)
 }
+
+// Add builds a further main package of this module, as Build does.
+func (b *Built) Add(pkg string) error { return b.build(filepath.Base(pkg), pkg) }
 
 func (b *Built) build(name, pkg string, flags ...string) error {
 	_, file, _, ok := runtime.Caller(0)
@@ -83,14 +86,14 @@ func missing() string {
 	return "no sandbox can run here: " + strings.Join(reasons, "; ")
 }
 
-// Path is where a built program is.
+// Path returns the path of a built program.
 func (b *Built) Path(name string) string { return filepath.Join(b.dir, name) }
 
 // Remove deletes the programs.
 func (b *Built) Remove() error { return os.RemoveAll(b.dir) }
 
-// Main is the TestMain of a package that needs built programs: it builds,
-// tells set where, runs the tests and returns their exit code.
+// Main is the TestMain of a package that needs built programs: it builds them,
+// calls set with their place, runs the tests and returns their exit code.
 func Main(m *testing.M, set func(*Built), packages ...string) int {
 	b, err := Build(packages...)
 	if err != nil {
@@ -106,7 +109,7 @@ func Main(m *testing.M, set func(*Built), packages ...string) int {
 	return code
 }
 
-// Require skips a test where no sandbox can run, and says why. Where
+// Require skips a test if no sandbox can run, and says why. Where
 // LITTERBOX_TEST_REQUIRE (comma-separated) names the driver, it fails instead:
 // a skip would be an empty success.
 func (b *Built) Require(t testing.TB) {

@@ -1,7 +1,7 @@
-// Package release tests what `make release` makes: the same commit gives the
-// same bytes, and its packages install, run and go without a trace in a root
-// file system that holds nothing else of litterbox. It runs by itself, with
-// `make test-release`.
+// Package release tests the results of `make release`: the same commit gives
+// the same bytes, and its packages install, run and uninstall without a trace
+// in a root file system with nothing else of litterbox. It runs by itself,
+// with `make test-release`.
 package release
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 // enter makes a directory the root of a mount and pid namespace, as a container
-// would: user namespaces cannot be had in a mere chroot (user_namespaces(7)).
+// would: user namespaces are not possible in a mere chroot (user_namespaces(7)).
 const enter = `set -e
 mount --make-rprivate /
 mount --rbind "$1" "$1"
@@ -82,7 +82,7 @@ func TestRelease(t *testing.T) {
 				t.Fatalf("the release holds %d packages %s for %s: %v", len(found), kind, arch, err)
 			}
 			if kind == "rpm" {
-				// The database of RPM lies outside of the root, which is Debian's.
+				// RPM's database is outside the root, which is Debian's.
 				database := filepath.Join(t.TempDir(), "rpm")
 				rpm := func(arguments ...string) {
 					run(t, scratch, "rpm", append([]string{"--root", root, "--dbpath", database, "--nodeps", "--noscripts"}, arguments...)...)

@@ -14,7 +14,7 @@ import (
 func TestCollectingWhileSandboxesCommit(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
-	h.Git("config", "gc.auto", "1") // git of the user's own may join in
+	h.Git("config", "gc.auto", "1") // the user's own git may join in
 	const rounds = 6
 	names := []string{"one", "two"}
 	for _, name := range names {
@@ -41,8 +41,8 @@ func TestCollectingWhileSandboxesCommit(t *testing.T) {
 				}
 			}
 			collected++
-			// Somebody who collects without end takes away everything that is made:
-			// a commit needs a moment between two collections.
+			// A user who collects without end removes everything that is made: a
+			// commit needs a moment between two collections.
 			select {
 			case <-over:
 			case <-time.After(100 * time.Millisecond):

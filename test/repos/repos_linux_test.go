@@ -1,5 +1,5 @@
 // Package repos makes the same change in odd repositories twice, in a sandbox
-// and by plain git, and compares the trees that come out. What is said of each
+// and by plain git, and compares the resulting trees. The text about each
 // becomes docs/reference/repositories.md (go test ./test/repos -update).
 //
 // The table is in cases_linux_test.go; start reading there.
@@ -39,9 +39,9 @@ type repository struct {
 	// outside is run in the copy instead of change and git add -A.
 	outside string
 	create  []string // further arguments of create
-	// also looks at what else there is to see; got is what exec printed.
+	// also checks anything else; got is what exec printed.
 	also  func(h *program.Host, got program.Result)
-	needs string // a script that fails, and says why, where it cannot be tried
+	needs string // a script that fails, and says why, if it cannot be tried
 }
 
 func TestRepositories(t *testing.T) {
@@ -92,7 +92,7 @@ func (c repository) compare(t *testing.T) {
 	run(h, "git fsck --strict --no-dangling box")
 }
 
-// run runs a script on the host, which has to succeed.
+// run runs a script on the host, which must succeed.
 func run(h *program.Host, script string) string {
 	h.Helper()
 	got := h.Shell("set -e\n" + script)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// commands are what scripts can use beside testscript's own.
+// commands returns the commands that scripts can use besides testscript's own.
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"repo":  repo,
@@ -26,6 +28,8 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"retry": retry,
 		"pty":   onTerminal,
 		"lines": lines,
+
+		"readme": readme,
 
 		"sigkill": sigkill,
 		"cmpjson": cmpJSON,
@@ -91,6 +95,24 @@ func jsonField(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if (got == args[2]) == neg {
 		ts.Fatalf("%s is %q, and %q was named", args[1], got, args[2])
+	}
+}
+
+// duration is the one figure of an agent's run that differs each time.
+var duration = regexp.MustCompile(`(?m)^(duration +)\S+$`)
+
+// readme checks that README.md shows the last output as it is, except for the
+// time it took.
+func readme(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 0 {
+		ts.Fatalf("usage: [!] readme")
+	}
+	page, err := os.ReadFile("../../README.md")
+	ts.Check(err)
+	same := func(text string) string { return duration.ReplaceAllString(text, "$1") }
+	output := ts.ReadFile("stdout")
+	if shown := output != "" && strings.Contains(same(string(page)), same(output)); shown == neg {
+		ts.Fatalf("README.md shows it: %t; it is:\n%s", shown, output)
 	}
 }
 
@@ -160,7 +182,7 @@ func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 				shown <- b[:n]
 			}
 			if err != nil {
-				return // EIO: nobody holds the other end any more
+				return // EIO: no process holds the other end anymore
 			}
 		}
 	}()
@@ -247,19 +269,29 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 }
 
 // sigkill keeper|guest NAME kills a process of the sandbox NAME with SIGKILL
-// and waits until it is gone.
+// and waits until it is gone. A NAME with a * is that of the one live environment
+// which it matches.
 func sigkill(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: sigkill keeper|guest NAME")
 	}
-	ts.Check(ts.Exec("litterbox", "status", args[1], "--json"))
 	var status struct {
 		Lease struct {
 			Holder string `json:"holder"`
 			Handle []byte `json:"handle"`
 		} `json:"lease"`
 	}
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &status))
+	if strings.Contains(args[1], "*") {
+		found, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "litterbox/environments/sandboxes", args[1], "lease.json"))
+		ts.Check(err)
+		if len(found) != 1 {
+			ts.Fatalf("the environments %s are %q", args[1], found)
+		}
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(found[0])), &status.Lease))
+	} else {
+		ts.Check(ts.Exec("litterbox", "status", args[1], "--json"))
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &status))
+	}
 	type process struct {
 		PID int `json:"pid"`
 	}
@@ -279,7 +311,7 @@ func sigkill(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
 	for deadline := time.Now().Add(patience); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 		if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && bytes.Contains(state, []byte(") Z ")) {
-			return // dead; whoever inherited it has not looked yet
+			return // dead; the process that inherited it has not looked yet
 		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("process %d outlives SIGKILL", pid)
@@ -287,7 +319,7 @@ func sigkill(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lines FILE MAX fails when FILE has more than MAX lines.
+// lines FILE MAX fails if FILE has more than MAX lines.
 func lines(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: lines FILE MAX")

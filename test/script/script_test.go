@@ -55,7 +55,7 @@ func testMain(m *testing.M) int {
 
 func TestScripts(t *testing.T) { run(t, testscript.Params{Dir: "testdata", Setup: setup}) }
 
-// Where no overlay can be mounted everything works the same, on copies. These
+// If no overlay can be mounted, everything works the same, on copies. These
 // are the scripts about files and what becomes of them.
 func TestScriptsOnCopies(t *testing.T) {
 	var files []string
@@ -73,7 +73,7 @@ func TestScriptsOnCopies(t *testing.T) {
 func run(t *testing.T, p testscript.Params) {
 	missing := whyNoSandbox(t)
 	p.RequireExplicitExec, p.RequireUniqueNames, p.Cmds = true, true, commands()
-	// Its removal fails the test when a sandbox left something that the user
+	// Its removal fails the test if a sandbox left something that the user
 	// cannot remove.
 	p.WorkdirRoot = t.TempDir()
 	p.Condition = func(name string) (bool, error) {
@@ -94,7 +94,7 @@ func run(t *testing.T, p testscript.Params) {
 	testscript.Run(t, p)
 }
 
-// whyNoSandbox says what this machine lacks for a sandbox; empty when nothing.
+// whyNoSandbox says what this machine lacks for a sandbox; empty if nothing.
 // Scripts that need one are then skipped, unless LITTERBOX_TEST_REQUIRE names
 // the namespace driver: there a skip would be an empty success.
 func whyNoSandbox(t *testing.T) string {
@@ -111,13 +111,13 @@ func whyNoSandbox(t *testing.T) string {
 	return string(output)
 }
 
-// keepsDiskIO asks doctor whether anybody here keeps that limit.
+// keepsDiskIO asks doctor whether anything here keeps that limit.
 func keepsDiskIO() bool {
 	output, err := exec.Command(filepath.Join(program, "litterbox"), "doctor").Output()
-	return err == nil && !strings.Contains(string(output), "disk-io: nobody")
+	return err == nil && !strings.Contains(string(output), "disk-io: none")
 }
 
-// keepsLandlock reports whether the degraded tier can be had on this machine.
+// keepsLandlock reports whether this machine can have the degraded tier.
 func keepsLandlock() bool {
 	doctor := exec.Command(filepath.Join(program, "litterbox"), "doctor")
 	doctor.Env = append(os.Environ(), "LITTERBOX_TIER=degraded")
@@ -144,17 +144,20 @@ func setup(env *testscript.Env) error {
 	env.Setenv("PATH", program+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv("TERM", "xterm")
 	env.Setenv("WALKERS", os.Getenv("LITTERBOX_TEST_WALKERS")) // where npm has put tools
-	env.Setenv("UNIQUE", strconv.Itoa(os.Getpid()))            // on the machine, for what a script looks for outside of its own places
+	env.Setenv("UNIQUE", strconv.Itoa(os.Getpid()))            // on the machine, for what a script looks for outside its own places
 	env.Defer(func() { deleteAll(env) })
 	return nil
 }
 
-// deleteAll ends what a script left running.
+// deleteAll ends everything that a script left running.
 func deleteAll(env *testscript.Env) {
 	litterbox := func(args ...string) ([]byte, error) {
 		cmd := exec.Command(filepath.Join(program, "litterbox"), args...)
 		cmd.Env, cmd.Dir = env.Vars, env.WorkDir
 		return cmd.Output()
+	}
+	if _, err := litterbox("env", "delete", "--all", "--stop"); err != nil {
+		env.T().Log("cannot delete the environments after the script:", err)
 	}
 	output, err := litterbox("list", "--all", "--json")
 	if err != nil {
@@ -174,7 +177,7 @@ func deleteAll(env *testscript.Env) {
 			env.T().Fatal("cannot delete ", s.Name, " after the script: ", err)
 		}
 	}
-	// Only litterbox removes what a sandbox has closed.
+	// Only litterbox can remove directories that a sandbox has closed.
 	if _, err := litterbox("trash", "empty", "--all", "--yes"); err != nil {
 		env.T().Log("cannot empty the trash after the script:", err)
 	}

@@ -56,7 +56,7 @@ ready = { file = "/tmp/ready" }
 needs = ["pg", "redis"]
 `
 
-// patience bounds what is sure to come on a loaded machine.
+// patience bounds the wait for what is sure to come, even on a loaded machine.
 const patience = 2 * time.Minute
 
 func eventually(t *testing.T, what string, holds func() bool) {
@@ -68,7 +68,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// port is the number on this machine of a sandbox's port.
+// port returns the number on this machine of a sandbox's port.
 func port(h *program.Host, sandbox, name string) string {
 	h.Helper()
 	var ports []struct {
@@ -185,8 +185,8 @@ func TestDatabases(t *testing.T) {
 	}
 }
 
-// Several sandboxes side by side have ports of their own, which carry whatever
-// is sent: many connections at once, large answers, half-closed ones.
+// Several sandboxes side by side have ports of their own, which carry all
+// traffic: many connections at once, large answers, half-closed ones.
 func TestPorts(t *testing.T) {
 	program.Need(t, "node")
 	h := start(t)
@@ -253,7 +253,7 @@ ready = { file = "/tmp/ready" }
 	if answer, err := io.ReadAll(conn); err != nil || string(answer) != fmt.Sprintf("got %d\n", 5<<20) {
 		t.Errorf("half-closed: %q, %v", answer, err)
 	}
-	// From inside nothing of this machine is reached through them.
+	// From inside they lead to nothing on this machine.
 	if got := h.Inside("b", "sh", "-c", "curl -sS --max-time 20 http://127.0.0.1:"+port(h, "a", "web")+"/"); got.Code == 0 {
 		t.Errorf("one sandbox reaches the port of another: %s", got.Stdout)
 	}
@@ -277,8 +277,8 @@ ready = { file = "/tmp/ready" }
 		h.Must("service", name, "start")
 		urls = append(urls, h.Must("open", name, "web", "--print"))
 	}
-	// Processes of the browser that were just killed may still write, so what
-	// cannot be removed is left.
+	// Just-killed processes of the browser may still write, so files that
+	// cannot be removed are left.
 	profile, err := os.MkdirTemp("", "litterbox-browser-")
 	if err != nil {
 		t.Fatal(err)
@@ -315,8 +315,8 @@ ready = { file = "/tmp/ready" }
 	}
 }
 
-// A sandbox that makes links out of its logs shows nothing of the host in them,
-// also once it is stopped and the host itself reads.
+// A sandbox that turns its logs into links shows nothing of the host in them,
+// even once it is stopped and the host itself reads.
 func TestStoredLogsStayInside(t *testing.T) {
 	h := built.New(t)
 	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), `

@@ -9,8 +9,10 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,11 +24,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// box is a sandbox that may be there, and what its branch has to hold. Its
+// box is a sandbox that may exist, and what its branch must hold. Its
 // operations follow each other; those of others go on at the same time.
 type box struct {
 	*program.Host
 	name string
+	far  *program.Elsewhere // its machine; nil for this one
 
 	mu     sync.Mutex
 	exists bool
@@ -36,9 +39,16 @@ type box struct {
 	// holds are the contents that the file may have on the branch: one, or two
 	// after a command whose client was killed.
 	holds []string
+	// snapshots are those that restore may return to, oldest first.
+	snapshots []snapshot
+	golden    bool // there is one of its name
+	shells    int  // that its live environment has had; 0: there is none
 }
 
-// operations with how often each is chosen.
+// snapshot is the content of the file when it was taken.
+type snapshot struct{ name, holds string }
+
+// operations lists the operations and how often each is chosen.
 var operations = []struct {
 	name   string
 	weight int
@@ -57,12 +67,18 @@ var operations = []struct {
 	{"limits", 3, (*box).limits},
 	{"service", 5, (*box).service},
 	{"delete", 4, (*box).remove},
+	{"snapshot", 4, (*box).snapshot},
+	{"restore", 3, (*box).restore},
+	{"rewind", 2, (*box).rewind},
+	{"fork", 3, (*box).fork},
+	{"golden", 3, (*box).buildGolden},
+	{"environment", 5, (*box).environment},
 	{"kill client", 6, (*box).killClient},
 	{"kill keeper", 5, (*box).killKeeper},
 	{"kill guest", 5, (*box).killGuest},
 }
 
-// step carries out one operation and tells which.
+// step carries out one operation and returns which.
 func (b *box) step(random *rand.Rand) string {
 	if !b.exists {
 		b.create()
@@ -85,7 +101,7 @@ func (b *box) step(random *rand.Rand) string {
 	panic("the weights do not add up")
 }
 
-// ok runs litterbox, which has to succeed, and tells whether it did.
+// ok runs litterbox, which must succeed, and reports whether it did.
 func (b *box) ok(args ...string) bool {
 	got := b.Litterbox(args...)
 	if got.Code != 0 {
@@ -102,7 +118,7 @@ func (b *box) settle() {
 	}
 }
 
-// verify compares what the branch holds with what was acknowledged.
+// verify compares the branch with what was acknowledged.
 func (b *box) verify() {
 	if b.holds == nil || !b.exists {
 		return
@@ -114,8 +130,8 @@ func (b *box) verify() {
 }
 
 // show reads the sandbox's file in a commit. The user's git gc, which merges
-// start, and ours put packs in the place of others meanwhile: a git that is just
-// reading may find neither, and then it says so. It is asked again.
+// start, and ours replace packs meanwhile: a git that is just reading may find
+// neither, and then it says so. It is run again.
 func (b *box) show(revision string) program.Result {
 	for try := 1; ; try++ {
 		got := b.Command(b.Repo, "git", "show", revision+":"+b.file())
@@ -129,7 +145,7 @@ func (b *box) show(revision string) program.Result {
 // file is of this sandbox only, so that merges do not conflict.
 func (b *box) file() string { return "soak/" + b.name }
 
-// next is what the next change writes.
+// next returns what the next change writes.
 func (b *box) next() string {
 	b.serial++
 	return fmt.Sprintf("%s %d", b.name, b.serial)
@@ -137,7 +153,7 @@ func (b *box) next() string {
 
 func (b *box) create() {
 	if b.ok("create", b.name) {
-		b.exists, b.paused, b.landed, b.holds = true, false, false, nil
+		b.exists, b.paused, b.landed, b.holds, b.snapshots = true, false, false, nil, nil
 	}
 }
 
@@ -270,24 +286,85 @@ func (b *box) remove(*rand.Rand) {
 	}
 }
 
-// killClient ends a command at a random moment. What it was to commit is there
-// or not; the next one finds out.
-func (b *box) killClient(random *rand.Rand) {
-	content := b.next()
-	cmd := exec.Command(b.Program("litterbox"), "exec", b.name, "--", "/bin/sh", "-c", b.script(content))
-	var output bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = b.Repo, b.Env, &output, &output, 5*time.Second
-	if err := cmd.Start(); err != nil {
-		b.Errorf("%v", err)
+// snapshotsKept bounds the snapshots of one sandbox.
+const snapshotsKept = 4
+
+func (b *box) snapshot(random *rand.Rand) {
+	b.exec(random) // its content is certain then
+	if random.IntN(2) == 0 {
+		b.ok("stop", b.name)
+	}
+	var taken struct{ Name string }
+	got := b.Litterbox("snapshot", b.name, "--json")
+	if err := json.Unmarshal([]byte(got.Stdout), &taken); got.Code != 0 || err != nil {
+		b.Errorf("snapshot of %s: %+v, %v", b.name, got, err)
 		return
 	}
-	time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
-	_ = cmd.Process.Kill() // unless it is over
-	switch err := cmd.Wait(); {
-	case cmd.ProcessState.Success():
+	b.snapshots = append(b.snapshots, snapshot{taken.Name, b.holds[0]})
+	if len(b.snapshots) > snapshotsKept {
+		b.ok("snapshot", "delete", b.name, b.snapshots[0].name)
+		b.snapshots = b.snapshots[1:]
+	}
+}
+
+// restore returns to a snapshot. Work that is in the checkout already is not
+// taken back: merging what comes after it would conflict.
+func (b *box) restore(random *rand.Rand) {
+	if len(b.snapshots) == 0 || b.landed {
+		return
+	}
+	to := b.snapshots[random.IntN(len(b.snapshots))]
+	if !b.ok("restore", b.name, to.name, "--stop") {
+		return
+	}
+	b.holds = []string{to.holds}
+	b.verify()
+	b.read(random)
+}
+
+func (b *box) rewind(random *rand.Rand) {
+	if b.landed {
+		return
+	}
+	b.exec(random)
+	back := b.holds
+	var log []struct{ Number int }
+	got := b.Litterbox("log", b.name, "--json")
+	if err := json.Unmarshal([]byte(got.Stdout), &log); got.Code != 0 || err != nil || len(log) == 0 {
+		b.Errorf("log of %s: %+v, %v", b.name, got, err)
+		return
+	}
+	b.exec(random)
+	if b.ok("rewind", b.name, fmt.Sprint(log[len(log)-1].Number), "--stop") {
+		b.holds = back
+		b.verify()
+		b.read(random)
+	}
+}
+
+// fork makes a second sandbox with the same content, and deletes it.
+func (b *box) fork(random *rand.Rand) {
+	b.exec(random)
+	other := &box{Host: b.Host, far: b.far, name: b.name + "-fork", exists: true, serial: 1000}
+	if !b.ok("fork", b.name, other.name) {
+		return
+	}
+	if got := b.Litterbox("read", other.name, b.file()); got.Code != 0 || strings.TrimSpace(got.Stdout) != b.holds[0] {
+		b.Errorf("the fork %s: %+v, want %q", other.name, got, b.holds[0])
+	}
+	other.exec(random)
+	b.read(random)
+	other.remove(random)
+}
+
+// killClient ends a command at a random moment. Its commit may be there or
+// not; the next one finds out.
+func (b *box) killClient(random *rand.Rand) {
+	content := b.next()
+	switch state := b.killed(random, 60, b.Repo, "exec", b.name, "--", "/bin/sh", "-c", b.script(content)); {
+	case state == nil || state.ExitCode() > 0: // it is an error already
+	case state.Success():
 		b.holds = []string{content}
-	case cmd.ProcessState.ExitCode() >= 0:
-		b.Errorf("exec: %v\n%s", err, &output)
 	case b.holds == nil: // what the first command writes may be missing, too
 		b.exec(random)
 		return
@@ -298,6 +375,24 @@ func (b *box) killClient(random *rand.Rand) {
 	b.exec(random) // the next command makes it certain
 }
 
+// killed runs litterbox and ends it within that many milliseconds. Its work is
+// done or not. A failure of its own is an error.
+func (b *box) killed(random *rand.Rand, within int, dir string, args ...string) *os.ProcessState {
+	cmd := exec.Command(b.Program("litterbox"), args...)
+	var output bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, b.Env, &output, &output, 5*time.Second
+	if err := cmd.Start(); err != nil {
+		b.Errorf("%v", err)
+		return nil
+	}
+	time.Sleep(time.Duration(random.IntN(within)) * time.Millisecond)
+	_ = cmd.Process.Kill() // unless it has ended
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() > 0 {
+		b.Errorf("litterbox %q: %v\n%s", args, err, &output)
+	}
+	return cmd.ProcessState
+}
+
 func (b *box) killKeeper(random *rand.Rand) {
 	keeper, _, err := b.Processes(b.name)
 	b.kill(keeper, err)
@@ -306,7 +401,14 @@ func (b *box) killKeeper(random *rand.Rand) {
 
 func (b *box) killGuest(random *rand.Rand) {
 	_, guest, err := b.Processes(b.name)
-	b.kill(guest, err)
+	switch {
+	case b.far == nil:
+		b.kill(guest, err)
+	case err == nil:
+		_, _ = b.In(*b.far, "kill -9 "+strconv.Itoa(guest.PID)) // it may have ended
+	case !errors.Is(err, fs.ErrNotExist):
+		b.Error(err)
+	}
 	b.exec(random)
 }
 

@@ -16,21 +16,26 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// tolerance is for what comes and goes by itself.
+// Tolerances for what comes and goes by itself.
 const (
 	moreDescriptors = 8
 	moreMemory      = 24 << 20 // bytes of resident memory
 	leftDisk        = 64 << 20 // bytes: the audit log may stay
 )
 
-// weight is what the keeper and the guest of a sandbox hold.
+// weight is what the keeper and the guest of a sandbox hold. Processes of
+// another machine are not visible here.
 type weight struct{ descriptors, memory map[string]int }
 
-func weigh(h *program.Host, name string) weight {
+func weigh(h *program.Host, name string, here bool) weight {
 	h.Helper()
 	keeper, guest := h.MustProcesses(name)
 	w := weight{map[string]int{}, map[string]int{}}
-	for who, pid := range map[string]int{"keeper": keeper, "guest": guest} {
+	processes := map[string]int{"keeper": keeper, "guest": guest}
+	if !here {
+		delete(processes, "guest")
+	}
+	for who, pid := range processes {
 		if entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)); err == nil { // the guest of another user's id has none for us
 			w.descriptors[who] = len(entries)
 		}
@@ -49,13 +54,13 @@ func weigh(h *program.Host, name string) weight {
 			}
 		}
 	}
-	if len(w.memory) != 2 {
+	if len(w.memory) != len(processes) {
 		h.Errorf("weighed only %v", w)
 	}
 	return w
 }
 
-// compare fails the test when the sandbox holds more than it did before.
+// compare fails the test if the sandbox holds more than before.
 func (w weight) compare(t *testing.T, before weight) {
 	t.Helper()
 	t.Logf("held at the beginning %v, at the end %v", before, w)
@@ -71,14 +76,14 @@ func (w weight) compare(t *testing.T, before weight) {
 	}
 }
 
-// ownPrefix is what the names of our sandboxes begin with, and of no others: their
-// control groups lie beside those of whoever else has sandboxes on this machine.
+// ownPrefix begins the names of our sandboxes, and of no others: their control
+// groups are beside those of other users' sandboxes on this machine.
 var ownPrefix = fmt.Sprintf("soak-%d-", os.Getpid())
 
-// census is what of the sandboxes of this host is on the machine, by kind.
+// census returns what the sandboxes of this host have on the machine, by kind.
 func census(h *program.Host) map[string][]string {
 	h.Helper()
-	found := map[string][]string{"process": {}, "mount": {}, "cgroup": {}, "sandbox": {}}
+	found := map[string][]string{"process": {}, "mount": {}, "cgroup": {}}
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		h.Fatal(err)
@@ -113,8 +118,21 @@ func census(h *program.Host) map[string][]string {
 		}
 		found["cgroup"] = append(found["cgroup"], groups...)
 	}
-	if sandboxes, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes/*")); err == nil {
-		found["sandbox"] = append(found["sandbox"], sandboxes...)
+	for kind, pattern := range map[string]string{
+		"sandbox": "sandboxes/*", "golden": "golden/*", "environment": "environments/sandboxes/*", "frozen layer": "frozen/*-*",
+	} {
+		if found[kind], err = filepath.Glob(filepath.Join(h.State, "litterbox", pattern)); err != nil {
+			h.Fatal(err)
+		}
+	}
+	accounts, err := os.ReadFile("/etc/passwd") // those of environments of root
+	if err != nil {
+		h.Fatal(err)
+	}
+	for line := range strings.Lines(string(accounts)) {
+		if strings.HasPrefix(line, ownPrefix) {
+			found["account"] = append(found["account"], line)
+		}
 	}
 	return found
 }
@@ -158,7 +176,7 @@ func awaitCensus(t *testing.T, h *program.Host, before map[string][]string) {
 	}
 }
 
-// part is what of the state a file belongs to.
+// part returns the part of the state that a file belongs to.
 func part(path string) string {
 	names := strings.Split(path, string(filepath.Separator))
 	return strings.Join(names[:min(len(names)-1, 4)], "/")

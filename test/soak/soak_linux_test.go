@@ -1,6 +1,6 @@
-// Package soak_test carries out random operations on many sandboxes for as long
-// as it is told, with kills of client, keeper and guest among them, and looks
-// for what was lost and what was left behind.
+// Package soak_test carries out random operations on many sandboxes for a given
+// time, with kills of client, keeper and guest among them, and looks for losses
+// and leftovers.
 package soak_test
 
 import (
@@ -47,28 +47,38 @@ func TestSoak(t *testing.T) {
 	if os.Getenv("LITTERBOX_SOAK") == "" {
 		t.Skip("only by make soak, or with LITTERBOX_SOAK=10m")
 	}
-	program.Need(t, "python3")
 	length := setting(t, "LITTERBOX_SOAK", 10*time.Minute, time.ParseDuration)
 	count := setting(t, "LITTERBOX_SOAK_SANDBOXES", 50, strconv.Atoi)
 	seed := setting(t, "LITTERBOX_SOAK_SEED", time.Now().UnixNano(), func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
 	t.Logf("seed %d: %d sandboxes for %v", seed, count, length)
 
 	h := built.New(t)
-	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), configuration)
-	h.Git("add", ".litterbox.toml")
+	serves := `["python3", "-c", """` + answer + `"""]`
+	var far *program.Elsewhere
+	if os.Getenv(program.ElsewhereVariable) == "" {
+		program.Need(t, "python3")
+	} else {
+		e := program.NeedElsewhere(t)
+		t.Logf("on %s", e.Name)
+		h.Move(e)
+		serves, far = busyboxAnswer, &e
+	}
+	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), fmt.Sprintf(configuration, serves))
+	h.Put(filepath.Join(h.Repo, ".gitignore"), "build/\n")
+	h.Git("add", ".litterbox.toml", ".gitignore")
 	h.Git("commit", "--quiet", "-m", "Configure litterbox")
 	h.Must("trust")
 	before := census(h)
 
-	// Nobody kills or deletes this one: what grows in it is a leak.
+	// This one is never killed or deleted: growth in it is a leak.
 	steady := ownPrefix + "steady"
 	h.Must("create", steady)
 	work(h, steady, 20)
-	early := weigh(h, steady)
+	early := weigh(h, steady, far == nil)
 
 	boxes := make([]*box, count)
 	for i := range boxes {
-		boxes[i] = &box{Host: h, name: fmt.Sprintf("%s%d", ownPrefix, i)}
+		boxes[i] = &box{Host: h, far: far, name: fmt.Sprintf("%s%d", ownPrefix, i)}
 	}
 	deadline := time.Now().Add(length)
 	var done sync.Map
@@ -99,7 +109,7 @@ func TestSoak(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	late := weigh(h, steady)
+	late := weigh(h, steady, far == nil)
 	late.compare(t, early)
 	for _, b := range boxes {
 		if b.exists {
@@ -112,6 +122,8 @@ func TestSoak(t *testing.T) {
 		if b.exists {
 			h.Must("delete", "--force", b.name)
 		}
+		b.dropGolden()
+		b.dropEnvironment()
 	}
 	h.Must("delete", "--force", steady)
 	h.Must("trash", "empty", "--yes")
@@ -133,22 +145,32 @@ func (c *int64Counter) add() {
 	c.mu.Unlock()
 }
 
-// configuration gives every sandbox a service behind a forwarded port.
+// configuration gives every sandbox a service behind a forwarded port, and goldens
+// two parts that say of which build they are.
 const configuration = `
+[hooks]
+post_sync = ["sh", "-c", "mkdir -p build && cat /proc/sys/kernel/random/uuid >~/golden && cat ~/golden >build/golden"]
+
 [container]
 ports = ["web"]
 
 [container.services.web]
-command = ["python3", "-c", """
+command = %s
+ready = {port = "web"}
+`
+
+// What answers behind the port, with Python and with busybox.
+const (
+	answer = `
 import http.server, os
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200); self.end_headers(); self.wfile.write(b'it works')
     def log_message(self, *args): pass
 http.server.ThreadingHTTPServer(('127.0.0.1', int(os.environ['PORT_WEB'])), Answer).serve_forever()
-"""]
-ready = {port = "web"}
 `
+	busyboxAnswer = `["sh", "-c", "mkdir -p /tmp/www && printf 'it works' >/tmp/www/index.html && exec busybox httpd -f -p 127.0.0.1:$PORT_WEB -h /tmp/www"]`
+)
 
 // work commits a few times.
 func work(h *program.Host, name string, times int) {

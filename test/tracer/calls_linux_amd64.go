@@ -15,7 +15,7 @@ var olderSteps = []step{
 	{unix.SYS_SYMLINK, onDisk, false},
 }
 
-// skip has a thread that enters a system call make none.
+// skip makes a thread that enters a system call skip it.
 func skip(pid int) error {
 	var registers unix.PtraceRegs
 	if err := unix.PtraceGetRegs(pid, &registers); err != nil {
@@ -25,7 +25,7 @@ func skip(pid int) error {
 	return unix.PtraceSetRegs(pid, &registers)
 }
 
-// answer has a thread that leaves a system call find that it failed.
+// answer makes a system call that a thread leaves fail.
 func answer(pid int, errno syscall.Errno) error {
 	var registers unix.PtraceRegs
 	if err := unix.PtraceGetRegs(pid, &registers); err != nil {

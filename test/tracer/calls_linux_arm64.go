@@ -10,8 +10,8 @@ import (
 // olderSteps are none: this architecture never had them.
 var olderSteps []step
 
-// skip has a thread that enters a system call make none; the number is a set of
-// registers of its own (NT_ARM_SYSTEM_CALL, elf.h).
+// skip makes a thread that enters a system call skip it; the number is a
+// register set of its own (NT_ARM_SYSTEM_CALL, elf.h).
 func skip(pid int) error {
 	const systemCall = 0x404
 	none := int32(-1)
@@ -22,7 +22,7 @@ func skip(pid int) error {
 	return nil
 }
 
-// answer has a thread that leaves a system call find that it failed.
+// answer makes a system call that a thread leaves fail.
 func answer(pid int, errno syscall.Errno) error {
 	var registers unix.PtraceRegs
 	if err := unix.PtraceGetRegs(pid, &registers); err != nil {

@@ -1,5 +1,5 @@
-// Package tracer follows programs by ptrace(2) and does something to them at a
-// chosen system call: it kills one of them, or has that call fail. It works
+// Package tracer follows programs with ptrace(2) and does something to them at
+// a chosen system call: it kills one of them, or makes that call fail. It works
 // from outside, so that the programs under test are the ones that users run.
 //
 // It knows nothing of litterbox. Start reading at Target.

@@ -13,8 +13,8 @@ import (
 // step is a system call before which something may happen.
 type step struct {
 	call     uint64
-	failures []syscall.Errno // what it may fail with on a machine that is short of something; none: never tried
-	record   bool            // it writes content: a step only of processes that ran already, and where it is to fail
+	failures []syscall.Errno // errors that it may have on a machine short of something; none: never tried
+	record   bool            // it writes content: a step only for processes that already ran, and when it must fail
 }
 
 var (
@@ -23,8 +23,8 @@ var (
 	onMaking  = []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM}
 )
 
-// steps are everything by which records, refs and directories change, and by
-// which other processes are started or reached.
+// steps are all the calls that change records, refs and directories, and that
+// start or reach other processes.
 var steps = append([]step{
 	{unix.SYS_RENAMEAT, onDisk, false},
 	{unix.SYS_RENAMEAT2, onDisk, false},
@@ -47,7 +47,7 @@ var steps = append([]step{
 	{unix.SYS_SOCKET, onMaking, true},
 }, olderSteps...)
 
-// deeds are how a process that serves others starts, ends and answers them.
+// deeds are the calls with which a server process starts, ends and answers others.
 var deeds = []uint64{
 	unix.SYS_WRITE, unix.SYS_SENDMSG, unix.SYS_SENDTO, unix.SYS_SPLICE, unix.SYS_CLONE, unix.SYS_CLONE3,
 	unix.SYS_KILL, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_WAITID,
@@ -70,8 +70,8 @@ func isRecord(call uint64) bool { return find(call).record }
 
 func failuresOf(call uint64) []syscall.Errno { return find(call).failures }
 
-// changes tells whether a call that may write or only look does write, and a
-// file: a pipe that cannot be written is another matter, as Go's own is.
+// changes reports whether a call that may write or only look does write, and
+// to a file: a pipe that cannot be written is another matter, as Go's own is.
 func changes(pid int, at stop) bool {
 	switch at.call {
 	case unix.SYS_OPENAT:
@@ -85,12 +85,12 @@ func changes(pid int, at stop) bool {
 
 func descriptor(pid int, fd uint64) string { return fmt.Sprintf("/proc/%d/fd/%d", pid, int32(fd)) }
 
-// fileOf is the path that a call is about: of its descriptor, or its first
-// argument that is one; empty where it cannot be known.
+// fileOf returns the path that a call is about: of its descriptor, or its
+// first argument that is one; empty if unknown.
 func fileOf(pid int, at stop) string {
 	switch at.call {
 	case unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FTRUNCATE:
-		path, _ := os.Readlink(descriptor(pid, at.args[0])) // it may be no descriptor at all
+		path, _ := os.Readlink(descriptor(pid, at.args[0])) // it may not be a descriptor at all
 		return path
 	case unix.SYS_OPENAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_UNLINKAT, unix.SYS_MKDIRAT:
 		return text(pid, at.args[1])
@@ -111,7 +111,7 @@ func text(pid int, address uint64) string {
 	}
 	defer memory.Close()
 	var all []byte
-	for page := uint64(4096); len(all) < 4096; { // a page at a time: the next may not be there
+	for page := uint64(4096); len(all) < 4096; { // a page at a time: the next may not exist
 		part := make([]byte, page-address%page)
 		n, _ := memory.ReadAt(part, int64(address)) // an unreadable page ends the text
 		if n == 0 {

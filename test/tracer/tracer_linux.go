@@ -19,32 +19,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Target says at which system call something is done, to whom, and what.
+// Target says at which system call to act, on which process, and how.
 type Target struct {
 	Step int // counted from 1
 
-	// Of are processes that run already. The steps of their own threads count
-	// then, and none of what the command or they start does. Without any, the
-	// steps of the command count, and of everything that it starts.
+	// Of are processes that already run. Then only the steps of their own
+	// threads count, not those of the command or of what they start. Without
+	// any, the steps of the command count, and of everything that it starts.
 	Of []int
 
-	Kill  int           // who is killed; 0 for the one that makes the step
+	Kill  int           // the process to kill; 0 for the one that makes the step
 	Delay time.Duration // from the step to the kill of Kill; the step is made meanwhile
-	Asks  bool          // count from the first connection on, with what is said and heard
+	Asks  bool          // count from the first connection on, including what is sent and received
 
-	// Fail has the step fail, once, with an error that may happen to it,
-	// instead of killing anybody: the Fail'th of these, counted from 1.
+	// Fail makes the step fail, once, with an error that may happen to it,
+	// instead of killing a process: the Fail'th of these, counted from 1.
 	Fail int
 }
 
 // Result is what was done.
 type Result struct {
-	Program string        // of the process that made the step; empty when there were too few steps
+	Program string        // of the process that made the step; empty if there were too few steps
 	PID     int           // of it
 	Call    uint64        // the step
-	Path    string        // of the file that it was about, where that is known
-	Errno   syscall.Errno // what it failed with
-	Err     error         // why nothing can be said
+	Path    string        // of the file that it was about, if known
+	Errno   syscall.Errno // the error it failed with
+	Err     error         // why there is no result
 }
 
 func (r Result) String() string {
@@ -54,8 +54,8 @@ func (r Result) String() string {
 	return fmt.Sprintf("%s at call %d %s %s", r.Program, r.Call, r.Path, r.Errno)
 }
 
-// Run runs cmd to its end, follows whom it shall, and does what target says.
-// What cmd leaves running goes on untraced.
+// Run runs cmd to its end, follows the processes of the target, and does what
+// it says. Processes that cmd leaves running go on untraced.
 func Run(cmd *exec.Cmd, at Target) Result {
 	done := make(chan Result)
 	go onOwnThread(func() { done <- follow(cmd, at) })
@@ -63,9 +63,9 @@ func Run(cmd *exec.Cmd, at Target) Result {
 }
 
 // onOwnThread runs do on a thread that has no children of others: waiting there
-// would take their ends away. ptrace(2) is a matter of threads: only the one
-// that started a process may ask about it. That thread is never unlocked, so it
-// ends with the goroutine, and the kernel lets go of whatever it still traces.
+// would take away their exits. ptrace(2) works by thread: only the one that
+// started a process may ask about it. That thread is never unlocked, so it ends
+// with the goroutine, and the kernel lets go of whatever it still traces.
 func onOwnThread(do func()) {
 	runtime.LockOSThread()
 	// The first thread inherits the children of those that end.
@@ -83,8 +83,8 @@ func onOwnThread(do func()) {
 	<-done
 }
 
-// options is what the kernel tells of processes that are followed with all that
-// they start; of those that ran already only threads are.
+// options is what the kernel reports about processes that are followed with all
+// that they start; of those that already ran only threads are followed.
 const (
 	options          = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
 	optionsOfRunning = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE
@@ -104,7 +104,7 @@ func follow(cmd *exec.Cmd, at Target) Result {
 		return Result{Err: err}
 	}
 	var result Result
-	failing := map[int]bool{} // threads in a system call that is to fail
+	failing := map[int]bool{} // threads in a system call that must fail
 	n, counting := at.Step, !at.Asks
 	for {
 		var status unix.WaitStatus
@@ -126,7 +126,7 @@ func follow(cmd *exec.Cmd, at Target) Result {
 		}
 		if !known[pid] {
 			known[pid] = true
-			if len(at.Of) == 0 { // a thread of what was seized has its options
+			if len(at.Of) == 0 { // a thread of a seized process has its options
 				if err := unix.PtraceSetOptions(pid, options); err != nil && !errors.Is(err, unix.ESRCH) {
 					result.Err = err
 					return result
@@ -169,7 +169,7 @@ func follow(cmd *exec.Cmd, at Target) Result {
 	}
 }
 
-// counts tells whether the call is one of the steps.
+// counts reports whether the call is one of the steps.
 func (at Target) counts(pid int, stop stop) bool {
 	if at.Fail > 0 {
 		return failuresOf(stop.call) != nil && changes(pid, stop)
@@ -177,11 +177,11 @@ func (at Target) counts(pid int, stop stop) bool {
 	if isStep(stop.call) || at.Asks && (stop.call == unix.SYS_READ || stop.call == unix.SYS_WRITE) {
 		return true
 	}
-	// Those that run already do what they are told: what they say counts, too.
+	// Processes that already run do what they are told, so what they say counts, too.
 	return len(at.Of) > 0 && (isRecord(stop.call) && changes(pid, stop) || slices.Contains(deeds, stop.call))
 }
 
-// seize begins to follow a process that runs, with all its threads and those
+// seize begins to follow a running process, with all its threads and those
 // that they will make.
 func seize(pid int, known map[int]bool) error {
 	for more := true; more; {
@@ -202,7 +202,8 @@ func seize(pid int, known map[int]bool) error {
 			if errors.Is(err, unix.ESRCH) {
 				continue // it is over
 			}
-			// EPERM of a later one: a thread that followed ones have made is followed.
+			// EPERM of a later one: a thread made by a followed one is already
+			// followed.
 			if err != nil && len(known) == 0 {
 				return err
 			}
@@ -219,15 +220,14 @@ func ptrace(request, pid int, data uintptr) error {
 	return nil
 }
 
-// release lets everybody go on who is still traced and has not stopped yet since
-// he was made: the kernel begins each of them with a SIGSTOP, which without a
-// tracer would stop him for good, before his execve and with all the locks of
-// whoever made him.
+// release lets every process go on that is still traced and has not stopped yet since
+// its start: the kernel starts each of them with a SIGSTOP, which without a tracer
+// would stop it for good, before its execve and with all the locks of its parent.
 func release(known map[int]bool) {
 	tracer := fmt.Sprintf("\nTracerPid:\t%d\n", unix.Gettid())
 	tasks, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/status") // fails for bad patterns only
 	for _, path := range tasks {
-		status, _ := os.ReadFile(path) // it may be over
+		status, _ := os.ReadFile(path) // it may have ended
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if err != nil || known[pid] || !bytes.Contains(status, []byte(tracer)) {
 			continue
@@ -238,14 +238,14 @@ func release(known map[int]bool) {
 				break
 			}
 		}
-		_ = unix.PtraceDetach(pid) // ESRCH: it was over
+		_ = unix.PtraceDetach(pid) // ESRCH: it had ended
 	}
 }
 
-// strike kills whom it shall, while pid stands before its step.
+// strike kills the chosen process, while pid is before its step.
 func (at Target) strike(pid int) {
 	if at.Kill == 0 {
-		_ = unix.Kill(pid, unix.SIGKILL) // it is stopped, so it is there
+		_ = unix.Kill(pid, unix.SIGKILL) // it is stopped, so it exists
 		return
 	}
 	victim, err := unix.PidfdOpen(at.Kill, 0)
@@ -260,14 +260,14 @@ func (at Target) strike(pid int) {
 	time.AfterFunc(at.Delay, end)
 }
 
-// stop is where a stopped thread is.
+// stop is the place where a thread is stopped.
 type stop struct {
 	call     uint64
 	args     [6]uint64
 	entering bool
 }
 
-// look asks where a stopped thread is; ptrace_get_syscall_info(2) says it in
+// look asks where a stopped thread is; ptrace_get_syscall_info(2) says so in
 // the same way on every architecture (kernel 5.3).
 func look(pid int) stop {
 	const entry, number = 1, 24 // PTRACE_SYSCALL_INFO_ENTRY; offset of entry.nr

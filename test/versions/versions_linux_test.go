@@ -1,7 +1,7 @@
 // Package versions_test uses sandboxes that another version of litterbox has
 // started and keeps: each command of this version on a sandbox of the next one,
-// and the other way round. The next one is this program with the build tag
-// nextwire, which counts the version of the wire up.
+// and vice versa. The next one is this program with the build tag nextwire,
+// which counts the version of the wire up.
 package versions_test
 
 import (
@@ -50,7 +50,7 @@ func each(t *testing.T, test func(t *testing.T, p pair)) {
 	}
 }
 
-// use runs one of the programs, which has to succeed.
+// use runs one of the programs, which must succeed.
 func (p pair) use(which string, args ...string) string {
 	p.Helper()
 	got := p.Command(p.Repo, which, args...)
@@ -74,7 +74,7 @@ func (p pair) told(args ...string) {
 	}
 }
 
-// over fails unless the processes end, and with them what they have mounted.
+// over fails unless the processes end, and their mounts with them.
 func (p pair) over(pids ...int) {
 	p.Helper()
 	for _, pid := range pids {
@@ -116,8 +116,8 @@ ports = ["web"]
 command = ["sleep", "1000"]
 `
 
-// What needs no more than the records works; whatever else says what to type,
-// and changes nothing.
+// Commands that need only the records work; all others say what to type, and
+// change nothing.
 func TestEachCommand(t *testing.T) {
 	each(t, func(t *testing.T, p pair) {
 		p.Put(filepath.Join(p.Repo, ".litterbox.toml"), configuration)
@@ -164,7 +164,7 @@ func TestEachCommand(t *testing.T) {
 	})
 }
 
-// Milestones and merges need nobody who keeps the sandbox.
+// Milestones and merges need no keeper of the sandbox.
 func TestApply(t *testing.T) {
 	each(t, func(t *testing.T, p pair) {
 		p.use(p.first, "create", "box")
@@ -182,7 +182,7 @@ func TestApply(t *testing.T) {
 	})
 }
 
-// What stands still can be stopped, and does not go on by itself.
+// A paused sandbox can be stopped, and does not go on by itself.
 func TestPaused(t *testing.T) {
 	each(t, func(t *testing.T, p pair) {
 		p.use(p.first, "create", "box")
@@ -226,7 +226,7 @@ func TestKeeperDies(t *testing.T) {
 	})
 }
 
-// A deletion ends what another version has started, and keeps the commits.
+// A deletion ends a sandbox that another version has started, and keeps the commits.
 func TestDelete(t *testing.T) {
 	each(t, func(t *testing.T, p pair) {
 		p.use(p.first, "create", "box")

@@ -1,9 +1,9 @@
 // Package vm runs the true program on a machine of its own: a Debian with
 // systemd, control groups of version 2 and the kernel that Debian ships, in
-// QEMU without KVM. What a container cannot show is tried there: who manages
-// control groups, and what a login session may do.
+// QEMU without KVM. It tests what a container cannot show: who manages control
+// groups, and what a login session may do.
 //
-// It needs root, QEMU and a mirror of Debian, so it runs when LITTERBOX_TEST_VM
+// It needs root, QEMU and a mirror of Debian, so it runs if LITTERBOX_TEST_VM
 // names a file for the root file system, which is made once (`make test-vm`).
 package vm_test
 
@@ -23,7 +23,7 @@ import (
 
 var (
 	built *program.Built
-	saved = os.Getenv("LITTERBOX_TEST_VM") // a tar of the root file system, made when it is missing
+	saved = os.Getenv("LITTERBOX_TEST_VM") // a tar of the root file system, made if missing
 
 	//go:embed story.sh
 	story []byte
@@ -73,8 +73,8 @@ func TestMachineWithSystemd(t *testing.T) {
 	judge(t, serial)
 }
 
-// debian makes the root file system. Its second half is a rename, so that one
-// which was interrupted is not taken for whole.
+// debian makes the root file system. Its second half is a rename, so that an
+// interrupted one is not taken for whole.
 func debian(ctx context.Context, t *testing.T) {
 	t.Log("making a root file system, which takes minutes and is kept in", saved)
 	half := saved + ".half.tar"
@@ -122,7 +122,7 @@ TTYPath=/dev/ttyS0
 	}
 }
 
-// judge reads what the story said on the serial line.
+// judge reads the story's output on the serial line.
 func judge(t *testing.T, serial string) {
 	data, err := os.ReadFile(serial)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package child is the composition root of the keeper's program: the keeper of
 // one sandbox, on the host, and the drivers of places on this machine. The large
-// program carries it and also is it, where it was not embedded.
+// program carries it, and serves as it if it was not embedded.
 //
-// It takes part in no decision of a command; see package app for those. What
-// runs inside is package inside.
+// It takes no part in the decisions of commands; see package app for those.
+// What runs inside a place is package inside.
 package child
 
 import (
@@ -13,28 +13,32 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
-	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/app/inside"
+	"github.com/litterbox-sandbox/litterbox/internal/app/outpost"
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/lima"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/remote"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper/launch"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
+	"github.com/litterbox-sandbox/litterbox/internal/rest"
 )
 
 // IsChild reports whether these arguments are a child's.
-func IsChild(args []string) bool { return inside.Is(args) }
+func IsChild(args []string) bool { return inside.Is(args) || outpost.Is(args) }
 
-// Main runs a child and returns its exit code.
-func Main(args []string) int {
+// Main runs a child and returns its exit code. A keeper knows the drivers of linked
+// besides its own.
+func Main(args []string, linked ...driver.Entry) int {
 	if !inside.Is(args) || len(args) != 2 || args[1] != launch.Verb {
-		return inside.Main(args)
+		return outpost.Main(args)
 	}
-	if err := keep(); err != nil {
+	if err := keep(linked); err != nil {
 		// The keeper's standard error is its log in the sandbox's directory.
 		fmt.Fprintln(os.Stderr, "keeper:", err)
 		return 1
@@ -42,28 +46,31 @@ func Main(args []string) int {
 	return 0
 }
 
-// settledAfter is when a keeper gives memory back. What starting needed is
-// garbage then, and the keeper idles for hours; but the client that started it
-// has a command to run first.
-const settledAfter = 3 * time.Second
+// collectAt is how many percent a keeper's heap grows before its garbage is
+// collected: it lives long and has little to do.
+const collectAt = 30
 
-// Drivers are those whose sandboxes this program keeps. One that needs a client
-// library has its entry in package app, with driver.ProgramFull.
-func Drivers() []driver.Entry {
+// Drivers returns the drivers whose sandboxes this program keeps. One that needs a
+// client library has its entry in package app, with driver.ProgramFull. root is
+// the state directory, which records the human's machines.
+func Drivers(root string) []driver.Entry {
 	return []driver.Entry{
 		{Name: namespace.Name, Make: func() driver.Driver { return namespace.Driver{} }, Default: true},
 		{Name: landlock.Name, Make: func() driver.Driver { return landlock.Driver{} }},
+		{Name: lima.Name, Make: func() driver.Driver { return lima.New(limaOptions()) }, Far: true},
+		{Name: remote.ChildName, Make: func() driver.Driver { return remote.NewChild() }, Hidden: true},
+		{Name: driver.Machines, One: func(name string) driver.Driver { return machineDriver(root, name) }, Far: true},
 	}
 }
 
-func keep() error {
+func keep(linked []driver.Entry) error {
 	var order keeper.Order
 	data, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		return err
 	}
 	if len(data) == 0 {
-		return nil // whoever started us has changed its mind
+		return nil // our starter has changed its mind
 	}
 	if err := json.Unmarshal(data, &order); err != nil {
 		return err
@@ -72,15 +79,19 @@ func keep() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
-	settle := time.AfterFunc(settledAfter, func() {
-		debug.SetGCPercent(30)
-		debug.FreeOSMemory()
-	})
-	defer settle.Stop()
+	// Values of secrets are in its memory while requests are sent. The degraded
+	// tier has no secrets.
+	if order.Driver != landlock.Name {
+		core, err := process.KeepOutOfDumps()
+		if err != nil {
+			return err
+		}
+		order.Spec.Core = &core
+	}
 	if order.Guest {
 		if order.Spec.Program, err = guestProgram(); err != nil {
 			return err
 		}
 	}
-	return keeper.Run(caller.For(ctx, caller.ThisProcess()), driver.NewSet(Drivers()...), order, os.Stdout)
+	return keeper.Run(caller.For(ctx, caller.ThisProcess()), driver.NewSet(append(Drivers(order.StoreRoot), linked...)...), order, os.Stdout, rest.New(collectAt))
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/keeper/launch"
 )
 
-// guestDescriptor is the least number of the guest's program: above all that a
-// child is given, which take the numbers from 0 on before it is executed.
+// guestDescriptor is the least number of the guest's program: above all
+// descriptors that a child is given, which take the numbers from 0 on before it
+// is executed.
 const guestDescriptor = 400
 
-// guestProgram is a path by which children of the keeper can execute the guest's
+// guestProgram is a path that lets children of the keeper execute the guest's
 // program, which the keeper was started with. It stays open as long as the
 // keeper lives.
 func guestProgram() (string, error) {

@@ -1,4 +1,4 @@
-// Package inside is the composition root of what stands in a place: the stages
+// Package inside is the composition root of the programs in a place: the stages
 // that build it, the guest that lives in it, and the program that its git asks
 // what changed. The guest's program is this and nothing else: no HTTP, no TLS,
 // no git, nothing of the keeper's (a test of internal/arch holds it to that).
@@ -12,8 +12,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
 )
 
-// Program is argv[0] of every child, by which a program knows that it shall be
-// one. Nobody types it.
+// Program is argv[0] of every child, which tells a program to be one. It is
+// never typed.
 const Program = "litterbox-guest"
 
 // Is reports whether these arguments are a child's.
@@ -21,7 +21,7 @@ func Is(args []string) bool {
 	return isMonitor(args) || len(args) == 2 && filepath.Base(args[0]) == Program
 }
 
-// isMonitor reports whether git inside of a sandbox asks what changed.
+// isMonitor reports whether git inside a sandbox asks what changed.
 func isMonitor(args []string) bool {
 	return len(args) > 0 && filepath.Base(args[0]) == fsmonitor.Name
 }

@@ -44,8 +44,8 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// MonitorVariable makes it serve as what git asks which files changed, about
-// an upper directory and, after a line break, the work tree above it.
+// MonitorVariable makes it serve as the monitor that git asks which files changed,
+// for an upper directory and, after a line break, the work tree above it.
 const MonitorVariable = "LITTERBOX_BRANCH_TEST_MONITOR"
 
 // Inside says what the child does: mount an overlay, act, print git's tree.
@@ -110,13 +110,13 @@ func (s Inside) Run(t testing.TB) string {
 	return strings.TrimSpace(out.String())
 }
 
-// Box is one sandbox as the engine would hold it.
+// Box is one sandbox as the engine holds it.
 type Box struct {
 	T          testing.TB
 	Repository *git.Repository
 	Cache      layer.Cache
 	Layers     []string
-	own        []string // those that the repository's own files lie in
+	own        []string // those with the repository's own files
 	Tree       layer.Tree
 	Git        string // the layer with .git
 	copied     string // remembers what was copied to upper, in a box without layers
@@ -127,7 +127,7 @@ type Box struct {
 	State      string
 	Base       string
 	Name       string
-	Alone      bool // no import but those that are asked for: each leaves a pack
+	Alone      bool // only the requested imports: each leaves a pack
 	Moving     bool // it is written while it is read: no two readings are the same
 	imports    int
 }
@@ -137,8 +137,7 @@ func New(t testing.TB, dir, name string) *Box {
 	return NewOn(t, layer.Cache{Dir: filepath.Join(t.TempDir(), "cache")}, dir, name)
 }
 
-// NewOn makes a box of what is checked out in dir on a cache that may hold
-// something already.
+// NewOn makes a box from the checkout in dir on a cache that may not be empty.
 func NewOn(t testing.TB, cache layer.Cache, dir, name string) *Box {
 	t.Helper()
 	r := gittest.Open(t, dir)
@@ -177,7 +176,7 @@ func (b *Box) Inside(script string) string {
 	return Inside{Layers: b.Layers, Upper: b.Upper, Work: b.Work, Target: b.Target, Script: script}.Run(b.T)
 }
 
-// Freeze makes a layer of what was written, with an empty upper directory above it.
+// Freeze turns what was written into a layer, with an empty upper directory above it.
 func (b *Box) Freeze() {
 	b.T.Helper()
 	frozen := fmt.Sprintf("%s-%d", b.Upper, len(b.Frozen))
@@ -193,7 +192,7 @@ func (b *Box) Freeze() {
 
 var SomeTime = time.Unix(1_700_000_000, 0).UTC()
 
-// Workspace is what the engine would ask.
+// Workspace returns the workspace that the engine would ask.
 func (b *Box) Workspace() local.Files {
 	return local.Files{Dir: filepath.Dir(b.State), Frozen: b.Frozen, Layers: b.own, Copy: b.copied != ""}
 }
@@ -211,10 +210,9 @@ func (b *Box) ImportNow() branch.ImportResult {
 	return b.ImportAs(b.Request())
 }
 
-// ImportAs imports the files as they lie on this disk. A listing of the same, as
-// a machine would stream it, has to come to the same: that is looked at for the
-// first of a box's imports and each sixth after it, with LITTERBOX_TEST_LONG for
-// all.
+// ImportAs imports the files as they are on this disk. A listing of them, as a
+// machine would stream it, must give the same result: that is checked for the first
+// of a box's imports and each sixth after it, with LITTERBOX_TEST_LONG for all.
 func (b *Box) ImportAs(q branch.ImportRequest) branch.ImportResult {
 	b.T.Helper()
 	ctx := caller.For(context.Background(), caller.ThisProcess())
@@ -222,7 +220,7 @@ func (b *Box) ImportAs(q branch.ImportRequest) branch.ImportResult {
 	const every = 6
 	sampled := b.imports%every == 0 || os.Getenv("LITTERBOX_TEST_LONG") != ""
 	b.imports++
-	compares := q.Agent == nil && !b.Alone && sampled // commits of an agent can be taken only once
+	compares := q.Agent == nil && !b.Alone && sampled // an agent's commits can be taken only once
 	if compares {
 		preview := q
 		preview.Workspace, preview.Preview = b.Far(), true
@@ -241,8 +239,8 @@ func (b *Box) ImportAs(q branch.ImportRequest) branch.ImportResult {
 	return result
 }
 
-// Far is the workspace as its machine would list it, compared with what the
-// host has of the base: a copy's memory, or git's tree.
+// Far returns the workspace as its machine would list it, compared with the
+// host's record of the base: a copy's memory, or git's tree.
 func (b *Box) Far() workspace.Workspace {
 	compared := workspace.Base{Tree: b.Base}
 	if b.copied != "" {
@@ -251,11 +249,11 @@ func (b *Box) Far() workspace.Workspace {
 	return feed.Workspace{Source: feed.From(b.Workspace()), Compared: compared}
 }
 
-// same fails unless the listing came to what the files are.
+// same fails unless the listing gave the same result as the files.
 func (b *Box) same(near, far branch.ImportResult) {
 	b.T.Helper()
 	elsewhere := func(note string) bool { return strings.Contains(note, "is checked out in") } // said when the branch moves
-	of := func(r branch.ImportResult) branch.ImportResult {                                    // without what a preview has otherwise
+	of := func(r branch.ImportResult) branch.ImportResult {                                    // without what differs in a preview
 		return branch.ImportResult{
 			Tree: r.Tree, Changed: r.Changed, Notes: slices.DeleteFunc(append([]string{}, r.Notes...), elsewhere),
 			Left: r.Left, Paths: append([]string{}, r.Paths...),
@@ -266,16 +264,16 @@ func (b *Box) same(near, far branch.ImportResult) {
 	}
 }
 
-// Consolidation is a request without anybody else around.
+// Consolidation returns a request for a box that no one else uses.
 func (b *Box) Consolidation() git.Consolidation {
 	return git.Consolidation{State: b.State, Lock: func(context.Context, string) (func(), error) { return func() {}, nil }}
 }
 
-// GitTree is what git itself makes of the work tree, in a repository whose
-// index a sandbox uses.
+// GitTree prints the tree that git itself makes of the work tree, in a
+// repository whose index a sandbox uses.
 const GitTree = "git add -A && git write-tree && git ls-tree -r $(git write-tree)"
 
-// ManyFiles is a repository that is large enough for deltas.
+// ManyFiles returns a repository that is large enough for deltas.
 func ManyFiles(t testing.TB) string {
 	t.Helper()
 	dir := gittest.Repository(t)
@@ -288,13 +286,13 @@ func ManyFiles(t testing.TB) string {
 	return dir
 }
 
-// Shows fails unless the layers of b, merged, are what git checks out,
-// which is what stands in its repository, with an index that git need not look twice at.
+// Shows fails unless the merged layers of b are what git checks out, which is what its
+// repository has, with an index that git trusts at once.
 func (b *Box) Shows() {
 	b.T.Helper()
 	gittest.Shell(b.T, b.Repository.Top, "git clean -ffdxq; git ls-files -z '*.crlf' | xargs -0 rm -f; git checkout -q -- .")
-	// Times and inodes of every file agree with the index: diff-files looks at
-	// no content.
+	// Times and inodes of every file agree with the index: diff-files does not
+	// look at content.
 	out := b.Inside(`find . -path ./.git -prune -o -name '*' ! -type d -printf '%P %y %m\n' | sort
 		echo "-- dirs"; find . -path ./.git -prune -o -type d -printf '%P\n' | sort
 		echo "-- content"; find . -path ./.git -prune -o -type f -print0 | sort -z | xargs -0 sha1sum

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// names are paths that have gone wrong somewhere: spaces, line breaks, dashes,
-// quotes, bytes that are no UTF-8, names that look like options or patterns.
+// names returns paths that have gone wrong somewhere: spaces, line breaks, dashes,
+// quotes, bytes that are not UTF-8, names that look like options or patterns.
 func names() []string {
 	return []string{
 		"a", "b", "c.o", "-rf", "--all", "with space", "new\nline", "tab\t", `quo"te`, `back\slash`, "\xff\xfe",

@@ -4,8 +4,8 @@
 //
 // A check returns an error instead of failing a test, so that the contract is
 // itself tested: package fake has one defect for each check, and a check that
-// no defect can fail is a defect. Nothing here looks at a driver's name; what
-// a driver does not declare it is held to refuse (see [Check]).
+// no defect can fail is a defect. Nothing here looks at a driver's name; a
+// driver must refuse what it does not declare (see [Check]).
 //
 // Start reading at [Checks].
 package drivertest
@@ -23,14 +23,14 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Env is what a driver brings to the contract. Every check gets its own.
+// Env is what a driver contributes to the contract. Every check gets its own.
 type Env struct {
 	// Dir is an empty directory for everything that a check makes. It lies
 	// where the driver can put a sandbox's state.
 	Dir string
 
 	// Driver returns a fresh value each time, as another process would have:
-	// nothing is shared with earlier values but the machine.
+	// it shares only the machine with earlier values.
 	Driver func() driver.Driver
 
 	// Kill ends the guest of a place as kill -9 does (or a power failure of
@@ -38,12 +38,13 @@ type Env struct {
 	Kill func(ctx context.Context, lease driver.Lease) error
 
 	// Deafen makes a place answer nothing, or answer again, behind the driver's
-	// back: its network is down, its socket is moved away. What runs there goes on.
+	// back: its network is down, its socket is moved away. Everything in it goes on
+	// running.
 	Deafen func(ctx context.Context, lease driver.Lease, deaf bool) error
 
 	// Places names what runs at this moment because of any driver value, one
-	// entry for each place or part of one. It is asked again for some seconds
-	// where something may just be ending.
+	// entry for each place or part of one. It is called again for some seconds
+	// when something may just be ending.
 	Places func() ([]string, error)
 }
 
@@ -52,14 +53,14 @@ type Check struct {
 	Name string
 	Why  string
 
-	// Needs says whether the promise is made; nil means always.
+	// Needs reports whether the promise is made; nil means always.
 	Needs func(driver.Capabilities) bool
 
 	// Run returns what is wrong, or nil.
 	Run func(ctx context.Context, env *Env) error
 
-	// Absent runs instead where Needs says no: the operation has to answer
-	// driver.ErrUnsupported. It is nil where Needs is.
+	// Absent runs instead when Needs says no: the operation must answer
+	// driver.ErrUnsupported. It is nil if Needs is.
 	Absent func(ctx context.Context, env *Env) error
 }
 
@@ -68,7 +69,7 @@ type Check struct {
 // To add a check: 1. its function in the file of its idea and a line in that
 // file's table, 2. a defect in package fake that fails it and nothing else.
 func Checks() []Check {
-	return slices.Concat(lifecycle(), recovery(), workspace(), surroundings(), concurrency(), traits(), isolation(), optional(), snapshots())
+	return slices.Concat(lifecycle(), recovery(), workspace(), surroundings(), concurrency(), traits(), isolation(), optional(), snapshots(), live())
 }
 
 // checkTime bounds one check. A driver that hangs is wrong, not slow.
@@ -84,9 +85,9 @@ func (c Check) Perform(ctx context.Context, env *Env) error {
 	return c.Absent(ctx, env)
 }
 
-// RunTests holds a driver to the contract. Where the driver says that this
-// machine lacks what it needs, the tests are skipped with its reason, and fail
-// where LITTERBOX_TEST_REQUIRE (comma-separated) names the driver.
+// RunTests holds a driver to the contract. If the driver says that this machine
+// lacks what it needs, the tests are skipped with its reason, and fail if
+// LITTERBOX_TEST_REQUIRE (comma-separated) names the driver.
 func RunTests(t *testing.T, newEnv func(t testing.TB) Env) {
 	gate(t, newEnv(t))
 	for _, check := range Checks() {
@@ -117,7 +118,7 @@ func gate(tb testing.TB, env Env) {
 	tb.Skip(reason)
 }
 
-// RunBenchmarks measures what every command pays for.
+// RunBenchmarks measures the costs of every command.
 func RunBenchmarks(b *testing.B, newEnv func(tb testing.TB) Env) {
 	env := newEnv(b)
 	gate(b, env)
@@ -150,5 +151,5 @@ func RunBenchmarks(b *testing.B, newEnv func(tb testing.TB) Env) {
 	})
 }
 
-// wrong words what a check found.
+// wrong describes what a check found.
 func wrong(format string, args ...any) error { return fault.New(fault.Internal, format, args...) }

@@ -14,8 +14,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// isolation: what the word "full" is earned by, as far as a driver can be asked
-// without knowing it. The attacks (test/attack) go further.
+// isolation: what earns the word "full", as far as that can be checked without
+// knowing the driver. The attacks (test/attack) go further.
 func isolation() []Check {
 	return []Check{
 		{
@@ -90,16 +90,19 @@ func letsNothingOut(ctx context.Context, env *Env) error {
 	}
 	defer listener.Close()
 	return with(ctx, env, "out", func(p *place) error {
-		port := listener.Addr().(*net.TCPAddr).Port
 		// Whether it fails or leads to the guest is the driver's to choose.
-		if _, err := p.run(ctx, "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", port)); err != nil {
+		tried, err := p.run(ctx, connecting(listener.Addr().String(), "", "nc -w 5 %s </dev/null")...)
+		if err == nil && tried.exit.Code == notFound {
+			err = wrong("there is nothing inside that could try: %s", tried.stderr)
+		}
+		if err != nil {
 			return err
 		}
 		raw, err := listener.SyscallConn()
 		if err != nil {
 			return err
 		}
-		// What was connected is in the queue by now, and the descriptor does not
+		// A connection would be in the queue by now, and the descriptor does not
 		// block.
 		reached := -1
 		err = raw.Control(func(fd uintptr) { reached, _, _ = syscall.Accept(int(fd)) })

@@ -214,7 +214,7 @@ func destroysAfterAnOrderlyEnd(ctx context.Context, env *Env) error {
 		if err != nil {
 			return wrong("cannot shut the guest down: %v", err)
 		}
-		// The guest answers and then ends; what is checked is what follows.
+		// The guest answers and then ends; the checks are about what follows.
 		for deadline := time.Now().Add(settleTime); ; time.Sleep(5 * time.Millisecond) {
 			err := p.driver.Attach(ctx, p.lease)
 			if errors.Is(err, driver.ErrMachineLost) {
@@ -287,10 +287,10 @@ func keepRunning(ctx context.Context, link *wire.Link) (<-chan struct{}, error) 
 }
 
 // settleTime is how long the kernel, or a hypervisor, may take to clear away
-// what has ended.
+// ended processes.
 const settleTime = 30 * time.Second
 
-// sameAs waits until no more runs than before.
+// sameAs waits until no more is running than before.
 func sameAs(ctx context.Context, env *Env, before []string) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
@@ -332,7 +332,7 @@ func failsWithoutATrace(ctx context.Context, env *Env) error {
 	if err := sameAs(ctx, env, before); err != nil {
 		return err
 	}
-	// With the layer back, nothing of the failure may be in the way.
+	// With the layer back, nothing left of the failure may interfere.
 	if err := os.Rename(layer+".away", layer); err != nil {
 		return err
 	}

@@ -46,8 +46,8 @@ func optional() []Check {
 	}
 }
 
-// stillTime is how long a command in a paused place is watched. A place that
-// is paused cannot fail this on a slow machine: it never answers.
+// stillTime is how long to watch a place in which nothing should happen: a
+// correct driver cannot fail this on a slow machine.
 const stillTime = 200 * time.Millisecond
 
 func pausesAndResumes(ctx context.Context, env *Env) error {
@@ -143,7 +143,7 @@ func refusesResume(ctx context.Context, env *Env) error {
 	})
 }
 
-// generous are limits that no check comes near, except for the one that a
+// generous returns limits that no check comes near, except for the one that a
 // program inside can read.
 func generous(names []string) sandbox.Limits {
 	all := sandbox.Limits{CPUs: 64, Memory: 2 << 30, PIDs: 2000, Disk: 1 << 40, DiskIO: 1 << 33, OpenFiles: contractFiles, Time: time.Hour}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -15,15 +17,16 @@ import (
 )
 
 // What every place of the contract looks like inside. The paths exist on no
-// host, so that a driver that shows the host's own is found out.
+// host, which exposes a driver that shows the host's own.
 const (
 	workspacePath = "/contract/project"
 	homePath      = "/contract/home"
 	mountedDir    = "/contract/home/tools"
+	sharedDir     = "/contract/shared"
 	mountedFile   = "/contract/home/tool.conf"
 )
 
-// place is one acquired place and what was asked for.
+// place is one acquired place and its spec.
 type place struct {
 	driver driver.Driver
 	spec   driver.Spec
@@ -58,11 +61,11 @@ func (p *place) acquire(ctx context.Context) error {
 	return nil
 }
 
-// mountless reports whether the driver's places stand where their files lie on
-// the host.
+// mountless reports whether the driver's places have their files at the host's
+// paths.
 func (p *place) mountless() bool { return p.driver.Traits().Mounts == sandbox.MountsSamePath }
 
-// end destroys what is still held, so that a check which does not look at
+// end destroys a place that is still held, so that a check that is not about
 // Destroy does not depend on its finer points.
 func (p *place) end(ctx context.Context) error {
 	if !p.held {
@@ -86,10 +89,13 @@ func plan(env *Env, d driver.Driver, id string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := d.Ownership(id)
+	// Unique to this process: another test that uses the same id would take over
+	// what a machine keeps by it, like control groups.
+	sandboxID := id + "-" + strconv.Itoa(os.Getpid())
+	own := d.Ownership(sandboxID)
 	dir := filepath.Join(env.Dir, id)
 	spec := driver.Spec{
-		SandboxID: id, Name: "contract-" + id, StateDir: filepath.Join(dir, "state"),
+		SandboxID: sandboxID, Name: "contract-" + id, StateDir: filepath.Join(dir, "state"),
 		Workspace: driver.Workspace{
 			Path:   workspacePath,
 			Layers: []string{filepath.Join(dir, "layers", "top"), filepath.Join(dir, "layers", "bottom")},
@@ -101,6 +107,7 @@ func plan(env *Env, d driver.Driver, id string) (*place, error) {
 		Mounts: []driver.Mount{
 			{Source: filepath.Join(dir, "tools"), Target: mountedDir},
 			{Source: filepath.Join(dir, "tool.conf"), Target: mountedFile},
+			{Source: filepath.Join(dir, "shared"), Target: sharedDir, Writable: true},
 		},
 		Env: map[string]string{
 			"HOME": homePath, "USER": "contractor", "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -142,7 +149,7 @@ func fill(w driver.Workspace, own driver.Ownership) error {
 	return chown(w.Upper, own.UpperUID, own.UpperGID)
 }
 
-// The files that stand below the workspace, by layer.
+// The files below the workspace, by layer.
 var (
 	topLayer    = map[string]string{"both.txt": "top\n", "dir/top.txt": "only top\n", "gone.txt": "to be removed\n"}
 	bottomLayer = map[string]string{"both.txt": "bottom\n", "dir/bottom.txt": "only bottom\n", "changed.txt": "before\n"}
@@ -156,7 +163,7 @@ func furnish(dir string, spec driver.Spec, own driver.Ownership) error {
 	}{
 		{spec.Workspace.Layers[0], topLayer, own.ChownLayers},
 		{spec.Workspace.Layers[1], bottomLayer, own.ChownLayers},
-		{dir, map[string]string{"tools/tool": "a tool\n", "tool.conf": "a setting\n"}, false},
+		{dir, map[string]string{"tools/tool": "a tool\n", "tool.conf": "a setting\n", "shared/note": "from the host\n"}, false},
 	} {
 		for name, content := range tree.files {
 			path := filepath.Join(tree.root, name)
@@ -277,7 +284,7 @@ func (p *place) run(ctx context.Context, argv ...string) (answer, error) {
 	return got, errors.Join(err, link.Close())
 }
 
-// prints runs a command that has to succeed, and returns its output.
+// prints runs a command that must succeed, and returns its output.
 func (p *place) prints(ctx context.Context, argv ...string) (string, error) {
 	got, err := p.run(ctx, argv...)
 	if err == nil && got.exit.Code != 0 {
@@ -285,6 +292,17 @@ func (p *place) prints(ctx context.Context, argv ...string) (string, error) {
 	}
 	return got.stdout, err
 }
+
+// connecting is a command that connects to an address: with bash, which then uses
+// descriptor 3, or with the nc of an image that has no bash. nc has a verb for the
+// address.
+func connecting(to, then, nc string) []string {
+	host, port, _ := strings.Cut(to, ":")
+	return []string{"sh", "-c", "command -v bash >/dev/null && exec bash -c 'exec 3<>/dev/tcp/" + host + "/" + port + then + "'; " + fmt.Sprintf(nc, host+" "+port)}
+}
+
+// notFound is the exit code of a shell whose command does not exist.
+const notFound = 127
 
 func execute(ctx context.Context, link *wire.Link, c command) (got answer, err error) {
 	request := wire.Exec{}

@@ -10,7 +10,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// recovery: what crashes and cancellations leave.
+// recovery: the remains of crashes and cancellations.
 func recovery() []Check {
 	return []Check{
 		{
@@ -99,15 +99,17 @@ func survivesACutWire(ctx context.Context, env *Env) error {
 			return wrong("cannot close the wire: %v", err)
 		}
 		select {
-		case <-running: // its client is gone, and it with that
+		case <-running: // it goes with its client
 		case <-ctx.Done():
 			return wrong("a cut wire does not end its streams")
 		}
+		// A place that takes the cut for its end may do so a moment later.
+		time.Sleep(stillTime)
 		return errors.Join(p.isTheSame(ctx, before), link.Close())
 	})
 }
 
-// isTheSame looks for the guest of before.
+// isTheSame checks for the same guest as before.
 func (p *place) isTheSame(ctx context.Context, before wire.Hello) error {
 	if err := p.driver.Attach(ctx, p.lease); err != nil {
 		return wrong("the place cannot be attached to any more: %v", err)
@@ -207,8 +209,8 @@ func cancelsWithoutATrace(ctx context.Context, env *Env) error {
 		return err
 	}
 	// At once, at several moments of the start, and (below) when its guest
-	// first answers. Which step each of them hits does not matter: wherever it
-	// is, either the place is whole or nothing of it is there.
+	// first answers. It does not matter which step each of them hits: either the
+	// place is whole or nothing of it is there.
 	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 9 * time.Millisecond, 27 * time.Millisecond} {
 		soon, cancel := context.WithTimeout(ctx, after)
 		err := p.wholeOrNothing(ctx, soon, env, before)
@@ -238,7 +240,7 @@ func cancelsWithoutATrace(ctx context.Context, env *Env) error {
 	return p.end(ctx)
 }
 
-// follow returns when the guest at the other end has said its first byte (step
+// follow returns when the guest at the other end has sent its first byte (step
 // 0), has shaken hands (1) or has answered a request (2): just before and just
 // after it serves. The end of a start that fails ends the stream, and this.
 func (p *place) follow(ctx context.Context, conn net.Conn, step int) {

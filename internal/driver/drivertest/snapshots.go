@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // snapshots: states that are kept, returned to and copied.
@@ -50,7 +51,7 @@ func snapshots() []Check {
 	}
 }
 
-// kept takes a snapshot, and has the next Acquire use its layers.
+// keep takes a snapshot, and has the next Acquire use its layers.
 func (p *place) keep(ctx context.Context, label string) (driver.Snapshot, error) {
 	taken, err := p.driver.Snapshot(ctx, p.lease, label)
 	if err != nil {
@@ -63,9 +64,10 @@ func (p *place) keep(ctx context.Context, label string) (driver.Snapshot, error)
 	return taken, nil
 }
 
-// stack makes layers those of the workspace, where it has any.
+// stack makes layers the workspace's, if it has any. A machine of its own keeps
+// what was frozen, and builds on it by itself.
 func (p *place) stack(layers []string) {
-	if len(p.spec.Workspace.Layers) > 0 {
+	if len(p.spec.Workspace.Layers) > 0 && p.driver.Traits().Files != sandbox.FilesCarried {
 		p.spec.Workspace.Layers = layers
 	}
 }
@@ -157,7 +159,7 @@ func listsSnapshots(ctx context.Context, env *Env) error {
 			return err
 		}
 		var ids []string
-		for _, label := range []string{"first", "second", "second"} { // labels are for people
+		for _, label := range []string{"first", "second", "second"} { // labels are for humans
 			taken, err := p.keep(ctx, label)
 			if err != nil {
 				return err
@@ -167,7 +169,7 @@ func listsSnapshots(ctx context.Context, env *Env) error {
 		if err := p.lists(ctx, env, ids); err != nil {
 			return err
 		}
-		for range 2 { // what is not there any more is no error
+		for range 2 { // deleting a missing one is no error
 			if err := p.driver.DeleteSnapshot(ctx, p.lease, ids[1]); err != nil {
 				return wrong("cannot delete a snapshot: %v", err)
 			}
@@ -333,7 +335,7 @@ func forks(ctx context.Context, env *Env) error {
 		if err != nil {
 			return err
 		}
-		layers, err := p.driver.Fork(ctx, p.lease, taken.ID, driver.Lease{ID: "forked", SandboxID: "forked", StateDir: other.spec.StateDir})
+		layers, err := p.driver.Fork(ctx, p.lease, taken.ID, driver.Lease{ID: other.spec.SandboxID, SandboxID: other.spec.SandboxID, StateDir: other.spec.StateDir})
 		if err != nil {
 			return wrong("cannot fork: %v", err)
 		}

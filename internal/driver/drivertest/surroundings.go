@@ -14,7 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// surroundings: everything that a Spec says about the inside.
+// surroundings: everything that a Spec defines about the inside.
 func surroundings() []Check {
 	return []Check{
 		{
@@ -46,7 +46,7 @@ func surroundings() []Check {
 		},
 		{
 			Name:   "mounts read-only",
-			Why:    "toolchains are the user's own files",
+			Why:    "toolchains are the user's own files, and only mounts.read-write is shared",
 			Needs:  func(c driver.Capabilities) bool { return c.Mounts == sandbox.MountsAny },
 			Run:    mountsReadOnly,
 			Absent: refusesMounts,
@@ -139,7 +139,7 @@ func runsAsItsUser(ctx context.Context, env *Env) error {
 			"-u": strconv.Itoa(p.spec.User.UID), "-g": strconv.Itoa(p.spec.User.GID), "-un": p.spec.User.Name,
 		}
 		if p.mountless() {
-			delete(names, "-un") // the host says what ids are called
+			delete(names, "-un") // the host decides the names of ids
 		}
 		for flag, want := range names {
 			if err := p.printing(ctx, want, "id", flag); err != nil {
@@ -182,11 +182,25 @@ func mountsReadOnly(ctx context.Context, env *Env) error {
 		if err := p.write(ctx, mountedDir+"/planted", "new\n"); err == nil {
 			return wrong("a new file can be made in a mounted directory")
 		}
-		return nil
+		return p.shares(ctx, p.spec.Mounts[2])
 	})
 }
 
-// refusesMounts asks for one, of a driver that has none or only some.
+// shares looks on the host for a write made inside.
+func (p *place) shares(ctx context.Context, mount driver.Mount) error {
+	if err := p.wants(ctx, mount.Target+"/note", "from the host\n"); err != nil {
+		return err
+	}
+	if err := p.write(ctx, mount.Target+"/note", "from inside\n"); err != nil {
+		return wrong("a shared file cannot be written: %v", err)
+	}
+	if got, err := os.ReadFile(filepath.Join(mount.Source, "note")); err != nil || string(got) != "from inside\n" {
+		return wrong("the host's file holds %q (%v) after a write inside", got, err)
+	}
+	return nil
+}
+
+// refusesMounts asks for a mount from a driver that has none or only some.
 func refusesMounts(ctx context.Context, env *Env) error {
 	p, err := plan(env, env.Driver(), "mounted")
 	if err != nil {

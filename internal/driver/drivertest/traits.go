@@ -3,14 +3,17 @@ package drivertest
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// traits: what a driver says of its places.
+// traits: what a driver says about its places.
 func traits() []Check {
 	return []Check{
 		{
@@ -31,7 +34,7 @@ func traits() []Check {
 	}
 }
 
-// saysWhatPlacesAre compares a lease with what was said before there was one.
+// saysWhatPlacesAre compares a lease's traits with those declared before it.
 func saysWhatPlacesAre(ctx context.Context, env *Env) error {
 	return with(ctx, env, "traits", func(p *place) error {
 		said := p.driver.Traits()
@@ -68,6 +71,81 @@ func handsConnectionsOver(ctx context.Context, env *Env) error {
 		if said.Network == sandbox.NetworkDescriptors && !passes {
 			err = wrong("connections are handed over as descriptors, and the wire is a %T", conn)
 		}
-		return errors.Join(err, conn.Close())
+		err = errors.Join(err, conn.Close())
+		if err == nil && said.Network == sandbox.NetworkStreams {
+			err = carriesAConnection(ctx, p)
+		}
+		return err
 	})
+}
+
+// afar is an address where only the keeper answers (RFC 5737).
+const afar = "192.0.2.7:80"
+
+// carriesAConnection does what a keeper does for a program inside: it hears of a
+// connection and carries it, and both directions arrive whole and end.
+func carriesAConnection(ctx context.Context, p *place) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	link, err := p.connect(ctx, p.driver)
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	defer context.AfterFunc(ctx, func() { link.Close() })()
+	stream, err := link.Open()
+	if err != nil {
+		return wrong("cannot open a stream: %v", err)
+	}
+	way, err := wire.OpenNetwork(ctx, stream)
+	if err != nil {
+		return wrong("connections go over streams, and none is announced: %v", err)
+	}
+	type printed struct {
+		text string
+		err  error
+	}
+	ran := make(chan printed, 1)
+	go func() {
+		text, err := p.prints(ctx, connecting(afar, " && printf ping >&3 && cat <&3", "printf ping | nc %s")...)
+		ran <- printed{text, err}
+	}()
+	err = answersAfar(way, link)
+	if err != nil {
+		link.Close() // and with it the connection, for which the program waits
+	}
+	got := <-ran
+	switch {
+	case err != nil:
+		return err
+	case got.err != nil:
+		return got.err
+	case got.text != "pong":
+		return wrong("a program read %q from its connection, want %q", got.text, "pong")
+	}
+	return nil
+}
+
+// answersAfar is the other end of the connection to afar.
+func answersAfar(way *wire.Egress, link *wire.Link) error {
+	received, err := way.Receive()
+	if err != nil || received.Kind != wire.KindAnnounced || received.Connection.Destination.String() != afar {
+		return wrong("a program connects to %s, and what is announced is %+v: %v", afar, received, err)
+	}
+	conduit, err := link.Carry(received.ID)
+	if err != nil {
+		return wrong("cannot carry a connection that was announced: %v", err)
+	}
+	defer conduit.Close()
+	if err := conduit.SetDeadline(time.Now().Add(settleTime)); err != nil {
+		return err
+	}
+	word := make([]byte, len("ping"))
+	if _, err := io.ReadFull(conduit, word); err != nil || string(word) != "ping" {
+		return wrong("a program sent \"ping\", and %q came: %v", word, err)
+	}
+	if _, err := io.WriteString(conduit, "pong"); err != nil {
+		return wrong("cannot answer over a stream: %v", err)
+	}
+	return conduit.CloseWrite()
 }

@@ -128,14 +128,14 @@ func putsChangesIntoUpper(ctx context.Context, env *Env) error {
 			return nil // a copy
 		}
 		if _, err := os.Lstat(filepath.Join(p.spec.Workspace.Upper, "dir", "bottom.txt")); err == nil {
-			return wrong("the upper directory holds a file that nobody changed")
+			return wrong("the upper directory holds a file that has not been changed")
 		}
 		return nil
 	})
 }
 
-// leavesUpperAlone looks for files that a driver carries and shares all the same:
-// what is only sometimes there is taken for everything.
+// leavesUpperAlone looks for files that a driver carries and yet shares: a file
+// that is only there sometimes would be taken for the whole.
 func leavesUpperAlone(ctx context.Context, env *Env) error {
 	return with(ctx, env, "carried", func(p *place) error {
 		if err := p.alter(ctx); err != nil {
@@ -154,7 +154,7 @@ func showsACopy(ctx context.Context, env *Env) error {
 		return err
 	}
 	p.spec.Workspace.Layers = nil
-	if err := fill(p.spec.Workspace, p.driver.Ownership("copy")); err != nil {
+	if err := fill(p.spec.Workspace, p.driver.Ownership(p.spec.SandboxID)); err != nil {
 		return err
 	}
 	if err := p.acquire(ctx); err != nil {

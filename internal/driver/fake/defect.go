@@ -1,7 +1,7 @@
 package fake
 
 // Defect is one thing that a driver can do wrong. Each fails one check of the
-// contract and no other, so that a check which passes everything is found out.
+// contract and no other, which exposes a check that passes everything.
 //
 // To add one: 1. a constant and a line in [Defects], 2. the wrong behaviour,
 // in one place, 3. a line in the table of fake_test.go.
@@ -40,6 +40,7 @@ const (
 	RunsAsSomebodyElse       Defect = "runs as somebody else"
 	HasAnotherName           Defect = "has another host name"
 	MountsWritable           Defect = "mounts writable"
+	SharesNothing            Defect = "shares nothing"
 	MixesPlaces              Defect = "mixes places up"
 	CarriesOneWire           Defect = "carries one wire"
 	PausesNothing            Defect = "pauses nothing"
@@ -55,13 +56,16 @@ const (
 	ForgetsTraits            Defect = "says nothing of its places"
 	ClaimsAnotherSystem      Defect = "claims another system"
 	ClaimsDescriptors        Defect = "claims to pass descriptors"
+	LosesStreams             Defect = "loses what its streams carry"
 	ShowsTheHost             Defect = "shows the host's files"
 	ShowsProcesses           Defect = "shows the host's processes"
 	KeepsPrivileges          Defect = "keeps privileges"
 	LetsOut                  Defect = "lets connections out"
 	MeasuresNothing          Defect = "measures nothing"
+	CopiesLive               Defect = "shows a copy of a live directory"
+	ProtectsNothing          Defect = "protects nothing of a live directory"
 
-	// These declare less and pretend to do it all the same.
+	// These declare less and yet pretend to do it.
 	PretendsToPause   Defect = "pretends to pause"
 	PretendsToResume  Defect = "pretends to resume"
 	PretendsToLimit   Defect = "pretends to limit"
@@ -74,6 +78,7 @@ const (
 	PretendsToCarry   Defect = "pretends to carry files"
 	PretendsToMount   Defect = "pretends to mount nothing"
 	PretendsToForget  Defect = "pretends to forget the home"
+	PretendsToBeLive  Defect = "pretends to show no live directory"
 	PretendsToMeasure Defect = "pretends to measure"
 )
 
@@ -84,11 +89,11 @@ func Defects() []Defect {
 		AttachesToNothing, FailsSecondDestroy, FailsOrderlyDestroy, LeavesProcesses, LeavesFailedPlaces, LeaksErrno,
 		RecoverEndsPlaces, EndsWithItsWire, TakesSilenceForDeath, AnswersForTheDeaf, RecoverEndsTheDeaf, MissesKilledGuest, LosesFilesInCrash, LeavesCanceledPlaces,
 		ReversesLayers, WritesIntoLayers, HidesChanges, ForgetsDeletions, NeedsLayers, ChangesOwnership,
-		StandsElsewhere, LeaksEnvironment, ForgetsHome, RunsAsSomebodyElse, HasAnotherName, MountsWritable,
+		StandsElsewhere, LeaksEnvironment, ForgetsHome, RunsAsSomebodyElse, HasAnotherName, MountsWritable, SharesNothing,
 		MixesPlaces, CarriesOneWire, PausesNothing, PausesLate, OutlivesInPause,
-		KeepsNoLimits, StartsUnlimited, RevertsNothing, ForgetsSnapshots, TearsRunningSnapshots, RevertsWithoutProcesses, ForksIntoOne, MeasuresNothing,
-		ForgetsTraits, ClaimsAnotherSystem, ClaimsDescriptors, ShowsTheHost, ShowsProcesses, KeepsPrivileges, LetsOut,
+		KeepsNoLimits, StartsUnlimited, RevertsNothing, ForgetsSnapshots, TearsRunningSnapshots, RevertsWithoutProcesses, ForksIntoOne, MeasuresNothing, CopiesLive, ProtectsNothing,
+		ForgetsTraits, ClaimsAnotherSystem, ClaimsDescriptors, LosesStreams, ShowsTheHost, ShowsProcesses, KeepsPrivileges, LetsOut,
 		PretendsToPause, PretendsToResume, PretendsToLimit, PretendsToRevert, PretendsToList, PretendsToFreeze, PretendsToRestore, PretendsToFork,
-		PretendsToMeasure, PretendsToIsolate, PretendsToCarry, PretendsToMount, PretendsToForget,
+		PretendsToMeasure, PretendsToIsolate, PretendsToCarry, PretendsToMount, PretendsToForget, PretendsToBeLive,
 	}
 }

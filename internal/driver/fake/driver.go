@@ -45,10 +45,10 @@ func (d Driver) Traits() sandbox.Traits {
 		System: runtime.GOOS, Architecture: runtime.GOARCH,
 		Files: sandbox.FilesShared, Mounts: sandbox.MountsAny,
 		Network: sandbox.NetworkStreams, Enforcer: "nothing runs inside",
-		Metrics: []string{sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime}, KeepsHome: true,
+		Metrics: []string{sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime}, KeepsHome: true, Live: true,
 	}
 	if d.options.Minimal {
-		t.Files, t.Mounts, t.Network, t.Metrics, t.KeepsHome = sandbox.FilesCarried, sandbox.MountsNone, sandbox.NetworkNone, nil, false
+		t.Files, t.Mounts, t.Network, t.Metrics, t.KeepsHome, t.Live = sandbox.FilesCarried, sandbox.MountsNone, sandbox.NetworkNone, nil, false, false
 	}
 	switch d.options.Defect {
 	case PretendsToMeasure:
@@ -61,13 +61,15 @@ func (d Driver) Traits() sandbox.Traits {
 		t.System = "plan9"
 	case ClaimsDescriptors:
 		t.Network = sandbox.NetworkDescriptors
+	case PretendsToBeLive:
+		t.Live = false
 	case PretendsToMount:
 		t.Mounts = sandbox.MountsNone
 	}
 	return t
 }
 
-// Ownership implements driver.Driver: files belong to whoever runs this.
+// Ownership implements driver.Driver: files belong to the user who runs this.
 func (d Driver) Ownership(string) driver.Ownership {
 	own := driver.Ownership{UID: 1000, GID: 1000, UpperUID: -1, UpperGID: -1}
 	if d.has(ChangesOwnership) {
@@ -79,7 +81,7 @@ func (d Driver) Ownership(string) driver.Ownership {
 	return own
 }
 
-// Carriage implements driver.Driver: layers are looked through by name.
+// Carriage implements driver.Driver: layers are searched by name.
 func (Driver) Carriage(context.Context, string) (sandbox.Carriage, string) {
 	return sandbox.CarriageOverlay, ""
 }
@@ -115,7 +117,7 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 		}
 	}
 	m.places[spec.SandboxID], m.known[spec.SandboxID] = p, spec
-	// A canceled start takes back what it has made.
+	// A canceled start undoes what it has made.
 	if ctx.Err() != nil {
 		if !d.has(LeavesCanceledPlaces) {
 			p.end()
@@ -136,12 +138,14 @@ func (d Driver) accepts(spec driver.Spec) error {
 		return fault.Wrap("", driver.ErrUnsupported, "cannot isolate %q fully", spec.Name)
 	case len(spec.Mounts) > 0 && d.options.Minimal:
 		return fault.Wrap("", driver.ErrUnsupported, "cannot mount anything for %q", spec.Name)
+	case spec.Workspace.Live != nil && d.options.Minimal:
+		return fault.Wrap("", driver.ErrUnsupported, "cannot show a directory of the host to %q", spec.Name)
 	}
 	return nil
 }
 
-// forget loses something of what a sandbox without snapshots had in its last
-// run, where that is the defect.
+// forget loses some of what a sandbox without snapshots had in its last run, if
+// that is the defect.
 func (d Driver) forget(spec driver.Spec) error {
 	_, again := d.machine.known[spec.SandboxID]
 	_, crashed := d.machine.places[spec.SandboxID]
@@ -159,7 +163,7 @@ func (d Driver) forget(spec driver.Spec) error {
 	return nil
 }
 
-// prepare looks at everything that a mount would look at.
+// prepare checks everything that a mount would check.
 func (d Driver) prepare(spec driver.Spec) error {
 	for _, layer := range spec.Workspace.Layers {
 		if _, err := os.Stat(layer); err != nil {
@@ -172,7 +176,7 @@ func (d Driver) prepare(spec driver.Spec) error {
 			return mountFailed(err)
 		}
 	}
-	for _, dir := range []string{spec.StateDir, spec.Workspace.Upper, filepath.Join(spec.StateDir, "home")} {
+	for _, dir := range []string{spec.StateDir, d.upperOf(spec), filepath.Join(spec.StateDir, "home")} {
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return mountFailed(err)
 		}
@@ -201,7 +205,7 @@ func (d Driver) find(lease driver.Lease) (*place, error) {
 	return p, nil
 }
 
-// reach is find for what needs an answer of the place.
+// reach is find for operations that need an answer from the place.
 func (d Driver) reach(lease driver.Lease) (*place, error) {
 	p, err := d.find(lease)
 	if err == nil && p.deaf && !d.has(AnswersForTheDeaf) {

@@ -95,13 +95,19 @@ func (p *place) builtin(argv []string, stdin io.Reader, stdout io.Writer) (int, 
 		return line(p.spec.User.Name)
 	}
 	switch {
-	case len(argv) == 3 && argv[0] == "bash" && p.driver.has(LetsOut):
+	case len(argv) == 3 && strings.Contains(argv[2], "/dev/tcp/127.0.0.1/"):
+		if !p.driver.has(LetsOut) {
+			return 1, errors.New("connection refused")
+		}
 		_, port, _ := strings.Cut(argv[2], "/dev/tcp/127.0.0.1/")
+		port, _, _ = strings.Cut(port, "'")
 		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
 		if err == nil {
 			err = conn.Close()
 		}
 		return codeOf(err), err
+	case len(argv) == 3 && strings.Contains(argv[2], "/dev/tcp/"):
+		return p.converse(argv[2], stdout)
 	case argv[0] == "echo":
 		return line(strings.Join(argv[1:], " "))
 	case argv[0] == "rm" && len(argv) == 2:

@@ -4,8 +4,8 @@
 //
 // Its guest is a goroutine that answers the wire with a handful of built-in
 // commands. Files are real ones in the directories of the Spec, so that the
-// host's side sees what a real driver would leave; nothing else is isolated,
-// and nothing foreign must ever run here.
+// host's side sees what a real driver would leave. Nothing else is isolated,
+// and no untrusted code must ever run here.
 //
 // Start reading at [Machine].
 package fake
@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
 // Machine is what outlives a driver value: running places and the deletions
@@ -25,7 +26,7 @@ type Machine struct {
 	mu      sync.Mutex
 	serial  int
 	places  map[string]*place      // by sandbox
-	leaked  []string               // what a defect forgot
+	leaked  []string               // what a defect left behind
 	deleted map[string]pathSet     // names removed from the layers, by upper directory
 	known   map[string]driver.Spec // what each sandbox was acquired with last
 	saved   map[string][]saved     // snapshots, oldest first, by sandbox
@@ -34,12 +35,12 @@ type Machine struct {
 
 type pathSet map[string]bool
 
-// NewMachine makes a machine on which nothing runs.
+// NewMachine returns a machine on which nothing runs.
 func NewMachine() *Machine {
 	return &Machine{places: map[string]*place{}, deleted: map[string]pathSet{}, known: map[string]driver.Spec{}, saved: map[string][]saved{}}
 }
 
-// Places names what runs.
+// Places names the running places.
 func (m *Machine) Places() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +67,7 @@ func (m *Machine) Kill(lease driver.Lease) error {
 }
 
 // Deafen makes a place answer nothing, or answer again, as a machine does whose
-// network is down. What runs there goes on.
+// network is down. Everything in it goes on running.
 func (m *Machine) Deafen(lease driver.Lease, deaf bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,8 +98,11 @@ func (m *Machine) Cut(lease driver.Lease) error {
 type Options struct {
 	// Minimal declares no optional operation.
 	Minimal bool
-	// Defect is what shall be wrong with it; empty for a driver that passes.
+	// Defect is what should be wrong with it; empty for a driver that passes.
 	Defect Defect
+	// Guest, if set, is asked first to answer a request; false leaves it to the
+	// fake's own guest.
+	Guest func(request wire.Request, stream wire.Stream) (answered bool)
 }
 
 // Driver implements driver.Driver on a [Machine].

@@ -3,6 +3,7 @@ package fake_test
 import (
 	"context"
 	"maps"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -35,7 +36,7 @@ func TestContractMinimal(t *testing.T) {
 }
 
 // caughtBy says which check each defect fails; "refused: " stands for the part
-// of a check that runs where the operation is not declared.
+// of a check that runs if the operation is not declared.
 func caughtBy() map[fake.Defect]string {
 	return map[fake.Defect]string{
 		fake.GreetsWithAnotherVersion: "says hello",
@@ -69,6 +70,7 @@ func caughtBy() map[fake.Defect]string {
 		fake.RunsAsSomebodyElse:       "runs as its user",
 		fake.HasAnotherName:           "is called by its name",
 		fake.MountsWritable:           "mounts read-only",
+		fake.SharesNothing:            "mounts read-only",
 		fake.MixesPlaces:              "holds many places apart",
 		fake.CarriesOneWire:           "carries many wires",
 		fake.PausesNothing:            "pauses and resumes",
@@ -85,6 +87,7 @@ func caughtBy() map[fake.Defect]string {
 		fake.ForgetsTraits:            "says what its places are",
 		fake.ClaimsAnotherSystem:      "runs the system that it says",
 		fake.ClaimsDescriptors:        "hands connections over as it says",
+		fake.LosesStreams:             "hands connections over as it says",
 		fake.ShowsTheHost:             "isolates fully",
 		fake.ShowsProcesses:           "isolates fully",
 		fake.KeepsPrivileges:          "isolates fully",
@@ -97,6 +100,9 @@ func caughtBy() map[fake.Defect]string {
 		fake.PretendsToFreeze:         "refused: takes snapshots while it runs",
 		fake.PretendsToRestore:        "refused: brings processes back",
 		fake.PretendsToFork:           "refused: forks",
+		fake.CopiesLive:               "shows a live directory",
+		fake.ProtectsNothing:          "shows a live directory",
+		fake.PretendsToBeLive:         "refused: shows a live directory",
 		fake.PretendsToMeasure:        "refused: measures",
 		fake.PretendsToIsolate:        "refused: isolates fully",
 		fake.PretendsToCarry:          "refused: puts changes into the upper directory",
@@ -105,18 +111,24 @@ func caughtBy() map[fake.Defect]string {
 	}
 }
 
-// A check that cannot fail is a defect of the contract.
+// A check that cannot fail is a defect of the contract. Each defect meets its own
+// check and each fourth of the others; with LITTERBOX_TEST_LONG it meets all of
+// them (make test-contract).
 func TestEveryDefectFailsExactlyItsCheck(t *testing.T) {
-	for _, defect := range fake.Defects() {
+	all := os.Getenv("LITTERBOX_TEST_LONG") != ""
+	for i, defect := range fake.Defects() {
 		t.Run(string(defect), func(t *testing.T) {
 			var failed []string
-			for _, check := range drivertest.Checks() {
+			for j, check := range drivertest.Checks() {
 				env := newEnv(t, fake.Options{Defect: defect})
 				name := check.Name
 				if check.Needs != nil && !check.Needs(env.Driver().Capabilities()) {
 					name = "refused: " + name
 				}
-				// In a bubble, waiting for what never ends takes no time.
+				if !all && name != caughtBy()[defect] && (i+j)%4 != 0 {
+					continue
+				}
+				// In a bubble, waiting for something that never ends takes no time.
 				synctest.Test(t, func(t *testing.T) {
 					if check.Perform(t.Context(), &env) != nil {
 						failed = append(failed, name)

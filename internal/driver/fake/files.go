@@ -25,7 +25,7 @@ func (p *place) absolute(path []byte) string {
 	return filepath.Join(p.spec.Workspace.Path, string(path))
 }
 
-// mounted finds the host's path of something mounted read-only.
+// mounted finds the host's path of a mounted file.
 func (p *place) mounted(path string) (string, bool) {
 	for _, mount := range p.spec.Mounts {
 		if name, ok := below(path, mount.Target); ok {
@@ -33,6 +33,16 @@ func (p *place) mounted(path string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// shared reports whether path lies in a mount that can be written.
+func (p *place) shared(path string) bool {
+	for _, mount := range p.spec.Mounts {
+		if _, ok := below(path, mount.Target); ok && mount.Writable {
+			return true
+		}
+	}
+	return false
 }
 
 // layered lists where a file of the workspace can be, topmost first.
@@ -48,7 +58,7 @@ func (p *place) layered(name string) []string {
 	return paths
 }
 
-// setDeleted is what an overlay does with a whiteout, and without.
+// setDeleted does what an overlay does by making or removing a whiteout.
 func (p *place) setDeleted(name string, deleted bool) {
 	m := p.driver.machine
 	m.mu.Lock()
@@ -82,7 +92,7 @@ func (p *place) readFile(path string) ([]byte, error) {
 		return read(filepath.Join(p.home(), name), missing)
 	}
 	name, ok := below(path, p.spec.Workspace.Path)
-	if !ok || p.isDeleted(name) || p.driver.has(NeedsLayers) && len(p.spec.Workspace.Layers) == 0 {
+	if !ok || p.isDeleted(name) || p.driver.has(NeedsLayers) && len(p.spec.Workspace.Layers) == 0 && p.spec.Workspace.Live == nil {
 		return nil, missing
 	}
 	for _, at := range p.layered(name) {
@@ -103,7 +113,7 @@ func read(path string, missing error) ([]byte, error) {
 
 func (p *place) writeFile(path string, content []byte) error {
 	if source, ok := p.mounted(path); ok {
-		if p.driver.has(MountsWritable) {
+		if p.driver.has(MountsWritable) || p.shared(path) && !p.driver.has(SharesNothing) {
 			return write(source, content)
 		}
 		return fault.New(fault.Denied, "cannot write %q: it is read-only", path)
@@ -114,6 +124,13 @@ func (p *place) writeFile(path string, content []byte) error {
 	name, ok := below(path, p.spec.Workspace.Path)
 	if !ok {
 		return fault.New(fault.Denied, "cannot write %q: it is read-only", path)
+	}
+	if live := p.spec.Workspace.Live; live != nil && !p.driver.has(ProtectsNothing) {
+		for _, kept := range live.ReadOnly {
+			if _, ok := below(name, kept); ok {
+				return fault.New(fault.Denied, "cannot write %q: it is read-only", path)
+			}
+		}
 	}
 	p.setDeleted(name, false)
 	paths := p.layered(name)

@@ -19,14 +19,21 @@ func (p *place) handle(stream wire.Stream) {
 	if err := json.Unmarshal(payload, &request); err != nil {
 		return
 	}
+	if answer := p.driver.options.Guest; answer != nil && answer(request, stream) {
+		return
+	}
 	p.waitWhilePaused()
+	if request.Op == wire.OpNetwork && !p.driver.options.Minimal {
+		p.net.serve(stream)
+		return
+	}
 	result, err := p.answer(request, in, out)
 	p.waitWhilePaused()
 	if !p.running() {
-		return // killed in the middle: nobody is there to answer
+		return // killed in the middle: there is no one to answer
 	}
 	if err != nil {
-		_ = wire.Fail(out, err) // who asked may have gone
+		_ = wire.Fail(out, err) // the client may be gone
 		return
 	}
 	_ = wire.WriteJSON(out, wire.KindResult, result)
@@ -62,6 +69,16 @@ func (p *place) answer(request wire.Request, in *wire.Reader, out *wire.Writer) 
 		return wire.ProcessList{}, nil
 	case wire.OpHead:
 		return wire.Head{}, nil
+	case wire.OpFollow:
+		return p.follow(in)
+	case wire.OpConfigure:
+		return p.services.configure(request.Configure)
+	case wire.OpService:
+		return p.services.order(request.Service)
+	case wire.OpWatch:
+		return p.services.watched(in, out)
+	case wire.OpLogs:
+		return p.services.logs(request.Logs, out)
 	case wire.OpShutdown:
 		return wire.Empty{}, nil
 	}
@@ -88,7 +105,7 @@ func (i *input) Read(buf []byte) (int, error) {
 		case kind == wire.KindStdinEnd:
 			i.over = true
 		case kind == wire.KindSignal:
-			return 0, io.ErrUnexpectedEOF // every built-in command dies of it
+			return 0, io.ErrUnexpectedEOF // every built-in command dies from it
 		case kind == wire.KindStdin:
 			i.rest = payload
 		}

@@ -28,7 +28,7 @@ func (d Driver) Resume(_ context.Context, lease driver.Lease) error {
 	return d.setPaused(lease, false)
 }
 
-// limits are those that the fake pretends to keep: it only remembers them.
+// limits lists the limits that the fake pretends to keep: it only remembers them.
 func (d Driver) limits() []string {
 	if d.options.Minimal || d.has(PretendsToLimit) {
 		return nil
@@ -59,7 +59,7 @@ func (d Driver) kept(limits sandbox.Limits) driver.InForce {
 	return kept
 }
 
-// refuse answers what is not declared, unless the defect is to pretend.
+// refuse answers undeclared operations, unless the defect is to pretend.
 func (d Driver) refuse(pretence Defect) error {
 	if d.has(pretence) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// pipe is a connection in memory. Unlike net.Pipe it takes what is written
-// before anybody reads: both ends of an SSH connection begin by writing.
+// pipe is a connection in memory. Unlike net.Pipe it accepts writes before the
+// other end reads: both ends of an SSH connection begin by writing.
 func pipe() (a, b *end) {
 	left, right := newQueue(), newQueue()
 	return &end{in: left, out: right}, &end{in: right, out: left}

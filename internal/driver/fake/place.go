@@ -26,6 +26,9 @@ type place struct {
 	conns map[*end]bool
 	gate  *sync.Cond // on mu
 	still *bool      // paused
+	net   *network
+
+	services *services
 }
 
 func (d Driver) newPlace(spec driver.Spec, serial int) *place {
@@ -34,10 +37,12 @@ func (d Driver) newPlace(spec driver.Spec, serial int) *place {
 		driver: d, spec: spec, serial: serial, started: time.Now(),
 		ended: make(chan struct{}), endOnce: &sync.Once{},
 		mu: mu, gate: sync.NewCond(mu), conns: map[*end]bool{}, still: new(bool),
+		services: newServices(),
+		net:      &network{waiting: map[uint64]*connection{}},
 	}
 }
 
-// dressedAs serves p's files to whoever holds the keys of another place.
+// dressedAs serves p's files to the holder of another place's keys.
 func (p *place) dressedAs(other *place) *place {
 	mixed := *p
 	mixed.spec.HostKey, mixed.spec.GuestKey = other.spec.HostKey, other.spec.GuestKey
@@ -74,7 +79,7 @@ func (p *place) cut() {
 	}
 }
 
-// end takes the guest away and with it every stream.
+// end removes the guest and with it every stream.
 func (p *place) end() {
 	p.endOnce.Do(func() { close(p.ended) })
 	p.cut()
@@ -90,11 +95,11 @@ func (p *place) dial() net.Conn {
 	p.conns[far] = true
 	p.mu.Unlock()
 	go func() {
-		// What goes wrong on a connection shows at its other end.
+		// A failing connection shows at its other end.
 		if p.driver.has(LetsStrangersIn) {
 			serveAnybody(far, p.spec.GuestKey, p.handle)
 		} else {
-			_ = wire.Serve(far, p.spec.GuestKey, p.spec.HostKey, p.handle)
+			_ = wire.ServeAll(far, p.spec.GuestKey, p.spec.HostKey, wire.Handlers{Stream: p.handle, Announced: p.net.announced})
 		}
 		p.mu.Lock()
 		delete(p.conns, far)
@@ -116,7 +121,7 @@ func (p *place) paused() bool {
 	return *p.still
 }
 
-// waitWhilePaused is where a frozen guest stands.
+// waitWhilePaused holds a frozen guest.
 func (p *place) waitWhilePaused() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,6 +134,13 @@ func (p *place) waitWhilePaused() {
 func (p *place) upper() string { return p.driver.upperOf(p.spec) }
 
 func (d Driver) upperOf(spec driver.Spec) string {
+	switch {
+	case spec.Workspace.Live == nil:
+	case d.has(CopiesLive):
+		return filepath.Join(spec.StateDir, "copy")
+	default:
+		return spec.Workspace.Path
+	}
 	if (d.has(HidesChanges) || d.options.Minimal) && len(spec.Workspace.Layers) > 0 {
 		return filepath.Join(spec.StateDir, "elsewhere")
 	}

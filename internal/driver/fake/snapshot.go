@@ -14,19 +14,19 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 )
 
-// saved is a snapshot: copies of what the sandbox had written.
+// saved is a snapshot: copies of what the sandbox had written by then.
 type saved struct {
 	driver.Snapshot
 	upper, home tree
 	deleted     pathSet
-	place       *place // for its processes; nil where none ran
+	place       *place // for its processes; nil if none ran
 }
 
 // tree is the content of a directory by relative name; directories are implied.
 type tree map[string][]byte
 
 // snapshots is what the fake declares: each of the pretending defects declares
-// less, and does it all the same.
+// less, and yet does it.
 func (d Driver) snapshots() driver.Snapshots {
 	if d.options.Minimal || d.has(PretendsToRevert) || d.has(PretendsToList) {
 		return driver.Snapshots{}
@@ -84,7 +84,7 @@ func (d Driver) Snapshots(_ context.Context, lease driver.Lease) ([]driver.Snaps
 	return all, nil
 }
 
-// lookUp is the snapshot of that id. The caller holds the machine.
+// lookUp returns the snapshot with that id. The caller holds the machine.
 func (d Driver) lookUp(sandboxID, id string) (saved, error) {
 	all := d.machine.saved[sandboxID]
 	at := slices.IndexFunc(all, func(one saved) bool { return one.ID == id })

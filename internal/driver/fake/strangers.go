@@ -8,7 +8,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// serveAnybody is wire.Serve without its question for a key: the defect
+// serveAnybody is wire.Serve without the check for a key: the defect
 // [LetsStrangersIn].
 func serveAnybody(conn net.Conn, guestPrivate []byte, handle func(wire.Stream)) {
 	defer conn.Close()

@@ -1,15 +1,12 @@
 package landlock
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"sort"
@@ -17,18 +14,17 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock/confine"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/local"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // handle is what a lease keeps of a place. The warden lives a little longer
-// than the guest: until nobody is left.
+// than the guest: until no process is left.
 type handle struct {
 	Warden sandbox.Process `json:"warden"`
 }
-
-const socketName = "guest.sock"
 
 func ownership() driver.Ownership {
 	return driver.Ownership{UID: os.Geteuid(), GID: os.Getegid(), UpperUID: -1, UpperGID: -1}
@@ -43,13 +39,13 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	if err := prepare(spec); err != nil {
 		return lease, driver.Seal(err, "cannot prepare the sandbox's directories")
 	}
-	switch runs, err := answers(ctx, spec.StateDir); {
+	switch runs, err := local.Answers(ctx, spec.StateDir); {
 	case err != nil:
 		return lease, driver.Seal(err, "cannot find out whether the sandbox runs already")
 	case runs:
 		return lease, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot start sandbox %q: it runs already", spec.Name)
 	}
-	listener, err := listen(spec.StateDir)
+	listener, err := local.Listen(spec.StateDir)
 	if err != nil {
 		return lease, driver.Seal(err, "cannot open the guest's socket")
 	}
@@ -63,7 +59,7 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	return lease, err
 }
 
-// require refuses what the tier cannot do.
+// require refuses a spec that the tier cannot satisfy.
 func (d Driver) require(spec driver.Spec) error {
 	if found := obstacles(); len(found) > 0 {
 		return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot isolate a sandbox here, not even in the degraded tier: %s", found[0].missing).
@@ -80,12 +76,17 @@ func (d Driver) require(spec driver.Spec) error {
 		return refuse("container.base-image needs mounts")
 	case spec.Nested:
 		return refuse("security.nested needs user namespaces")
+	case spec.Workspace.Live != nil:
+		return refuse("parts of a live directory cannot be protected without mounts")
 	case len(spec.Workspace.Layers) > 0:
 		return refuse("it was created with an overlay, and the tier mounts nothing")
 	case len(spec.Caches) > 0:
 		return refuse("package caches need mounts")
 	}
 	for _, mount := range spec.Mounts {
+		if mount.Writable {
+			return refuse(fmt.Sprintf("%q cannot be shared without a mount", mount.Source))
+		}
 		if mount.Source != mount.Target {
 			return refuse(fmt.Sprintf("%q cannot stand at %q without a mount", mount.Source, mount.Target))
 		}
@@ -115,7 +116,7 @@ func configOf(spec driver.Spec) confine.Config {
 	for _, mount := range spec.Mounts {
 		config.Mounts = append(config.Mounts, mount.Source)
 	}
-	// The repository, everything of litterbox's, and the sockets of the user's
+	// The repository, all of litterbox's files, and the sockets of the user's
 	// session.
 	secret := []string{spec.Workspace.Path, filepath.Dir(filepath.Dir(spec.StateDir)), spec.StateDir}
 	if runtime := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(runtime) {
@@ -179,14 +180,14 @@ func start(ctx context.Context, config confine.Config, listener *os.File) (sandb
 		return sandbox.Process{}, driver.Seal(err, "cannot start the sandbox")
 	}
 	go func() {
-		// A child that died early shows on the status pipe, not here.
+		// A child that dies early shows on the status pipe, not here.
 		_, _ = inputWriter.Write(data)
 		inputWriter.Close()
 	}()
 	warden, err := process.Identify(child.Pid)
 	if err == nil {
 		stop := context.AfterFunc(ctx, func() { status.Close() })
-		err = awaitReady(bufio.NewReader(status))
+		err = local.Ready(status, confine.StatusReady, confine.StatusError)
 		if !stop() && err == nil {
 			err = ctx.Err()
 		}
@@ -202,42 +203,7 @@ func start(ctx context.Context, config confine.Config, listener *os.File) (sandb
 	return warden, child.Release()
 }
 
-func awaitReady(status *bufio.Reader) error {
-	kind, err := status.ReadByte()
-	if err != nil {
-		return errors.New("its first process ended without a word")
-	}
-	switch kind {
-	case confine.StatusReady:
-		return nil
-	case confine.StatusError:
-		text, err := io.ReadAll(status)
-		return errors.Join(errors.New(string(text)), err)
-	}
-	return fmt.Errorf("it said %q, which nobody understands", kind)
-}
-
-// listen opens the guest's socket on the host's side. Inside nobody can open a
-// socket, let alone connect to this one.
-func listen(stateDir string) (*os.File, error) {
-	path := filepath.Join(stateDir, socketName)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	var file *os.File
-	err := process.ShortPath(stateDir, func(dir string) error {
-		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})
-		if err != nil {
-			return err
-		}
-		listener.SetUnlinkOnClose(false)
-		file, err = listener.File()
-		return errors.Join(err, listener.Close())
-	})
-	return file, err
-}
-
-// inForce are the limits that the tier keeps: those of a single process.
+// inForce returns the limits that the tier keeps: those of a single process.
 func inForce(limits sandbox.Limits) driver.InForce {
 	kept := driver.InForce{}
 	if limits.OpenFiles > 0 {

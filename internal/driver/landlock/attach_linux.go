@@ -3,7 +3,6 @@ package landlock
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/local"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -31,7 +31,7 @@ func (d Driver) Attach(ctx context.Context, lease driver.Lease) error {
 
 // Dial implements driver.Driver.
 func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) {
-	place, err := decode(lease)
+	place, err := local.Place[handle](lease)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) 
 	if !process.Alive(place.Warden) {
 		return nil, lost
 	}
-	conn, err := dialGuest(ctx, lease.StateDir)
+	conn, err := local.Dial(ctx, lease.StateDir)
 	if errors.Is(err, unix.ECONNREFUSED) {
 		return nil, lost // the guest has ended, and the warden is about to
 	}
@@ -49,39 +49,13 @@ func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) 
 	return conn, nil
 }
 
-func dialGuest(ctx context.Context, stateDir string) (net.Conn, error) {
-	var conn net.Conn
-	err := process.ShortPath(stateDir, func(dir string) (err error) {
-		var dialer net.Dialer
-		conn, err = dialer.DialContext(ctx, "unix", filepath.Join(dir, socketName))
-		return err
-	})
-	return conn, err
-}
-
-// answers reports whether a guest serves on the sandbox's socket. That this
-// process cannot ask, for lack of descriptors, is an error.
-func answers(ctx context.Context, stateDir string) (bool, error) {
-	conn, err := dialGuest(ctx, stateDir)
-	switch {
-	case err == nil:
-		return true, conn.Close()
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
-		return false, nil
-	case errors.Is(err, unix.EAGAIN): // its queue is full
-		return true, nil
-	}
-	return false, err
-}
-
-// patience is how long an asked-for end may take, and then how long an end
-// that was ordered may.
+// patience is how long a requested end may take, and then a forced one.
 const patience = 15 * time.Second
 
 // Destroy implements driver.Driver.
 func (d Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) error {
 	if len(lease.Handle) > 0 {
-		place, err := decode(lease)
+		place, err := local.Place[handle](lease)
 		if err != nil {
 			return err
 		}
@@ -95,7 +69,7 @@ func (d Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) err
 	return d.clear(ctx, lease)
 }
 
-// endWarden tells the warden to end its place, and kills it where it does not.
+// endWarden tells the warden to end its place, and kills it if it does not.
 func endWarden(ctx context.Context, warden sandbox.Process) error {
 	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
 		if !process.Alive(warden) {
@@ -130,15 +104,15 @@ func awaitEnd(ctx context.Context, warden sandbox.Process, most time.Duration) b
 	return true
 }
 
-// clear ends what a warden has left that was killed itself. Its guest died with
-// it, and their direct children with that; further ones are known by their
+// clear ends the remains of a warden that was itself killed. Its guest died
+// with it, and so did their direct children; further ones are known by their
 // HOME or TMPDIR, unless they changed both.
 func (d Driver) clear(ctx context.Context, lease driver.Lease) error {
 	deadline := time.Now().Add(patience)
 	for {
 		left := marked(lease.StateDir)
 		if len(left) == 0 {
-			serves, err := answers(ctx, lease.StateDir)
+			serves, err := local.Answers(ctx, lease.StateDir)
 			if err != nil {
 				return driver.Seal(err, "cannot find out whether the sandbox has ended")
 			}
@@ -154,10 +128,7 @@ func (d Driver) clear(ctx context.Context, lease driver.Lease) error {
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	if err := os.Remove(filepath.Join(lease.StateDir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return driver.Seal(err, "cannot remove a stale socket")
-	}
-	return nil
+	return local.Forget(lease.StateDir)
 }
 
 // marked lists the living processes whose environment says that they belong to
@@ -177,7 +148,7 @@ func marked(stateDir string) []int {
 		if err != nil {
 			continue
 		}
-		// Empty for a zombie, refused for somebody else's.
+		// Empty for a zombie, refused for another user's.
 		environ, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
 		if err == nil && slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(environ, mark) }) {
 			found = append(found, pid)
@@ -189,18 +160,10 @@ func marked(stateDir string) []int {
 // Recover implements driver.Driver.
 func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, error) {
 	if len(lease.Handle) > 0 {
-		// That this process cannot reach it says nothing about the place.
+		// Failing to reach it from this process says nothing about the place.
 		if err := d.Attach(ctx, lease); !errors.Is(err, driver.ErrMachineLost) {
 			return nil, err
 		}
 	}
 	return nil, d.Destroy(ctx, lease, true)
-}
-
-func decode(lease driver.Lease) (handle, error) {
-	var place handle
-	if err := json.Unmarshal(lease.Handle, &place); err != nil {
-		return place, fault.Wrap(fault.Internal, err, "cannot read the lease's handle")
-	}
-	return place, nil
 }

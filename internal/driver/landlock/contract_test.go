@@ -21,8 +21,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
 )
 
-// The driver starts its children from /proc/self/exe, which is the test. As a
-// keeper does, it adopts what a warden leaves behind.
+// The driver starts its children from /proc/self/exe, which is the test. Like a
+// keeper, it adopts processes that a warden leaves behind.
 func TestMain(m *testing.M) {
 	if child.IsChild(os.Args) {
 		os.Exit(child.Main(os.Args))
@@ -59,7 +59,7 @@ func newEnv(t testing.TB) drivertest.Env {
 	}
 }
 
-// places lists children of this process that run.
+// places lists running children of this process.
 func places() ([]string, error) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {

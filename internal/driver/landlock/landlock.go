@@ -1,10 +1,10 @@
-// Package landlock is the driver of the degraded tier: a place for machines on
-// which no user namespace can be had. Its processes run on the host's own file
-// system and process table, under a Landlock domain and a filter of system
-// calls; nothing is mounted, and there is no network at all.
+// Package landlock is the driver of the degraded tier: a place for machines
+// without user namespaces. Its processes run on the host's own file system and
+// process table, under a Landlock domain and a filter of system calls; nothing
+// is mounted, and there is no network at all.
 //
 // It is weaker than package namespace in ways that docs/security.md lists, and
-// is used only when asked for (--allow-degraded). What it cannot do it refuses.
+// is used only when asked for (--allow-degraded). It refuses what it cannot do.
 //
 // Start reading at [Driver.Acquire]; the walls are in package confine.
 package landlock
@@ -37,7 +37,7 @@ func (Driver) Traits() sandbox.Traits {
 	}
 }
 
-// Ownership implements driver.Driver: everything belongs to whoever runs this.
+// Ownership implements driver.Driver: everything belongs to the user who runs this.
 func (Driver) Ownership(string) driver.Ownership { return ownership() }
 
 // Carriage implements driver.Driver.

@@ -12,7 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock"
 )
 
-// What the tier cannot do is refused before anything is made.
+// The tier refuses what it cannot do before anything is made.
 func TestRefusesWhatNeedsNamespaces(t *testing.T) {
 	d := landlock.Driver{}
 	if !d.Capabilities().Isolation[0].Available {

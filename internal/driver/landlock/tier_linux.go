@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +11,8 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/landlock/confine"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/local"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/ruleset"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -29,8 +30,8 @@ func (d Driver) Capabilities() driver.Capabilities {
 	}
 }
 
-// lacks says what the tier does not isolate on this machine, and what follows
-// from that.
+// lacks lists what the tier does not isolate on this machine, and the
+// consequences.
 func lacks() []string {
 	all := []string{
 		"it shares the host's process table, users and IPC: names and command lines of the host's processes can be read inside",
@@ -39,7 +40,7 @@ func lacks() []string {
 		"the workspace stands below litterbox's state directory, /tmp does not exist (TMPDIR does), and neither package caches nor base images can be had",
 		"memory and pids are kept by the keeper alone, and it cannot be paused",
 	}
-	if confine.ABI() < confine.SignalABI {
+	if ruleset.ABI() < confine.SignalABI {
 		all = append(all, "this kernel is older than 6.12: processes inside can signal every process of the same user")
 	}
 	return all
@@ -53,7 +54,7 @@ func obstacles() []obstacle {
 		return []obstacle{{"a filter of system calls refuses " + strings.Join(refused, ", ") + ", as an old container engine's or a service's does",
 			"start litterbox outside of what filters it (systemd: no SystemCallFilter; a container: --security-opt seccomp=unconfined)"}}
 	}
-	switch abi := confine.ABI(); {
+	switch abi := ruleset.ABI(); {
 	case abi == 0:
 		return []obstacle{{"Landlock is not there (not in this kernel, not in its list of modules, or kept away by a container)",
 			"boot with lsm=landlock,… or run litterbox outside of the container"}}
@@ -63,7 +64,7 @@ func obstacles() []obstacle {
 	return nil
 }
 
-// Try gives up what a sandbox of this tier would, in a child that then ends.
+// Try gives up the rights that a sandbox of this tier would, in a child that then ends.
 func (Driver) Try() error {
 	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", confine.VerbTry}, &os.ProcAttr{Env: []string{}})
 	if err != nil {
@@ -78,7 +79,7 @@ func (Driver) Try() error {
 
 // Limit implements driver.Driver.
 func (Driver) Limit(_ context.Context, lease driver.Lease, limits sandbox.Limits) (driver.InForce, error) {
-	place, err := decode(lease)
+	place, err := local.Place[handle](lease)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (Driver) Limit(_ context.Context, lease driver.Lease, limits sandbox.Limits
 	}
 	if limits.OpenFiles > 0 {
 		var now unix.Rlimit
-		for _, pid := range children(place.Warden.PID) {
+		for _, pid := range process.Children(place.Warden.PID) {
 			if unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &now) == nil && now.Max > uint64(limits.OpenFiles) {
 				return nil, fault.Wrap("", driver.ErrUnsupported, "cannot change open-files while the sandbox runs").
 					WithHint("stop the sandbox; the limit counts from its next start")
@@ -97,11 +98,11 @@ func (Driver) Limit(_ context.Context, lease driver.Lease, limits sandbox.Limits
 	return inForce(limits), nil
 }
 
-// CollectMetrics implements driver.Driver: what /proc says of everybody below
-// the warden.
+// CollectMetrics implements driver.Driver: what /proc says about all processes
+// below the warden.
 func (Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Metrics, error) {
 	m := driver.Unmeasured()
-	place, err := decode(lease)
+	place, err := local.Place[handle](lease)
 	if err != nil {
 		return m, err
 	}
@@ -121,11 +122,11 @@ func (Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Metr
 			m.Threads += s.Threads
 			m.Memory += s.Resident * int64(os.Getpagesize())
 		}
-		for _, child := range children(pid) {
+		for _, child := range process.Children(pid) {
 			count(child)
 		}
 	}
-	for _, guest := range children(place.Warden.PID) {
+	for _, guest := range process.Children(place.Warden.PID) {
 		count(guest)
 	}
 	var now unix.Timespec
@@ -133,26 +134,4 @@ func (Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Metr
 		m.Uptime = time.Duration(now.Nano()) - time.Duration(place.Warden.StartTime)*(10*time.Millisecond)
 	}
 	return m, nil
-}
-
-// children reads proc_tid_children(5); every thread has children of its own.
-func children(pid int) []int {
-	dir := "/proc/" + strconv.Itoa(pid) + "/task"
-	threads, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	var found []int
-	for _, thread := range threads {
-		data, err := os.ReadFile(dir + "/" + thread.Name() + "/children")
-		if err != nil {
-			continue
-		}
-		for _, field := range strings.Fields(string(data)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				found = append(found, child)
-			}
-		}
-	}
-	return found
 }

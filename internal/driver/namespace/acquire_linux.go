@@ -1,14 +1,11 @@
 package namespace
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/local"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -30,14 +28,12 @@ import (
 type handle struct {
 	Guest sandbox.Process `json:"guest"`
 	Shift int             `json:"shift,omitempty"`
-	Group *cgroup.Group   `json:"group,omitempty"` // nil where none may be made
-	// Layers are those of the base, below whatever was frozen; Whole is set where
+	Group *cgroup.Group   `json:"group,omitempty"` // nil when none may be made
+	// Layers are those of the base, below all that was frozen; Whole is set when
 	// the workspace is a copy of them.
 	Layers []string `json:"layers,omitempty"`
 	Whole  bool     `json:"whole,omitempty"`
 }
-
-const socketName = "guest.sock"
 
 // Acquire implements driver.Driver. It starts the stages and waits for the
 // guest's first byte.
@@ -46,6 +42,9 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	if err := requireFull(); err != nil {
 		return lease, err
 	}
+	if spec.Streams {
+		lease.Traits.Network = sandbox.NetworkStreams
+	}
 	config, err := stageConfig(spec)
 	if err != nil {
 		return lease, err
@@ -53,13 +52,13 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 	if err := prepare(spec, config); err != nil {
 		return lease, driver.Seal(err, "cannot prepare the sandbox's directories")
 	}
-	switch runs, err := answers(ctx, spec.StateDir); {
+	switch runs, err := local.Answers(ctx, spec.StateDir); {
 	case err != nil:
 		return lease, driver.Seal(err, "cannot find out whether the sandbox runs already")
 	case runs:
 		return lease, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot start sandbox %q: it runs already", spec.Name)
 	}
-	listener, err := listen(spec.StateDir)
+	listener, err := local.Listen(spec.StateDir)
 	if err != nil {
 		return lease, driver.Seal(err, "cannot open the guest's socket")
 	}
@@ -69,6 +68,7 @@ func (d Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 		return lease, err
 	}
 	config.Limits = rlimits(spec.Limits, group)
+	config.Limits.Core = spec.Core
 	lease.InForce = withRlimits(kept, config.Limits)
 	lease.Handle, err = begin(ctx, config, listener, group, func() { d.connectEarly(ctx, spec) })
 	if err != nil {
@@ -110,7 +110,7 @@ func (Driver) connectEarly(ctx context.Context, spec driver.Spec) {
 	if spec.Early == nil {
 		return
 	}
-	if conn, err := dialGuest(ctx, spec.StateDir); err == nil {
+	if conn, err := local.Dial(ctx, spec.StateDir); err == nil {
 		spec.Early(conn)
 	}
 }
@@ -118,8 +118,8 @@ func (Driver) connectEarly(ctx context.Context, spec driver.Spec) {
 func stageConfig(spec driver.Spec) (stage.Config, error) {
 	config := stage.Config{
 		Root: filepath.Join(spec.StateDir, "root"), StateDir: spec.StateDir, Hostname: spec.Name,
-		Workspace: spec.Workspace, Home: spec.Home, User: spec.User, Mounts: spec.Mounts, Caches: spec.Caches, Base: spec.Base,
-		Etc: etcFiles(spec), Nested: spec.Nested, GuestKey: spec.GuestKey, HostKey: spec.HostKey,
+		Workspace: spec.Workspace, Home: spec.Home, User: spec.User, Mounts: spec.Mounts, Caches: spec.Caches, Base: spec.Base, System: spec.System,
+		Etc: etcFiles(spec), Nested: spec.Nested, Streams: spec.Streams, GuestKey: spec.GuestKey, HostKey: spec.HostKey,
 	}
 	config.Program = cmp.Or(spec.Program, "/proc/self/exe")
 	if realRoot() {
@@ -133,8 +133,8 @@ func stageConfig(spec driver.Spec) (stage.Config, error) {
 	return config, stand(&config, spec)
 }
 
-// stand has the place stand on what was frozen, whatever of that the layers of
-// the workspace name: the record is what counts, and what is pending is finished
+// stand bases the place on what was frozen, no matter how much of that the
+// layers of the workspace name: the record counts, and pending work is finished
 // before anything is mounted.
 func stand(config *stage.Config, spec driver.Spec) error {
 	own := Driver{}.Ownership(spec.SandboxID)
@@ -144,6 +144,9 @@ func stand(config *stage.Config, spec driver.Spec) error {
 		return driver.Seal(err, "cannot read what the sandbox stands on")
 	}
 	config.Frozen = frozen.LayersOf(spec.StateDir, r.Stack)
+	if spec.System != nil && spec.System.Install {
+		config.Frozen = frozen.Layers{Caches: config.Frozen.Caches} // nothing else of its sandbox
+	}
 	if !b.Whole {
 		_, base := frozen.Split(spec.StateDir, spec.Workspace.Layers)
 		config.Workspace.Layers = slices.Concat(config.Frozen.Upper, base)
@@ -152,8 +155,8 @@ func stand(config *stage.Config, spec driver.Spec) error {
 }
 
 // start makes the sandbox's first process and returns its host pid once the
-// guest that it becomes serves. connected is called when the guest's socket
-// has somebody who will answer on it.
+// guest that it becomes serves. connected is called once there is a process
+// that will answer on the guest's socket.
 func start(ctx context.Context, config stage.Config, listener *os.File, group *cgroup.Group, connected func()) (int, error) {
 	data, err := json.Marshal(config)
 	if err != nil {
@@ -179,7 +182,7 @@ func start(ctx context.Context, config stage.Config, listener *os.File, group *c
 
 	verb, attr, dir := stage.VerbAssemble, ownNamespaces(config), "/"
 	if config.Shift != 0 {
-		verb, attr, dir = stage.VerbEnter, shiftedNamespaces(config), "" // where Outside stands
+		verb, attr, dir = stage.VerbEnter, shiftedNamespaces(config), "" // where Outside is
 	}
 	var child *os.Process
 	begin := func() (int, error) {
@@ -203,14 +206,14 @@ func start(ctx context.Context, config stage.Config, listener *os.File, group *c
 	}
 	if err == nil {
 		go func() {
-			// A child that died early shows on the status pipe, not here.
+			// A child that dies early shows on the status pipe, not here.
 			_, _ = inputWriter.Write(data)
 			inputWriter.Close()
 		}()
 		stop := context.AfterFunc(ctx, func() { _ = child.Kill(); status.Close() })
-		err = awaitReady(bufio.NewReader(status))
-		// Once it has begun, the kill may come at any moment: a guest that said
-		// that it is ready just before would be handed out to die.
+		err = local.Ready(status, stage.StatusReady, stage.StatusError)
+		// Once it has begun, the kill may come at any moment: a guest that reported
+		// ready just before would be handed out to die.
 		if !stop() && err == nil {
 			err = ctx.Err()
 		}
@@ -223,7 +226,7 @@ func start(ctx context.Context, config stage.Config, listener *os.File, group *c
 		if ctx.Err() != nil {
 			return 0, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the sandbox")
 		}
-		// Whether it was this start or the machine that is to be mended.
+		// Find out whether to blame this start or the machine.
 		if why := (Driver{}).Try(); why != nil {
 			return 0, why
 		}
@@ -235,8 +238,8 @@ func start(ctx context.Context, config stage.Config, listener *os.File, group *c
 	return pid, child.Release()
 }
 
-// ownNamespaces are those of an ordinary user's sandbox: its first process does
-// everything, as root of its own user namespace.
+// ownNamespaces are the namespaces of an ordinary user's sandbox: its first
+// process does everything, as root of its own user namespace.
 func ownNamespaces(config stage.Config) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid: true,
@@ -248,8 +251,8 @@ func ownNamespaces(config stage.Config) *syscall.SysProcAttr {
 	}
 }
 
-// shiftedNamespaces are those of a sandbox of root's, whose mounts [stage.Outside]
-// makes: the process takes a copy of them when they are complete.
+// shiftedNamespaces are the namespaces of root's sandboxes, whose mounts
+// [stage.Outside] makes: the process takes a copy of them when they are complete.
 func shiftedNamespaces(config stage.Config) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid: true,
@@ -260,55 +263,4 @@ func shiftedNamespaces(config stage.Config) *syscall.SysProcAttr {
 		GidMappingsEnableSetgroups: true, // the supplementary groups of root must go
 		AmbientCaps:                stage.AmbientCapabilities(),
 	}
-}
-
-func awaitReady(status *bufio.Reader) error {
-	kind, err := status.ReadByte()
-	if err != nil {
-		return errors.New("its first process ended without a word")
-	}
-	switch kind {
-	case stage.StatusReady:
-		return nil
-	case stage.StatusError:
-		text, err := io.ReadAll(status)
-		return errors.Join(errors.New(string(text)), err)
-	}
-	return fmt.Errorf("it said %q, which nobody understands", kind)
-}
-
-// listen opens the socket on the host's side; the guest inherits it, so its
-// path never exists inside, and a new keeper finds it after the first died.
-func listen(stateDir string) (*os.File, error) {
-	path := filepath.Join(stateDir, socketName)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	var file *os.File
-	err := process.ShortPath(stateDir, func(dir string) error {
-		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})
-		if err != nil {
-			return err
-		}
-		listener.SetUnlinkOnClose(false)
-		file, err = listener.File()
-		return errors.Join(err, listener.Close())
-	})
-	return file, err
-}
-
-// answers reports whether a guest serves on the sandbox's socket: two guests on
-// one upper directory would spoil it. No socket, or one without a listener, is a
-// no; that this process cannot ask, for lack of descriptors, is an error.
-func answers(ctx context.Context, stateDir string) (bool, error) {
-	conn, err := dialGuest(ctx, stateDir)
-	switch {
-	case err == nil:
-		return true, conn.Close()
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
-		return false, nil
-	case errors.Is(err, unix.EAGAIN): // its queue is full
-		return true, nil
-	}
-	return false, err
 }

@@ -2,16 +2,14 @@ package namespace
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
-	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/local"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
@@ -19,8 +17,8 @@ import (
 
 // Attach implements driver.Driver.
 func (d Driver) Attach(ctx context.Context, lease driver.Lease) error {
-	// A paused guest would not take the connection, and its queue is finite.
-	if place, err := decode(lease); err == nil && place.lives() && place.paused(lease.StateDir) {
+	// A paused guest would not accept the connection, and its queue is finite.
+	if place, err := local.Place[handle](lease); err == nil && place.lives() && place.paused(lease.StateDir) {
 		return nil
 	}
 	conn, err := d.Dial(ctx, lease)
@@ -33,14 +31,14 @@ func (d Driver) Attach(ctx context.Context, lease driver.Lease) error {
 // Dial implements driver.Driver: each call is a new connection to the guest's
 // socket.
 func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) {
-	place, err := decode(lease)
+	place, err := local.Place[handle](lease)
 	if err != nil {
 		return nil, err
 	}
 	if !place.lives() {
 		return nil, fault.Wrap("", driver.ErrMachineLost, "cannot reach the sandbox")
 	}
-	conn, err := dialGuest(ctx, lease.StateDir)
+	conn, err := local.Dial(ctx, lease.StateDir)
 	if err != nil && !place.lives() { // it has just ended
 		return nil, fault.Wrap("", driver.ErrMachineLost, "cannot reach the sandbox")
 	}
@@ -50,27 +48,18 @@ func (d Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) 
 	return conn, nil
 }
 
-func dialGuest(ctx context.Context, stateDir string) (net.Conn, error) {
-	var conn net.Conn
-	err := process.ShortPath(stateDir, func(dir string) (err error) {
-		var dialer net.Dialer
-		conn, err = dialer.DialContext(ctx, "unix", filepath.Join(dir, socketName))
-		return err
-	})
-	return conn, err
-}
-
-// destroyGrace is how long an asked-for end of the guest may take before it
-// is killed; the guest itself allows its processes less.
+// destroyGrace is how long a requested end of the guest may take before it is
+// killed; the guest itself allows its processes less.
 const destroyGrace = 15 * time.Second
 
-// Destroy implements driver.Driver. Whoever wants an orderly end has asked the
-// guest over the wire (OpShutdown) before; without force this waits for it.
+// Destroy implements driver.Driver. A caller that wants an orderly end has
+// asked the guest over the wire (OpShutdown) before; without force this waits
+// for it.
 func (d Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) error {
 	if len(lease.Handle) == 0 {
 		return d.sweep(lease)
 	}
-	place, err := decode(lease)
+	place, err := local.Place[handle](lease)
 	if err != nil {
 		return err
 	}
@@ -80,8 +69,8 @@ func (d Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) err
 	return place.clear(lease.StateDir)
 }
 
-// sweep removes what a start has left that never told who its guest is. That
-// guest has ended: it does when nobody waits for it any more.
+// sweep removes the remains of a start that never reported its guest. That
+// guest has ended: it does when no process waits for it any more.
 func (Driver) sweep(lease driver.Lease) error {
 	if err := cgroup.Sweep(cgroup.Find(), groupName(lease.SandboxID)); err != nil {
 		return driver.Seal(err, "cannot clear away a start that was cut off")
@@ -89,8 +78,8 @@ func (Driver) sweep(lease driver.Lease) error {
 	return nil
 }
 
-// clear removes what outlives a guest. A control group that stays busy is left:
-// the next start, or litterbox doctor --fix, removes it.
+// clear removes everything that outlives a guest. A control group that stays
+// busy is left: the next start, or litterbox doctor --fix, removes it.
 func (h handle) clear(stateDir string) error {
 	err := h.Group.Remove()
 	if errors.Is(err, cgroup.ErrBusy) {
@@ -117,10 +106,10 @@ func (h handle) end(ctx context.Context, stateDir string, force bool) error {
 	}
 	defer unix.Close(pidfd)
 	if !process.Alive(h.Guest) {
-		return nil // the pid was reused between the two looks
+		return nil // the pid was reused between the two checks
 	}
 	if !force {
-		// What stands still cannot obey.
+		// A paused process cannot obey.
 		if err := h.goOn(stateDir); err != nil {
 			return driver.Seal(err, "cannot end the sandbox")
 		}
@@ -131,8 +120,8 @@ func (h handle) end(ctx context.Context, stateDir string, force bool) error {
 	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fault.Wrap("", driver.Joined(driver.ErrUnreachable, err), "cannot end the sandbox")
 	}
-	// What is frozen in a group of version 1 dies only when it goes on; by now
-	// everybody dies before anything else.
+	// A process frozen in a version 1 group dies only when it is thawed; by now
+	// every one dies before it does anything else.
 	if h.freezes() {
 		if err := h.Group.Thaw(); err != nil {
 			return driver.Seal(err, "cannot end the sandbox")
@@ -164,19 +153,19 @@ func waitPidfd(ctx context.Context, fd int, most time.Duration) bool {
 }
 
 // Recover implements driver.Driver. The namespaces and mounts die with their
-// last process, so what a crash can leave is a socket without a listener and
-// an empty control group.
+// last process, so a crash can only leave a socket without a listener and an
+// empty control group.
 func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, error) {
 	if len(lease.Handle) == 0 {
 		return d.endUnrecorded(lease)
 	}
-	place, err := decode(lease)
+	place, err := local.Place[handle](lease)
 	if err != nil {
 		return nil, err
 	}
 	if place.lives() {
-		// That this process cannot reach it says nothing about the place: it may
-		// lack descriptors itself.
+		// Failing to reach it from this process says nothing about the place: this
+		// process may lack descriptors.
 		if err := d.Attach(ctx, lease); !errors.Is(err, driver.ErrMachineLost) {
 			return nil, err
 		}
@@ -184,16 +173,8 @@ func (d Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, erro
 	if process.Alive(place.Guest) { // killed, and has not died yet
 		return nil, d.Destroy(ctx, lease, true)
 	}
-	if err := os.Remove(filepath.Join(lease.StateDir, socketName)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, driver.Seal(err, "cannot remove a stale socket")
+	if err := local.Forget(lease.StateDir); err != nil {
+		return nil, err
 	}
 	return nil, place.clear(lease.StateDir)
-}
-
-func decode(lease driver.Lease) (handle, error) {
-	var place handle
-	if err := json.Unmarshal(lease.Handle, &place); err != nil {
-		return place, fault.Wrap(fault.Internal, err, "cannot read the lease's handle")
-	}
-	return place, nil
 }

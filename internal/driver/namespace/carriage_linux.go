@@ -19,10 +19,10 @@ import (
 )
 
 // trialRecord remembers below the state directory that an overlay works there.
-// Nothing is remembered where it does not: the human may mend it.
+// A failure is not remembered: the human may fix it.
 const trialRecord = "overlay-works.json"
 
-// trial is what such a success was true for.
+// trial is what that success applied to.
 type trial struct {
 	Boot   string `json:"boot"`
 	Device uint64 `json:"device"`
@@ -30,7 +30,7 @@ type trial struct {
 	Shift  bool   `json:"shift"`
 }
 
-// Carriage implements driver.Driver: a copy where an overlay was tried in vain.
+// Carriage implements driver.Driver: a copy if an overlay was tried in vain.
 func (d Driver) Carriage(ctx context.Context, dir string) (sandbox.Carriage, string) {
 	if d.Copy {
 		return sandbox.CarriageCopy, "it was asked for"
@@ -43,7 +43,7 @@ func (d Driver) Carriage(ctx context.Context, dir string) (sandbox.Carriage, str
 		return sandbox.CarriageCopy, why
 	}
 	if err == nil {
-		// Only a note for the next time; without it that tries again.
+		// Only a note for the next time, which otherwise tries again.
 		if data, err := json.Marshal(now); err == nil {
 			_ = os.WriteFile(filepath.Join(dir, trialRecord), append(data, '\n'), 0o600)
 		}
@@ -70,7 +70,7 @@ func (t trial) worked(dir string) bool {
 }
 
 // tryCarriage mounts and uses an overlay below dir as a sandbox would, and
-// says what stands in the way; nothing does when it says nothing.
+// returns the obstacle, or "" when there is none.
 func tryCarriage(ctx context.Context, dir string) string {
 	where, err := os.MkdirTemp(dir, ".overlay-trial-")
 	if err != nil {
@@ -81,11 +81,11 @@ func tryCarriage(ctx context.Context, dir string) string {
 	var files []*os.File
 	if realRoot() {
 		inner, shifted = ordinaryID, shiftBase
-		ids, release, err := shiftedIDs(inner, shifted)
+		ids, err := stage.IDNamespace(inner, inner, shifted)
 		if err != nil {
 			return fmt.Sprintf("ids cannot be shifted: %v", err)
 		}
-		defer release()
+		defer ids.Close()
 		files = append(files, ids)
 	}
 	if err := stage.PrepareTrial(where, inner, shifted); err != nil {
@@ -98,8 +98,8 @@ func tryCarriage(ctx context.Context, dir string) string {
 	return why
 }
 
-// runTrial starts the child and returns what it said. Its status pipe has the
-// number that stages expect, so there is something in between.
+// runTrial starts the child and returns its message. Its status pipe has the
+// number that stages expect, so other files come before it.
 func runTrial(ctx context.Context, where string, files []*os.File) (string, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -138,37 +138,9 @@ func runTrial(ctx context.Context, where string, files []*os.File) (string, erro
 	return strings.ReplaceAll(why, where, filepath.Dir(where)), errors.Join(err, readErr)
 }
 
-// shiftedIDs gives a user namespace that maps inner to shifted; a child holds
-// it until release.
-func shiftedIDs(inner, shifted int) (ids *os.File, release func(), err error) {
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer reader.Close()
-	mapping := []syscall.SysProcIDMap{{ContainerID: inner, HostID: shifted, Size: 1}}
-	child, err := os.StartProcess("/proc/self/exe", []string{"litterbox-guest", stage.VerbHold}, &os.ProcAttr{
-		Env: []string{}, Files: []*os.File{reader},
-		Sys: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: mapping, GidMappings: mapping},
-	})
-	if err != nil {
-		return nil, nil, errors.Join(err, writer.Close())
-	}
-	end := func() {
-		writer.Close()
-		_, _ = child.Wait() // it only held the namespace
-	}
-	ids, err = os.Open(fmt.Sprintf("/proc/%d/ns/user", child.Pid))
-	if err != nil {
-		end()
-		return nil, nil, err
-	}
-	return ids, func() { ids.Close(); end() }, nil
-}
-
-// removeTrial removes everything, the directory included that the kernel made
-// in the work directory without any permission.
+// removeTrial removes everything, including the directory that the kernel made
+// in the work directory without any permissions.
 func removeTrial(where string) {
 	_ = os.Chmod(filepath.Join(where, "work", "work"), 0o700)
-	_ = os.RemoveAll(where) // a leftover takes some inodes, no more
+	_ = os.RemoveAll(where) // a leftover only takes a few inodes
 }

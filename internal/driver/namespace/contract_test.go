@@ -22,8 +22,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
 )
 
-// The driver starts its stages from /proc/self/exe, which is the test. As a
-// keeper does, it adopts what a stage leaves behind.
+// The driver starts its stages from /proc/self/exe, which is the test. Like a
+// keeper, it adopts processes that a stage leaves behind.
 func TestMain(m *testing.M) {
 	if child.IsChild(os.Args) {
 		os.Exit(child.Main(os.Args))
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 func TestContract(t *testing.T) { drivertest.RunTests(t, newEnv) }
 
-// Where no overlay can be mounted everything else is the same.
+// Without overlays everything else is the same.
 func TestContractOfCopies(t *testing.T) {
 	drivertest.RunTests(t, func(t testing.TB) drivertest.Env {
 		env := newEnv(t)
@@ -67,8 +67,8 @@ func newEnv(t testing.TB) drivertest.Env {
 	}
 }
 
-// stateDir is a directory in which the overlay's work directory, which the
-// kernel makes without any permission, does not stop the cleaning up.
+// stateDir is a directory whose cleanup is not stopped by the overlay's work
+// directory, which the kernel makes without any permissions.
 func stateDir(t testing.TB) string {
 	dir := t.TempDir()
 	t.Cleanup(func() {
@@ -91,8 +91,8 @@ func endAndReap(pid int) error {
 	return err
 }
 
-// places lists children of this process that run: each place is one, and so
-// is a stage that was forgotten.
+// places lists running children of this process: each place is one, and so is a
+// forgotten stage.
 func places() ([]string, error) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {

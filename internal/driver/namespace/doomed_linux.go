@@ -10,14 +10,14 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
-// lives tells whether the guest can ever answer again. What the freezer of a
-// group of version 1 holds does not die when it is killed: it only does so when
-// it goes on. Such a guest is lost already.
+// lives reports whether the guest can ever answer again. A process held by the
+// freezer of a version 1 group does not die when it is killed, only when it is
+// thawed. That guest is already lost.
 func (h handle) lives() bool { return process.Alive(h.Guest) && !doomed(h.Guest.PID) }
 
-// doomed tells whether a process was killed and has not died yet (proc(5),
+// doomed reports whether a process was killed and has not died yet (proc(5),
 // /proc/pid/status: SigPnd and ShdPnd), or is just dying: PID 1 of a pid
-// namespace takes all others with it first.
+// namespace ends all others first.
 func doomed(pid int) bool {
 	if exiting(pid) {
 		return true
@@ -29,7 +29,7 @@ func doomed(pid int) bool {
 	return killed(data)
 }
 
-// killed reads /proc/pid/status for a SIGKILL that waits.
+// killed checks /proc/pid/status for a pending SIGKILL.
 func killed(status []byte) bool {
 	for line := range bytes.Lines(status) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
@@ -44,7 +44,7 @@ func killed(status []byte) bool {
 	return false
 }
 
-// exiting tells whether a process runs no more of its program.
+// exiting reports whether a process has stopped running its program.
 func exiting(pid int) bool {
 	const flag = 4 // PF_EXITING
 	t, ok := look(pid)

@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/local"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// FuzzHandle lets anything stand in the handle that a lease carries, and in the
+// FuzzHandle puts anything into the handle that a lease carries, and into the
 // record of a pause: either is damaged, or names a place that is gone.
 func FuzzHandle(f *testing.F) {
 	add := func(place handle, was stopped) {
@@ -44,11 +45,11 @@ func FuzzHandle(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(lease.StateDir, stopFile), pause, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		place, err := decode(lease)
+		place, err := local.Place[handle](lease)
 		if err == nil {
 			again, err := json.Marshal(place)
 			lease.Handle = again
-			same, err2 := decode(lease)
+			same, err2 := local.Place[handle](lease)
 			if err := errors.Join(err, err2); err != nil || !cmp.Equal(place, same) {
 				t.Errorf("%q, %v: %s", record, err, cmp.Diff(place, same))
 			}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// pageTables is what a process's page tables take, which is no part of what it
-// has resident: they can be made to grow by reading empty memory alone.
+// pageTables is the size of a process's page tables, which is not part of its
+// resident memory: merely reading empty memory makes them grow.
 func pageTables(pid int) int64 {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -21,9 +21,9 @@ func pageTables(pid int) int64 {
 }
 
 // memoryFiles adds up files of memfd_create(2) and of System V that processes
-// hold open: what is written to them is resident nowhere as long as it is not
-// mapped. It looks for no longer than exactTime, so behind very many
-// descriptors it can miss some.
+// hold open: their content is resident nowhere as long as it is not mapped. It
+// looks for no longer than exactTime, so among very many descriptors it can
+// miss some.
 func memoryFiles(pids []int) int64 {
 	type file struct{ device, inode uint64 }
 	seen := map[file]bool{}

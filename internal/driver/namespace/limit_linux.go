@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/local"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -16,16 +17,16 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// byRlimit is what InForce says of a limit that setrlimit(2) keeps.
+// byRlimit is InForce's word for a limit that setrlimit(2) keeps.
 const byRlimit = "rlimit"
 
 // groupName is the name of a sandbox's control group, in every hierarchy.
 func groupName(sandboxID string) string { return "litterbox-" + sandboxID }
 
 // Limit implements driver.Driver. Control groups keep what they can; of the
-// rest the kernel's limits for processes keep pids and open-files.
+// rest, the kernel's limits for processes keep pids and open-files.
 func (d Driver) Limit(_ context.Context, lease driver.Lease, limits sandbox.Limits) (driver.InForce, error) {
-	place, err := decode(lease)
+	place, err := local.Place[handle](lease)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (d Driver) Limit(_ context.Context, lease driver.Lease, limits sandbox.Limi
 	return kept, nil
 }
 
-// inGroup sets what the place's control group keeps.
+// inGroup sets the limits that the place's control group keeps.
 func (h handle) inGroup(limits sandbox.Limits, stateDir string) (driver.InForce, error) {
 	if h.Group == nil {
 		return driver.InForce{}, nil
@@ -69,7 +70,7 @@ func (h handle) inGroup(limits sandbox.Limits, stateDir string) (driver.InForce,
 	return kept, nil
 }
 
-// openFiles looks at the limit that every process inherited from the guest.
+// openFiles checks the limit that every process inherited from the guest.
 func (h handle) openFiles(limits sandbox.Limits) (driver.InForce, error) {
 	if limits.OpenFiles <= 0 {
 		return nil, nil
@@ -85,9 +86,9 @@ func (h handle) openFiles(limits sandbox.Limits) (driver.InForce, error) {
 	return driver.InForce{sandbox.LimitOpenFiles: byRlimit}, nil
 }
 
-// countsPIDs tells whether RLIMIT_NPROC counts the sandbox's processes alone.
-// Since kernel 5.14 each user namespace has a count of its own; before, all
-// processes of the user on the machine were one.
+// countsPIDs reports whether RLIMIT_NPROC counts the sandbox's processes alone.
+// Since kernel 5.14 each user namespace has its own count; before, all of the
+// user's processes on the machine were counted together.
 func countsPIDs() bool {
 	major, minor := kernelVersion()
 	return major > 5 || major == 5 && minor >= 14 || realRoot()
@@ -114,7 +115,7 @@ func (h handle) limitPIDs(most int64) error {
 	return nil
 }
 
-// rlimits are what the stage sets before the guest starts.
+// rlimits returns the limits that the stage sets before the guest starts.
 func rlimits(limits sandbox.Limits, group *cgroup.Group) stage.Limits {
 	own := stage.Limits{OpenFiles: limits.OpenFiles, Memory: limits.Memory}
 	if group.Lacks(sandbox.LimitPIDs) && countsPIDs() {
@@ -123,7 +124,7 @@ func rlimits(limits sandbox.Limits, group *cgroup.Group) stage.Limits {
 	return own
 }
 
-// withRlimits adds to what the group keeps what the stage has set.
+// withRlimits adds the limits set by the stage to those kept by the group.
 func withRlimits(kept driver.InForce, own stage.Limits) driver.InForce {
 	if own.PIDs > 0 {
 		kept[sandbox.LimitPIDs] = byRlimit

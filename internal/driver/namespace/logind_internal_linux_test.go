@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// Whether a logout ends sandboxes, on machines of files.
+// Whether a logout ends sandboxes, on machines that are only files.
 func TestLogout(t *testing.T) {
 	t.Parallel()
 	const kills = "[Login]\nKillUserProcesses=yes\n"
 	for name, c := range map[string]struct {
 		files map[string]string
 		user  string
-		found string // a part of what is found; empty for nothing
+		found string // a part of the finding; empty for none
 		mend  string
 	}{
 		"no systemd":           {nil, "me", "", ""},

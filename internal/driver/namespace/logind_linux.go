@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// logout says what becomes of sandboxes when their user logs out: nothing,
-// unless systemd-logind is told to end everything that a session has started
-// (KillUserProcesses in logind.conf(5)). root is where the machine's files are.
+// logout says what happens to sandboxes when their user logs out: nothing,
+// unless systemd-logind is told to end everything that a session started
+// (KillUserProcesses in logind.conf(5)). root is the directory of the machine's
+// files.
 func logout(root, user string) []Finding {
 	settings := logindSettings(root)
 	only, excluded := strings.Fields(settings["KillOnlyUsers"]), []string{"root"}
@@ -24,7 +25,7 @@ func logout(root, user string) []Finding {
 		Mend: "loginctl enable-linger\n  systemd-run --user --scope litterbox start NAME",
 	}
 	if _, err := os.Stat(filepath.Join(root, "var/lib/systemd/linger", user)); err == nil {
-		// Allowed to linger, but only outside of the session.
+		// Allowed to linger, but only outside the session.
 		finding.Found = "ends sandboxes that were started in the session (KillUserProcesses=yes); you may linger, so those started in a scope of their own stay"
 		finding.Mend = "systemd-run --user --scope litterbox start NAME"
 	}
@@ -32,8 +33,8 @@ func logout(root, user string) []Finding {
 }
 
 // logindSettings reads [Login] of logind.conf and of the files beside it. Of
-// two files of one name the one in the directory named first counts; all are
-// read in the order of their names, and the last word counts.
+// two files with the same name the one in the directory named first counts; all
+// are read in the order of their names, and the last setting wins.
 func logindSettings(root string) map[string]string {
 	places := []string{"etc/systemd", "run/systemd", "usr/local/lib/systemd", "usr/lib/systemd"}
 	var files []string

@@ -12,15 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/local"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
 // CollectMetrics implements driver.Driver: from the control group, and from
-// /proc for what that does not count.
+// /proc for the rest.
 func (d Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Metrics, error) {
 	m := driver.Unmeasured()
-	place, err := decode(lease)
+	place, err := local.Place[handle](lease)
 	if err != nil {
 		return m, err
 	}
@@ -58,15 +59,16 @@ func (d Driver) CollectMetrics(_ context.Context, lease driver.Lease) (driver.Me
 type sum struct {
 	cpu                time.Duration
 	memory             int64 // with page tables
-	shared             int64 // of it: files in memory that are mapped, as far as was looked
+	shared             int64 // of it: files in memory that are mapped, as far as was checked
 	processes, threads int
 	pids               []int
 }
 
-// smallProcess is where the exact share of shared pages is not worth asking.
+// smallProcess is the size below which the exact share of shared pages is not worth
+// reading.
 const smallProcess = 8 << 20
 
-// exactTime bounds the asking: the kernel walks a process's page tables for it.
+// exactTime bounds that reading: the kernel walks a process's page tables for it.
 const exactTime = 20 * time.Millisecond
 
 func add(all []task) sum {
@@ -97,7 +99,7 @@ func add(all []task) sum {
 
 // proportional reads Pss of proc_pid_smaps_rollup(5): pages that several
 // processes share count in parts; shared is that of files in memory (5.10). A
-// process that may not be looked into has none.
+// process that may not be inspected has none.
 func proportional(pid int) (all, shared int64, ok bool) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {
@@ -124,7 +126,7 @@ func kib(text []byte, key string) (int64, bool) {
 	return 0, false
 }
 
-// scratch is what lies in the place's file systems in memory.
+// scratch is the content of the place's file systems in memory.
 func scratch(guest int) int64 {
 	var bytes int64
 	for _, dir := range []string{"/dev/shm", "/run"} {
@@ -141,7 +143,7 @@ func scratch(guest int) int64 {
 // litterbox runs on.
 func ticks(n uint64) time.Duration { return time.Duration(n) * 10 * time.Millisecond }
 
-// sinceBoot is now on the clock that proc_pid_stat(5) field 22 counts.
+// sinceBoot is the present on the clock of proc_pid_stat(5) field 22.
 func sinceBoot() time.Duration {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {

@@ -1,9 +1,9 @@
 // Package namespace is the embedded default driver: a place made of Linux
 // namespaces and an overlay, by an ordinary user, with nothing installed.
 //
-// This package is the parent side. What happens in the child, step by step,
-// is package stage; what system calls remain is package seccomp. It does not
-// know git: layers come ready from the engine.
+// This package is the parent side. Package stage is what happens in the child,
+// step by step; package seccomp decides which system calls remain. This package
+// does not know git: layers come ready from the engine.
 //
 // Start reading at [Driver.Acquire].
 package namespace
@@ -19,10 +19,10 @@ const Name = "namespace"
 
 // Driver implements driver.Driver. The zero value is ready.
 type Driver struct {
-	// Copy makes Carriage answer as if no overlay could be mounted, to try what
-	// happens then.
+	// Copy makes Carriage answer as if no overlay could be mounted, to test that
+	// case.
 	Copy bool
-	// Degraded makes Try answer as if the full tier could not be had, to try
+	// Degraded makes Try answer as if the full tier were not available, to test
 	// the other one.
 	Degraded bool
 }
@@ -38,10 +38,11 @@ func (Driver) Traits() sandbox.Traits {
 		Network: sandbox.NetworkDescriptors, Enforcer: "network namespace",
 		Metrics:   []string{sandbox.MetricCPU, sandbox.MetricMemory, sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime},
 		KeepsHome: true,
+		Live:      true,
 	}
 }
 
-// Finding is one line of what Probe found about this machine.
+// Finding is one of Probe's findings about this machine.
 type Finding struct {
 	Name   string
 	OK     bool

@@ -8,19 +8,20 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/local"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 )
 
-// pausePatience is how long a place may take to stand still. Only a process
-// that waits in the kernel for a device or a remote file system needs longer
-// than some milliseconds.
+// pausePatience is how long a place may take to freeze. Only a process that
+// waits in the kernel for a device or a remote file system needs more than a
+// few milliseconds.
 const pausePatience = 10 * time.Second
 
 // Pause implements driver.Driver: by the freezer of the place's control group,
-// or by signals where it has none.
+// or by signals if it has none.
 func (d Driver) Pause(ctx context.Context, lease driver.Lease, _ string) error {
-	place, err := decode(lease)
+	place, err := local.Place[handle](lease)
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (d Driver) Pause(ctx context.Context, lease driver.Lease, _ string) error {
 	if err == nil && lives {
 		return nil
 	}
-	// Whatever stands still goes on; what was killed meanwhile only then dies.
+	// Every frozen process goes on; one that was killed meanwhile only dies then.
 	err = errors.Join(err, place.goOn(lease.StateDir))
 	switch {
 	case !lives:
@@ -52,7 +53,7 @@ func (d Driver) Pause(ctx context.Context, lease driver.Lease, _ string) error {
 
 // Resume implements driver.Driver.
 func (d Driver) Resume(_ context.Context, lease driver.Lease) error {
-	place, err := decode(lease)
+	place, err := local.Place[handle](lease)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (h handle) goOn(stateDir string) error {
 	return errors.Join(err, continueAll(stateDir, h.Guest))
 }
 
-// paused tells whether the place was told to stand still.
+// paused reports whether the place was told to freeze.
 func (h handle) paused(stateDir string) bool {
 	if h.freezes() {
 		return h.Group.Frozen()
@@ -89,7 +90,7 @@ func (h handle) paused(stateDir string) bool {
 	return yes
 }
 
-// forgetStop removes what an earlier place has left.
+// forgetStop removes the record of an earlier place.
 func forgetStop(stateDir string) error {
 	err := os.Remove(filepath.Join(stateDir, stopFile))
 	if errors.Is(err, os.ErrNotExist) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,11 +15,12 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 )
 
-// shiftBase is where the ids of sandboxes run by root begin: above every
-// range that systemd-nspawn (0x80000–0x6fffffff) and useradd hand out, below
-// 2^31, which some programs cannot go past.
+// shiftBase is the first of the ids of sandboxes run by root: above every range
+// that systemd-nspawn (0x80000–0x6fffffff) and useradd hand out, below 2^31,
+// which some programs cannot go past.
 const (
 	shiftBase  = 0x7000_0000
 	shiftCount = 1 << 24
@@ -47,11 +49,11 @@ func (Driver) Ownership(sandboxID string) driver.Ownership {
 	return own
 }
 
-// ordinaryID is the first uid that useradd gives to a person.
+// ordinaryID is the first uid that useradd gives to a human.
 const ordinaryID = 1000
 
-// realRoot tells whether we hold CAP_SYS_ADMIN where it counts: then ids are
-// shifted. Root of a container without it goes the ordinary user's way.
+// realRoot reports whether we hold CAP_SYS_ADMIN where it counts, so that ids
+// are shifted. Root in a container without it is treated like an ordinary user.
 func realRoot() bool {
 	if os.Geteuid() != 0 {
 		return false
@@ -64,8 +66,8 @@ func realRoot() bool {
 	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0 && idsMapped()
 }
 
-// idsMapped tells whether the ids of sandboxes exist in our user namespace
-// (user_namespaces(7), /proc/pid/uid_map). Root of a container that maps fewer
+// idsMapped reports whether the ids of sandboxes exist in our user namespace
+// (user_namespaces(7), /proc/pid/uid_map). Root in a container that maps fewer
 // ids cannot hand them out. The map is written once in a namespace's life, and
 // a process of several threads cannot change to another one.
 var idsMapped = sync.OnceValue(func() bool {
@@ -99,11 +101,18 @@ func prepare(spec driver.Spec, config stage.Config) error {
 		{filepath.Join(spec.StateDir, "var-tmp"), 0o1777, true},
 		{filepath.Join(spec.StateDir, "home"), 0o700, true},
 	}
-	if len(spec.Workspace.Layers) > 0 { // else it holds the workspace, and must exist
+	if len(spec.Workspace.Layers) > 0 { // else it is the workspace, and must exist
 		dirs = append(dirs, preparedDir{spec.Workspace.Upper, 0o755, true}, preparedDir{spec.Workspace.Work, 0o755, false})
 	}
 	if len(config.Frozen.Home) > 0 {
 		dirs = append(dirs, preparedDir{filepath.Join(spec.StateDir, stage.HomeWork), 0o755, false})
+	}
+	if spec.System != nil && spec.System.Install {
+		own, err := installDirs(spec)
+		if err != nil {
+			return err
+		}
+		dirs = append(dirs, own...)
 	}
 	for _, cache := range spec.Caches {
 		base := filepath.Join(spec.StateDir, "caches", cache.Name)
@@ -119,7 +128,7 @@ func prepare(spec driver.Spec, config stage.Config) error {
 			if dir.mode&0o1000 != 0 {
 				mode |= fs.ModeSticky
 			}
-			err = os.Chmod(dir.path, mode) // whatever the umask
+			err = os.Chmod(dir.path, mode) // regardless of the umask
 		}
 		if err == nil && dir.own {
 			err = os.Lchown(dir.path, uid, gid)
@@ -136,16 +145,42 @@ func prepare(spec driver.Spec, config stage.Config) error {
 	return nil
 }
 
-// preparedDir is a directory that persists; own means the sandbox's user's.
+// preparedDir is a directory that persists; own means that the sandbox's user owns it.
 type preparedDir struct {
 	path string
 	mode fs.FileMode
 	own  bool
 }
 
-// maskCache makes the layer above a package cache that hides parts of it:
-// empty directories that show nothing of what is below them (overlayfs.rst,
-// "whiteouts and opaque directories"). The sandbox cannot write it.
+// installDirs receive what a package manager writes.
+func installDirs(spec driver.Spec) ([]preparedDir, error) {
+	names := []string{""}
+	if spec.Base == nil {
+		entries, err := os.ReadDir(spec.System.Foundation)
+		if err != nil {
+			return nil, err
+		}
+		names = nil
+		for _, entry := range entries {
+			if entry.IsDir() {
+				names = append(names, entry.Name())
+			}
+		}
+	}
+	all := filepath.Join(spec.StateDir, "caches")
+	dirs := []preparedDir{{spec.Workspace.Upper, 0o755, true}, {all, 0o700, false}}
+	for _, name := range names {
+		base := filepath.Join(all, frozen.SystemPart(spec.System.Foundation, name))
+		dirs = append(dirs, preparedDir{base, 0o700, false}, preparedDir{filepath.Join(base, "upper"), 0o755, true},
+			preparedDir{filepath.Join(base, "work"), 0o755, false})
+	}
+	return dirs, nil
+}
+
+// maskCache makes the layer above a cache that hides parts of it: empty
+// directories that show nothing of what is below them (overlayfs.rst,
+// "whiteouts and opaque directories"), and empty files. The sandbox cannot
+// write it.
 func maskCache(mask string, hidden []string, uid, gid int) error {
 	for _, name := range hidden {
 		for at, rest := mask, name; ; {
@@ -161,28 +196,39 @@ func maskCache(mask string, hidden []string, uid, gid int) error {
 				}
 				break
 			}
-			var part string
-			part, rest, _ = strings.Cut(rest, "/")
-			at = filepath.Join(at, part)
+			part, below, more := strings.Cut(rest, "/")
+			at, rest = filepath.Join(at, part), below
+			if !more {
+				if err := errors.Join(os.WriteFile(at, nil, 0o644), os.Lchown(at, uid, gid)); err != nil {
+					return err
+				}
+				break
+			}
 		}
 	}
 	return nil
 }
 
-// etcFiles are those of the layer above the host's /etc.
+// etcFiles returns the files of the layer above the host's /etc.
 func etcFiles(spec driver.Spec) map[string]string {
+	hosts := map[string]string{
+		"hosts":    fmt.Sprintf("127.0.0.1 localhost\n::1 localhost\n127.0.1.1 %s\n", spec.Name),
+		"hostname": spec.Name + "\n",
+		// The guest answers for every server; this one is the sandbox's own address.
+		"resolv.conf": "nameserver 100.64.0.1\noptions timeout:5 attempts:2\n",
+	}
+	if spec.System != nil && spec.System.Install {
+		return hosts // packages may add users and services
+	}
 	shell := spec.User.Shell
 	if shell == "" {
 		shell = "/bin/sh"
 	}
-	return map[string]string{
+	maps.Copy(hosts, map[string]string{
 		"passwd": fmt.Sprintf("root:x:0:0:root:/root:/usr/sbin/nologin\n%s:x:%d:%d:litterbox:%s:%s\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
 			spec.User.Name, spec.User.UID, spec.User.GID, spec.Home, shell),
-		"group":    fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", spec.User.Name, spec.User.GID),
-		"hosts":    fmt.Sprintf("127.0.0.1 localhost\n::1 localhost\n127.0.1.1 %s\n", spec.Name),
-		"hostname": spec.Name + "\n",
-		// Whatever server is asked, the guest answers; this one is the sandbox's own address.
-		"resolv.conf":   "nameserver 100.64.0.1\noptions timeout:5 attempts:2\n",
+		"group":         fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", spec.User.Name, spec.User.GID),
 		"nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n",
-	}
+	})
+	return hosts
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
 )
 
-// probeUDP tries what carries datagrams: without it the kernel answers inside
-// that nobody listens, whatever is allowed.
+// probeUDP tries the means to carry datagrams: without them the kernel answers
+// inside that nothing listens, no matter what is allowed.
 func probeUDP() Finding {
 	found := Finding{Name: "UDP", OK: true, Found: "rules for UDP can be enforced (TPROXY)"}
 	if err := try(stage.VerbUDP); err != nil {
@@ -15,8 +15,8 @@ func probeUDP() Finding {
 	return found
 }
 
-// probeFilters tries the filters of system calls. Only one filter of a process
-// may ask a listener, so one of a container that does stands in the way.
+// probeFilters tries the system call filters. Only one filter of a process may
+// ask a listener, so a container's filter that does prevents ours.
 func probeFilters() Finding {
 	found := Finding{Name: "seccomp", Needed: true, OK: true, Found: "system calls are filtered, and renames watched"}
 	if err := tryPlain(stage.VerbFilter); err != nil {

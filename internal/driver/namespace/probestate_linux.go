@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeLocks takes both kinds of locks that litterbox's records are kept under.
-// NFS without a lock manager has neither.
+// probeLocks takes both kinds of locks that litterbox's records use. NFS
+// without a lock manager has neither.
 func probeLocks(stateDir string) Finding {
 	found := Finding{Name: "locks", Needed: true, OK: true, Found: "files of the state directory can be locked"}
 	file, err := os.CreateTemp(stateDir, ".lock-trial-*")
@@ -35,12 +35,12 @@ const (
 	roomBytes  = 64 << 20
 )
 
-// probeRoom looks how much can still be written below the state directory.
+// probeRoom checks how much can still be written below the state directory.
 func probeRoom(stateDir string) Finding {
 	found := Finding{Name: "room", OK: true, Found: "there is room in the state directory"}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(stateDir, &fs); err != nil {
-		return found // who cannot tell will hear it when it is full
+		return found // if it cannot be told now, it shows once the disk is full
 	}
 	// No blocks or files at all: a file system that does not count them.
 	switch free := int64(fs.Bavail) * fs.Bsize; {
@@ -54,8 +54,8 @@ func probeRoom(stateDir string) Finding {
 	return found
 }
 
-// probeExec runs a program that lies below the state directory, where HOME and
-// /tmp of the sandboxes lie, and a workspace that is a copy.
+// probeExec runs a program below the state directory, where HOME and /tmp of
+// the sandboxes are, and a workspace that is a copy.
 func probeExec(stateDir string) Finding {
 	found := Finding{Name: "programs", OK: true, Found: "programs can be run from the state directory"}
 	file, err := os.CreateTemp(stateDir, ".program-trial-*")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzMachineFiles lets anything stand in the files of /proc that tell of a
-// guest's memory, death and ids, and in logind.conf.
+// FuzzMachineFiles puts anything into the files of /proc about a guest's
+// memory, death and ids, and into logind.conf.
 func FuzzMachineFiles(f *testing.F) {
 	f.Add("Name:\tlitterbox-guest\nState:\tS (sleeping)\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000100\nSigBlk:\t0000000000000000\n")
 	f.Add("SigPnd:\nShdPnd: 0x100\nSigPnd:\tffffffffffffffffff\n")

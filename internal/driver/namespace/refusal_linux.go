@@ -5,22 +5,22 @@ import (
 	"os"
 	"strings"
 
-	llsyscall "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/ruleset"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// containerFlags are what Docker and Podman must be told to let a sandbox's
-// namespaces be made inside: their default filter refuses them, their AppArmor
-// profile mounts, and their masks over /proc a /proc of the sandbox's own
+// containerFlags are the flags that let Docker and Podman make a sandbox's
+// namespaces inside: their default filter refuses them, their AppArmor profile
+// mounts, and their masks over /proc a /proc of the sandbox's own
 // (mount_too_revealing).
 const containerFlags = "--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"
 
-// Try makes what a sandbox of the full tier is made of, in a child that ends at
-// once. Its error says what stands in the way, and its hint what mends it.
+// Try makes the parts of a sandbox of the full tier, in a child that ends at
+// once. Its error names the obstacle, and its hint the remedy.
 func (d Driver) Try() error {
 	if d.Degraded {
 		return refused("it was asked to do without", "unset LITTERBOX_TIER")
@@ -42,27 +42,27 @@ func (d Driver) Try() error {
 	return covered(try(stage.VerbProc))
 }
 
-// covered words that no /proc of a sandbox's own can be mounted: whoever may not
-// see parts of one may not have another (mount_too_revealing).
+// covered is the error that a sandbox cannot mount a /proc of its own: a process
+// that may not see parts of one may not have another (mount_too_revealing).
 func covered(err error) error {
 	if err == nil || container() != "" || !strings.Contains(err.Error(), "/proc") {
 		return explained(err)
 	}
-	return refused("parts of /proc are covered here, and so nobody may mount another one: "+err.Error(),
+	return refused("parts of /proc are covered here, and so no other one can be mounted: "+err.Error(),
 		"start litterbox where nothing is mounted over parts of /proc (a container: "+containerFlags+")")
 }
 
-// refused words why there is no full tier. Without Landlock there is no other
-// either, which that one's driver says itself.
+// refused is the error that there is no full tier. Without Landlock there is no
+// other either, which that tier's driver reports itself.
 func refused(why, mend string) error {
-	if _, err := llsyscall.LandlockGetABIVersion(); err == nil {
+	if ruleset.ABI() > 0 {
 		why += " (--allow-degraded starts it in the degraded one)"
 	}
 	return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot isolate a sandbox in the full tier here: %s", why).
 		WithHint("%s", mend)
 }
 
-// explained words the failure of a child with namespaces of its own.
+// explained describes the failure of a child with namespaces of its own.
 func explained(err error) error {
 	switch {
 	case err == nil:
@@ -81,8 +81,8 @@ func explained(err error) error {
 	return refused("the namespaces of a sandbox cannot be made: "+err.Error(), "litterbox doctor")
 }
 
-// flagsFor are containerFlags as that engine spells them. Podman knows the masks
-// by another name. Its filter lets namespaces be made and mounts, but refuses a
+// flagsFor returns containerFlags as that engine spells them. Podman knows the
+// masks by another name. Its filter permits namespaces and mounts, but refuses a
 // sandbox its host name.
 func flagsFor(engine string) string {
 	if engine == podman {
@@ -97,8 +97,8 @@ func volumeFor(engine, dir string) string {
 	return engine + " run --volume /a/directory/of/the/host:" + dir + " …"
 }
 
-// gvisor tells whether gVisor's kernel in user space answers system calls: it
-// has a version of its own, and no newer one would help.
+// gvisor reports whether gVisor's kernel in user space answers system calls:
+// its kernel version is its own, and a newer one would not help.
 func gvisor() bool {
 	var name unix.Utsname
 	return unix.Uname(&name) == nil && strings.Contains(unix.ByteSliceToString(name.Release[:]), "gvisor")
@@ -129,7 +129,7 @@ func container() string {
 	return ""
 }
 
-// filtered tells whether system calls of this process are filtered
+// filtered reports whether system calls of this process are filtered
 // (proc_pid_status(5), Seccomp).
 func filtered() bool {
 	data, err := os.ReadFile("/proc/self/status")

@@ -8,17 +8,18 @@ import (
 	"path/filepath"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/local"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 )
 
-// box is what a sandbox writes. Of one that never ran the record knows how its
-// workspace is carried.
+// box holds what a sandbox writes. For one that never ran, the record says how
+// its workspace is carried.
 func (d Driver) box(lease driver.Lease) (b frozen.Box, place handle, err error) {
 	own := d.Ownership(lease.SandboxID)
 	b = frozen.Box{Dir: lease.StateDir, Owner: frozen.Owner{UID: own.UpperUID, GID: own.UpperGID}}
 	if len(lease.Handle) > 0 {
-		if place, err = decode(lease); err != nil {
+		if place, err = local.Place[handle](lease); err != nil {
 			return b, place, err
 		}
 	}
@@ -34,8 +35,8 @@ func (d Driver) box(lease driver.Lease) (b frozen.Box, place handle, err error) 
 	return b, place, nil
 }
 
-// Snapshot implements driver.Driver: by a rename where nothing runs. What runs
-// is held still while what is new is copied.
+// Snapshot implements driver.Driver: by a rename if nothing runs. A running
+// place is paused while the new files are copied.
 func (d Driver) Snapshot(ctx context.Context, lease driver.Lease, label string) (s driver.Snapshot, err error) {
 	b, place, err := d.box(lease)
 	if err != nil {
@@ -55,7 +56,7 @@ func (d Driver) Snapshot(ctx context.Context, lease driver.Lease, label string) 
 	return place.snapshot(lease, b, kept), nil
 }
 
-// snapshot words what is kept for the boundary.
+// snapshot describes a kept state for the boundary.
 func (h handle) snapshot(lease driver.Lease, b frozen.Box, kept frozen.Kept) driver.Snapshot {
 	s := driver.Snapshot{ID: kept.ID, Label: kept.Label, CreatedAt: kept.CreatedAt}
 	if !b.Whole {
@@ -81,7 +82,7 @@ func (d Driver) Snapshots(_ context.Context, lease driver.Lease) ([]driver.Snaps
 	return all, nil
 }
 
-// Revert implements driver.Driver. What is mounted cannot be exchanged below
+// Revert implements driver.Driver. Mounted files cannot be exchanged below
 // running processes.
 func (d Driver) Revert(_ context.Context, lease driver.Lease, id string) error {
 	b, place, err := d.box(lease)
@@ -104,8 +105,8 @@ func (d Driver) Revert(_ context.Context, lease driver.Lease, id string) error {
 	return nil
 }
 
-// DeleteSnapshot implements driver.Driver. The layers of it go with
-// frozen.Sweep, which knows all sandboxes.
+// DeleteSnapshot implements driver.Driver. frozen.Sweep, which knows all
+// sandboxes, removes its layers.
 func (d Driver) DeleteSnapshot(_ context.Context, lease driver.Lease, id string) error {
 	b, _, err := d.box(lease)
 	if err != nil {

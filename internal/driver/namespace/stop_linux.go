@@ -14,19 +14,19 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Where no freezer may be used, a place stands still by SIGSTOP, from the host:
-// parents before children, so that nobody sees a child stop and draws
+// Where no freezer may be used, a place is stopped by SIGSTOP, from the host:
+// parents before children, so that no parent sees a child stop and draws
 // conclusions (a shell takes its terminal back), and children before parents
 // when they go on. The guest is the first to stop, so that nothing new begins.
 
-// stopFile remembers, beside the place, that it was stopped and who stood
-// still before. It is written first: whatever a crash leaves half stopped can
-// be told to go on.
+// stopFile records, beside the place, that it was stopped and which processes
+// were stopped before. It is written first: a place left half stopped by a
+// crash can be told to go on.
 const stopFile = "stopped.json"
 
 type stopped struct {
 	Guest  sandbox.Process `json:"guest"`
-	Before []stoodStill    `json:"before"` // of the sandbox's own accord: Ctrl-Z, a debugger
+	Before []stoodStill    `json:"before"` // stopped by the sandbox itself: Ctrl-Z, a debugger
 }
 
 type stoodStill struct {
@@ -34,7 +34,7 @@ type stoodStill struct {
 	Start uint64 `json:"start"`
 }
 
-// isStopped tells whether this very place was told to stop.
+// isStopped reports whether this very place was told to stop.
 func isStopped(stateDir string, guest sandbox.Process) (stopped, bool) {
 	var was stopped
 	data, err := os.ReadFile(filepath.Join(stateDir, stopFile))
@@ -62,7 +62,7 @@ func stopAll(ctx context.Context, stateDir string, guest sandbox.Process) error 
 			return err
 		}
 	}
-	// Twice, because a list of what moves can miss one.
+	// Twice, because a list of running processes can miss one.
 	for quiet := 0; quiet < 2; {
 		moving := 0
 		for _, t := range tree(guest.PID) {
@@ -85,8 +85,8 @@ func stopAll(ctx context.Context, stateDir string, guest sandbox.Process) error 
 	return nil
 }
 
-// stillPatience is how long a stop waits for one process before it goes on to
-// its children: a parent in vfork(2) does not stop before its child has gone on.
+// stillPatience is how long a stop waits for one process before it turns to its
+// children: a parent in vfork(2) does not stop before its child has gone on.
 const stillPatience = 20 * time.Millisecond
 
 func awaitStill(ctx context.Context, pid int) {
@@ -100,8 +100,8 @@ func awaitStill(ctx context.Context, pid int) {
 	}
 }
 
-// continueAll lets go on what stopAll has stopped. It may be called again
-// after a crash in the middle.
+// continueAll resumes the processes that stopAll has stopped. It may be called
+// again after a crash in the middle.
 func continueAll(stateDir string, guest sandbox.Process) error {
 	was, ok := isStopped(stateDir, guest)
 	if !ok {

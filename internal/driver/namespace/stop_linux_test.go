@@ -20,8 +20,8 @@ import (
 func family(t *testing.T) (guest sandbox.Process, stopped int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stopped")
-	// Not of the test's context: that ends before the clean-up, and what its
-	// first process leaves then is nobody's to find.
+	// Not on the test's context: that ends before the cleanup, which then could
+	// not find the processes that the first one leaves.
 	cmd := exec.Command("/bin/sh", "-c",
 		`sleep 600 & sh -c 'sleep 601 & sleep 602; :' & sh -c 'echo $$ >"$0".new; mv "$0".new "$0"; kill -STOP $$; sleep 603' "$1" & wait`, "sh", file)
 	if err := cmd.Start(); err != nil {
@@ -51,7 +51,7 @@ func family(t *testing.T) (guest sandbox.Process, stopped int) {
 	return guest, stopped
 }
 
-// await waits for what is sure to come.
+// await waits for an event that is sure to come.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
@@ -61,7 +61,7 @@ func await(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// states counts the processes below the guest that stand still.
+// states counts the stopped processes below the guest.
 func states(guest sandbox.Process) (still, all int) {
 	for _, one := range tree(guest.PID) {
 		all++
@@ -72,7 +72,7 @@ func states(guest sandbox.Process) (still, all int) {
 	return still, all
 }
 
-// Where there is no freezer, which a machine that tests as root has.
+// For places without a freezer, which a machine that tests as root has.
 func TestStopAndContinueBySignals(t *testing.T) {
 	t.Parallel()
 	guest, stopped := family(t)
@@ -100,7 +100,7 @@ func TestStopAndContinueBySignals(t *testing.T) {
 	}
 }
 
-// One that has no time to stop everybody leaves nobody stopped.
+// A stop without time for all processes leaves none stopped.
 func TestStopGivesUp(t *testing.T) {
 	t.Parallel()
 	guest, _ := family(t)

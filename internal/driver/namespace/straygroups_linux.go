@@ -9,11 +9,11 @@ import (
 )
 
 // groupAge is how old a control group without a process must be to count as
-// left behind: a sandbox that starts makes one, and its guest enters it within
+// left behind: a starting sandbox makes one, and its guest enters it within
 // moments.
 const groupAge = 10 * time.Minute
 
-// strayGroups lists control groups, called as a sandbox's are, in which nothing
+// strayGroups lists control groups, named like a sandbox's, in which nothing
 // runs.
 func strayGroups(known func(sandboxID string) bool) []driver.Stray {
 	prefix := groupName("")

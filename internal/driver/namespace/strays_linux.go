@@ -21,8 +21,8 @@ import (
 // program is argv[0] of keepers and guests.
 const program = "litterbox-guest"
 
-// Strays lists processes that belong to a sandbox below the state directory
-// root of which known is false: somebody removed its files under them.
+// Strays lists processes of sandboxes below the state directory root for which
+// known is false: their files were removed under them.
 func (d Driver) Strays(root string, known func(sandboxID string) bool) ([]driver.Stray, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -51,7 +51,7 @@ func (d Driver) Strays(root string, known func(sandboxID string) bool) ([]driver
 	return append(strays, strayGroups(known)...), nil
 }
 
-// endUnrecorded ends whatever runs for a sandbox of which no lease is known.
+// endUnrecorded ends all processes of a sandbox without a known lease.
 func (d Driver) endUnrecorded(lease driver.Lease) ([]string, error) {
 	found, err := d.Strays(filepath.Dir(filepath.Dir(lease.StateDir)), func(id string) bool { return id != filepath.Base(lease.StateDir) })
 	if err != nil {
@@ -67,8 +67,8 @@ func (d Driver) endUnrecorded(lease driver.Lease) ([]string, error) {
 	return done, nil
 }
 
-// place tells what a process is and to which sandbox it belongs, by what it has
-// open or mounted. What cannot be read belongs to somebody else.
+// place tells what a process is and which sandbox it belongs to, by its open
+// files or mounts. An unreadable process belongs to another user.
 func place(pid int, prefix []byte) (role, id string) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
@@ -94,7 +94,7 @@ func place(pid int, prefix []byte) (role, id string) {
 func endStray(identity sandbox.Process, id string) error {
 	group := cgroup.Of(identity.PID, groupName(id))
 	if err := errors.Join(group.Thaw(), kill(identity), group.Remove()); err != nil {
-		return driver.Seal(err, "cannot end a process that nobody knows any more")
+		return driver.Seal(err, "cannot end a process that no sandbox has any more")
 	}
 	return nil
 }

@@ -13,12 +13,12 @@ import (
 	"strings"
 	"syscall"
 
-	llsyscall "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/stage"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/ruleset"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
@@ -45,7 +45,7 @@ type obstacle struct {
 	mend    string
 }
 
-// obstacles asks for system calls, and reads what the kernel says about user
+// obstacles probes system calls, and reads the kernel's settings for user
 // namespaces, which is cheap; Probe tries the real thing.
 func obstacles() []obstacle {
 	if gvisor() {
@@ -85,7 +85,7 @@ func obstacles() []obstacle {
 	return found
 }
 
-// apparmorProfile tells whether we run under a profile of our own, which can
+// apparmorProfile reports whether we run under a profile of our own, which can
 // grant userns; "unconfined" cannot on a restricting kernel.
 func apparmorProfile() bool {
 	data, err := os.ReadFile("/proc/self/attr/current")
@@ -114,7 +114,7 @@ func kernelVersion() (major, minor int) {
 	return major, minor
 }
 
-// requireFull fails closed where the full tier cannot be had.
+// requireFull fails closed when the full tier is not available.
 func requireFull() error {
 	found := obstacles()
 	if len(found) == 0 {
@@ -123,7 +123,7 @@ func requireFull() error {
 	return refused(found[0].missing, found[0].mend)
 }
 
-// Probe tries what a sandbox needs, without leaving anything behind.
+// Probe tries everything a sandbox needs, without leaving anything behind.
 func (d Driver) Probe(stateDir string) []Finding {
 	major, minor := kernelVersion()
 	findings := []Finding{{
@@ -145,9 +145,12 @@ func (d Driver) Probe(stateDir string) []Finding {
 	findings = append(findings, namespaces)
 
 	landlock := Finding{Name: "Landlock", OK: true, Mend: "boot with lsm=landlock,… (the first wall stands without it)"}
-	if abi, err := llsyscall.LandlockGetABIVersion(); err != nil {
+	switch abi := ruleset.ABI(); {
+	case abi == 0:
 		landlock.OK, landlock.Found = false, "not in this kernel"
-	} else {
+	case abi < ruleset.MovesABI:
+		landlock.OK, landlock.Found, landlock.Mend = false, fmt.Sprintf("ABI %d, in which nothing moves between directories", abi), "install a kernel of 5.19 or newer (the first wall stands without it)"
+	default:
 		landlock.Found = fmt.Sprintf("ABI %d", abi)
 	}
 	findings = append(findings, landlock)
@@ -183,7 +186,7 @@ func (d Driver) Probe(stateDir string) []Finding {
 	return findings
 }
 
-// probeCarriage tries anew what Carriage may remember.
+// probeCarriage retries what Carriage may remember.
 func (d Driver) probeCarriage(stateDir string) Finding {
 	_ = os.Remove(filepath.Join(stateDir, trialRecord)) // not there: never tried
 	found := Finding{Name: "overlays", OK: true, Found: "sandboxes share files and write only changes"}
@@ -197,7 +200,7 @@ func (d Driver) probeCarriage(stateDir string) Finding {
 	return found
 }
 
-// limits says who would keep which limit here.
+// limits says what would keep which limit here.
 func limits() Finding {
 	where := cgroup.Find()
 	var by []string
@@ -212,7 +215,7 @@ func limits() Finding {
 		case name == sandbox.LimitMemory, name == sandbox.LimitPIDs, name == sandbox.LimitDisk, name == sandbox.LimitBudget:
 			by = append(by, name+": keeper")
 		default:
-			by = append(by, name+": nobody")
+			by = append(by, name+": none")
 		}
 	}
 	found := Finding{Name: "limits", OK: len(cgroup.Keeps(where)) > 0, Found: strings.Join(by, ", ")}
@@ -221,7 +224,7 @@ func limits() Finding {
 	case fileExists("/run/systemd/system"):
 		found.Mend = "systemd-run --user --scope $SHELL" // below a group that is delegated to the user
 	default:
-		found.Mend = "run litterbox below a control group that is yours; without one nobody keeps cpus and disk-io"
+		found.Mend = "run litterbox below a control group that is yours; without one nothing keeps cpus and disk-io"
 	}
 	return found
 }
@@ -248,13 +251,13 @@ func try(verb string) error {
 	if realRoot() {
 		return tryWith(verb, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET})
 	}
-	// As an ordinary user inside, too: its capabilities come by another way
-	// than those of root.
+	// As an ordinary user inside, too: its capabilities come another way than
+	// root's.
 	return tryWith(verb, ownNamespaces(stage.Config{User: driver.User{UID: ordinaryID, GID: ordinaryID}}))
 }
 
-// tryWith returns what the child says of its failure. Its status pipe has the
-// number that stages expect, so there is something in between.
+// tryWith returns the child's report of its failure. Its status pipe has the
+// number that stages expect, so other files come before it.
 func tryWith(verb string, attr *syscall.SysProcAttr) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

@@ -1,9 +1,6 @@
 package namespace
 
 import (
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace/cgroup"
@@ -17,14 +14,14 @@ type task struct {
 	depth int // below the guest, which has 0
 }
 
-// still tells whether the process runs no code of its own at this moment:
+// still reports whether the process runs no code of its own at this moment:
 // stopped, held by a debugger, or over.
 func (t task) still() bool { return strings.IndexByte("TtZX", t.State) >= 0 }
 
 // tree lists the processes of a place, the guest first, parents before
-// children. Whoever loses a parent inside becomes the guest's child, so all
-// are below it; one that is just being made or adopted can be missed, and is
-// there at the next look.
+// children. A process inside that loses its parent becomes the guest's child,
+// so all are below it. One that is just being made or adopted can be missed,
+// and is there the next time.
 func tree(guest int) []task {
 	var found []task
 	seen := map[int]bool{}
@@ -36,7 +33,7 @@ func tree(guest int) []task {
 		}
 		seen[pid], t.depth = true, depth
 		found = append(found, t)
-		for _, child := range children(pid) {
+		for _, child := range process.Children(pid) {
 			walk(child, depth+1)
 		}
 	}
@@ -44,7 +41,7 @@ func tree(guest int) []task {
 	return found
 }
 
-// tasks lists a place's processes in the cheapest way there is.
+// tasks lists a place's processes in the cheapest way available.
 func tasks(place handle) []task {
 	if place.Group == nil || len(place.Group.Parts) == 0 {
 		return tree(place.Guest.PID)
@@ -57,28 +54,6 @@ func looks(group *cgroup.Group) []task {
 	for _, pid := range group.Processes() {
 		if t, ok := look(pid); ok {
 			found = append(found, t)
-		}
-	}
-	return found
-}
-
-// children reads proc_tid_children(5); every thread has children of its own.
-func children(pid int) []int {
-	dir := "/proc/" + strconv.Itoa(pid) + "/task"
-	threads, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	var found []int
-	for _, thread := range threads {
-		data, err := os.ReadFile(filepath.Join(dir, thread.Name(), "children"))
-		if err != nil {
-			continue // it has just ended
-		}
-		for _, field := range strings.Fields(string(data)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				found = append(found, child)
-			}
 		}
 	}
 	return found

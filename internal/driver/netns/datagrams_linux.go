@@ -12,20 +12,20 @@ import (
 )
 
 // replyMark is on the packets that the guest sends in the name of others, so
-// that they are not led back to it.
+// that they are not led back to the guest.
 const replyMark = 0x6c62
 
 // Datagrams leads UDP that would leave the sandbox to the guest, and opens the
 // sockets that the guest needs for it, while we still may: those that take
-// packets for any address, and those that answer in the name of any. All they
-// reach is the sandbox's own network namespace, from which no route leads out.
+// packets for any address, and those that answer in the name of any. They only
+// reach the sandbox's own network namespace, which has no route out.
 //
 // Redirecting, as for TCP, would hide where a datagram was going: UDP has no
 // SO_ORIGINAL_DST. But every address is local here, so packets come back in
 // through the loopback interface as they were sent, and there TPROXY can give
 // them to a socket of ours without changing them.
 //
-// A kernel without TPROXY answers by itself that nobody listens: UDP then
+// A kernel without TPROXY answers by itself that nothing listens: UDP then
 // cannot be allowed.
 func Datagrams() (egress.DatagramSockets, error) {
 	if err := divert(); err != nil {
@@ -51,7 +51,7 @@ func Datagrams() (egress.DatagramSockets, error) {
 }
 
 // divert installs the rules that lead datagrams to the guest, in a table that
-// stands or falls as a whole.
+// is installed as a whole or not at all.
 func divert() error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -72,9 +72,9 @@ func divert() error {
 	add(to6(loopback6), stay)
 	add(to4(ownIPv4, 32), stay)
 	add(to6(ownIPv6), stay)
-	// A program's own address is the one that it sends to, so answers look as
-	// if they were for outside too. Connection tracking knows them, and what
-	// it has forgotten the mark tells.
+	// A program's own address is the one that it sends to, so answers look as if
+	// they were for outside too. Connection tracking knows them, and the mark
+	// identifies those it has forgotten.
 	add([]expr.Any{
 		&expr.Ct{Key: expr.CtKeyDIRECTION, Register: 1},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{ctReply}},
@@ -139,8 +139,8 @@ func HandOver(sockets egress.DatagramSockets) error {
 	return nil
 }
 
-// InheritedDatagrams gives the sockets that HandOver put there; ok is false when it did
-// not.
+// InheritedDatagrams returns the sockets that HandOver put there; ok is false when it
+// did not.
 func InheritedDatagrams() (sockets egress.DatagramSockets, ok bool) {
 	for i := range 4 {
 		if _, err := unix.GetsockoptInt(datagramFD+i, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
@@ -151,4 +151,4 @@ func InheritedDatagrams() (sockets egress.DatagramSockets, ok bool) {
 	return egress.DatagramSockets{In4: datagramFD, In6: datagramFD + 1, Out4: datagramFD + 2, Out6: datagramFD + 3}, true
 }
 
-const datagramFD = 60 // and three more: the guest's sockets for datagrams, where there are any
+const datagramFD = 60 // and three more: the guest's sockets for datagrams, if there are any

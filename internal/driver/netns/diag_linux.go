@@ -7,9 +7,10 @@ import (
 )
 
 // OpenDiag leaves a socket of NETLINK_SOCK_DIAG at diagFD for the guest, before
-// the filter of system calls forbids to open one. It tells about sockets of the
-// sandbox's own network namespace; to do more takes rights that nobody inside
-// has. The number is above those that the runtime may have taken for itself.
+// the system call filter forbids opening one. It only reports on sockets of the
+// sandbox's own network namespace; doing more takes rights that no process
+// inside has. The number is above those that the runtime may have taken for
+// itself.
 func OpenDiag() error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
@@ -18,7 +19,7 @@ func OpenDiag() error {
 	return errors.Join(unix.Dup3(fd, diagFD, 0), unix.Close(fd))
 }
 
-// InheritedDiag is the socket that OpenDiag left, or 0.
+// InheritedDiag returns the socket that OpenDiag left, or 0.
 func InheritedDiag() int {
 	protocol, err := unix.GetsockoptInt(diagFD, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 	if domain, err2 := unix.GetsockoptInt(diagFD, unix.SOL_SOCKET, unix.SO_DOMAIN); errors.Join(err, err2) != nil ||
@@ -29,4 +30,4 @@ func InheritedDiag() int {
 	return diagFD
 }
 
-const diagFD = 59 // the guest's socket of NETLINK_SOCK_DIAG, where the kernel has that
+const diagFD = 59 // the guest's socket of NETLINK_SOCK_DIAG, if the kernel has that

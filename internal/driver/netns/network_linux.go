@@ -25,10 +25,10 @@ var (
 	loopback6 = net.IPv6loopback
 )
 
-// SetUp makes every address local to the sandbox and leads what is sent
-// there to the guest, which hands it to the keeper: outgoing TCP to one port,
-// and whatever is meant for a DNS server to another. There is no route to
-// anywhere, so that what nobody accepts is refused at once.
+// SetUp makes every address local to the sandbox and leads traffic for them to
+// the guest, which hands it to the keeper: outgoing TCP to one port, and all
+// DNS queries to another. There is no route to anywhere, so that traffic that
+// nothing accepts is refused at once.
 //
 // It runs with CAP_NET_ADMIN over the sandbox's own network namespace.
 func SetUp() error {
@@ -48,9 +48,9 @@ func SetUp() error {
 	return nil
 }
 
-// Isolate is network for a sandbox. A kernel without nftables leaves it with
-// a loopback interface alone: nothing can be allowed then, nothing gets out
-// either, and doctor says so. The sockets are nil where UDP cannot be carried.
+// Isolate is SetUp for a sandbox. A kernel without nftables leaves it with only
+// a loopback interface: nothing can be allowed then, nothing gets out either,
+// and doctor reports it. The sockets are nil if UDP cannot be carried.
 func Isolate() (*egress.DatagramSockets, error) {
 	if err := SetUp(); err != nil {
 		return nil, unlessMissing(err)
@@ -62,7 +62,7 @@ func Isolate() (*egress.DatagramSockets, error) {
 	return &sockets, nil
 }
 
-// unlessMissing forgives what says that the kernel does not have something.
+// unlessMissing ignores errors that say that the kernel lacks a feature.
 func unlessMissing(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EAFNOSUPPORT) {
 		return nil
@@ -94,8 +94,8 @@ func addresses() error {
 	return nil
 }
 
-// redirect installs one table of the sandbox's own nftables. What stays inside
-// (loopback and our own addresses) is left alone.
+// redirect installs one table of the sandbox's own nftables. Traffic that stays
+// inside (loopback and our own addresses) is left alone.
 func redirect() error {
 	conn, err := nftables.New()
 	if err != nil {

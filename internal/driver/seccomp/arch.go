@@ -18,11 +18,11 @@ import (
 //go:generate go run gen.go
 type Arch struct {
 	Name  string
-	Audit uint32   // AUDIT_ARCH_*, what the kernel calls it in seccomp_data
-	Calls []string // names by number; "" where there is none
+	Audit uint32   // AUDIT_ARCH_*, the kernel's name for it in seccomp_data
+	Calls []string // names by number; "" if there is none
 	// Alien is the bit in a number that selects another ABI under the same
-	// AUDIT_ARCH; 0 where there is none. Calls with it are killed: x32 would
-	// pass every comparison with an amd64 number.
+	// AUDIT_ARCH; 0 if there is none. Calls with it are killed: x32 would pass
+	// every comparison with an amd64 number.
 	Alien uint32
 }
 

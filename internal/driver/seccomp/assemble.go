@@ -18,9 +18,9 @@ func finish(verdict Verdict) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: uint32(verdict)}
 }
 
-// search finds the span of the number in the accumulator by halves. The code
-// of every span stands inline, so a jump may be far; conditional jumps reach
-// 255 instructions and go through an unconditional one beyond that.
+// search finds the span of the number in the accumulator by bisection. The code
+// of every span is inline, so a jump may be far; conditional jumps reach 255
+// instructions and go through an unconditional one beyond that.
 func search(all []span) ([]unix.SockFilter, error) {
 	if len(all) == 1 {
 		return all[0].code()
@@ -46,8 +46,8 @@ func search(all []span) ([]unix.SockFilter, error) {
 	return append(append(code, below...), above...), nil
 }
 
-// code tries the rules of a span in order. It is put together from its end,
-// because a test that does not hold jumps over what follows.
+// code tries the rules of a span in order. It is built from its end, because a
+// test that does not hold jumps over the rest.
 func (s span) code() ([]unix.SockFilter, error) {
 	code := []unix.SockFilter{finish(s.last)}
 	for i := len(s.rules) - 1; i >= 0; i-- {
@@ -72,7 +72,7 @@ const (
 )
 
 // code leaves through its end when the test holds, and otherwise skips that
-// many instructions behind its end.
+// many instructions after its end.
 func (t Test) code(skip int) ([]unix.SockFilter, error) {
 	type compare struct{ at, yes, no int }
 	var code []unix.SockFilter
@@ -108,8 +108,8 @@ func (t Test) code(skip int) ([]unix.SockFilter, error) {
 			compares[lower].no = len(code) - before
 		}
 	}
-	// Falling out of the last value means that none was equal. Where that
-	// value has two halves, its first comparison falls out as well.
+	// Falling out of the last value means that none was equal. If that value has
+	// two halves, its first comparison falls out as well.
 	for i := range compares {
 		if c := &compares[i]; c.no >= 0 && c.at+1+c.no == len(code) {
 			c.no = miss

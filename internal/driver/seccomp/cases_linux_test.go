@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sample is a call as a program may try it, with the answer that is promised.
-// The samples are written by hand, not taken from the table: they are what the
-// table is for.
+// sample is a call as a program may try it, with the promised answer. The
+// samples are written by hand, not taken from the table: they are the purpose
+// of the table.
 type sample struct {
 	Call   string
 	Args   [6]uint64
@@ -23,7 +23,7 @@ type sample struct {
 const (
 	eperm   = unix.EPERM
 	enosys  = unix.ENOSYS
-	garbage = 0xdead_beef << 32 // what the kernel ignores above an int
+	garbage = 0xdead_beef << 32 // bits above an int, which the kernel ignores
 	bad     = ^uint64(0)        // a bad pointer, descriptor, flag and command
 )
 
@@ -66,7 +66,7 @@ func samples() []sample {
 		add(0, 0, "ioctl", bad, request, bad)
 		add(0, 0, "ioctl", bad, request|garbage, bad)
 	}
-	// What changes inodes, and what one driver has for itself.
+	// Commands that change inodes, and those of a single driver.
 	for _, request := range []uint64{
 		unix.FS_IOC_SETFLAGS, 0x401c5820 /* FSSETXATTR */, 0x40087602 /* SETVERSION */, unix.FS_IOC_SET_ENCRYPTION_POLICY, unix.FS_IOC_ENABLE_VERITY,
 		unix.FIDEDUPERANGE, 0x5000940e /* BTRFS_IOC_SUBVOL_CREATE */, 0x50009417 /* BTRFS_IOC_SNAP_CREATE_V2 */, unix.BLKPG, 0xc0045877 /* FIFREEZE */, 0xc0185879, /* FITRIM */
@@ -78,7 +78,7 @@ func samples() []sample {
 	add(unix.ENOTTY, 0, "ioctl", bad, unix.SIOCSIFFLAGS, bad)
 	add(unix.EOPNOTSUPP, unix.EOPNOTSUPP, "ioctl", bad, unix.SIOCETHTOOL, bad)
 
-	// Leases, and the rest of what is left out of fcntl.
+	// Leases, and the other commands left out of fcntl.
 	for _, command := range []uint64{unix.F_SETLEASE, unix.F_SETDELEG, unix.F_NOTIFY, unix.F_SET_RW_HINT, unix.F_SET_FILE_RW_HINT, 1 << 20, bad} {
 		add(unix.EINVAL, unix.EINVAL, "fcntl", bad, command, bad)
 		add(unix.EINVAL, unix.EINVAL, "fcntl", bad, command|garbage, bad)
@@ -184,8 +184,8 @@ func TestPromisedAnswers(t *testing.T) {
 	}
 }
 
-// Which calls the guest is asked about. What asks for S_ISUID too is denied by
-// the policy of Install, which is the stricter.
+// Which calls the guest is asked about. A call that also asks for S_ISUID is
+// denied by the policy of Install, which is stricter.
 func TestWatched(t *testing.T) {
 	t.Parallel()
 	for _, arch := range arches() {
@@ -220,8 +220,8 @@ func TestWatched(t *testing.T) {
 	}
 }
 
-// Whoever changes another process is put to the guest; reading, and what one
-// does to oneself, is not.
+// Calls that change another process go to the guest; reading, and changing
+// oneself, does not.
 func TestWatchedProcesses(t *testing.T) {
 	t.Parallel()
 	const allow, notify = seccomp.Allow, seccomp.Notify
@@ -270,7 +270,7 @@ func TestEveryDeniedCallHasASample(t *testing.T) {
 	for _, s := range samples() {
 		tried[s.Call] = tried[s.Call] || s.Errno != 0
 	}
-	// Numbers that were never given a body: the kernel itself says ENOSYS.
+	// Numbers that were never given a body: the kernel itself returns ENOSYS.
 	for _, call := range []string{"create_module", "get_kernel_syms", "query_module", "afs_syscall", "tuxcall", "security", "vserver", "getpmsg", "putpmsg", "epoll_ctl_old", "epoll_wait_old"} {
 		tried[call] = true
 	}
@@ -282,6 +282,44 @@ func TestEveryDeniedCallHasASample(t *testing.T) {
 		}
 		if rule.Why == "" {
 			t.Errorf("no reason given for denying %q", rule.Calls)
+		}
+	}
+}
+
+// Where a package manager runs, calls that give files and the process away
+// succeed without effect, and modes with set-id bits are asked about. Everything
+// else is as in every sandbox.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	const suid, sgid = unix.S_ISUID, unix.S_ISGID
+	for _, arch := range arches() {
+		ordinary := compile(t, arch, seccomp.Sandbox(seccomp.Options{}))
+		install := compile(t, arch, seccomp.Sandbox(seccomp.Options{Install: true}))
+		asked := compile(t, arch, seccomp.Watched(seccomp.Options{Install: true}))
+		for _, c := range []struct {
+			call                     string
+			args                     [6]uint64
+			ordinary, install, asked seccomp.Verdict
+		}{
+			{"fchownat", [6]uint64{}, seccomp.Allow, seccomp.Pretend, seccomp.Allow},
+			{"setresuid", [6]uint64{}, seccomp.Allow, seccomp.Pretend, seccomp.Allow},
+			{"setgroups", [6]uint64{}, seccomp.Allow, seccomp.Pretend, seccomp.Allow},
+			{"fchmod", [6]uint64{3, suid | 0o755}, seccomp.Fail(unix.EPERM), seccomp.Allow, seccomp.Notify},
+			{"fchmod", [6]uint64{3, sgid | 0o755}, seccomp.Allow, seccomp.Allow, seccomp.Notify},
+			{"fchmodat", [6]uint64{3, 0, suid}, seccomp.Fail(unix.EPERM), seccomp.Allow, seccomp.Notify},
+			{"fchmodat", [6]uint64{3, 0, 0o755}, seccomp.Allow, seccomp.Allow, seccomp.Allow},
+			{"mknodat", [6]uint64{3, 0, unix.S_IFCHR}, seccomp.Fail(unix.EPERM), seccomp.Fail(unix.EPERM), seccomp.Allow},
+			{"openat", [6]uint64{3, 0, unix.O_CREAT, suid}, seccomp.Fail(unix.EPERM), seccomp.Fail(unix.EPERM), seccomp.Allow},
+			{"mount", [6]uint64{}, seccomp.Fail(unix.EPERM), seccomp.Fail(unix.EPERM), seccomp.Allow},
+			{"chroot", [6]uint64{}, seccomp.Fail(unix.EPERM), seccomp.Fail(unix.EPERM), seccomp.Allow},
+		} {
+			number := uint32(slices.Index(arch.Calls, c.call))
+			got := [3]seccomp.Verdict{
+				ordinary.verdict(t, arch.Audit, number, c.args), install.verdict(t, arch.Audit, number, c.args), asked.verdict(t, arch.Audit, number, c.args),
+			}
+			if want := [3]seccomp.Verdict{c.ordinary, c.install, c.asked}; got != want {
+				t.Errorf("%s: %s%#x: %v, want %v", arch.Name, c.call, c.args, got, want)
+			}
 		}
 	}
 }

@@ -25,21 +25,21 @@ const (
 // As a number it names no call.
 const skipped = math.MaxUint32
 
-// span is what happens from one number up to the next span's.
+// span is the treatment of all numbers from one up to the next span's.
 type span struct {
 	from  uint32
-	rules []Rule  // looked at in order
+	rules []Rule  // tried in order
 	last  Verdict // when none of them holds
 }
 
 // Compile turns a policy into a program for one architecture. Calls that the
-// architecture does not have are passed over; a name that none has is an error.
+// architecture does not have are skipped; a name that none has is an error.
 //
-// The program asks for the architecture first: a filter that gives foreign
-// calls its default verdict lets `int 0x80` through. Then it searches the
-// number by halves, looking at nothing else, so that the kernel can remember
-// which numbers are always allowed (its bitmap since 5.11 emulates the filter
-// up to the first look at an argument).
+// The program checks the architecture first: a filter that gives foreign calls
+// its default verdict lets `int 0x80` through. Then it bisects on the number,
+// looking at nothing else, so that the kernel can remember which numbers are
+// always allowed (its bitmap since 5.11 emulates the filter up to the first
+// look at an argument).
 func Compile(arch Arch, policy Policy) ([]unix.SockFilter, error) {
 	if err := check(policy.Rules); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func spans(arch Arch, policy Policy) []span {
 	return all
 }
 
-// decide cuts the rules of one call behind the first that always holds.
+// decide cuts the rules of one call after the first that always holds.
 func decide(rules []Rule) ([]Rule, Verdict) {
 	for i, rule := range rules {
 		if len(rule.When) == 0 {

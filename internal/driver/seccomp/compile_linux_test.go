@@ -14,8 +14,8 @@ import (
 
 func arches() []seccomp.Arch { return []seccomp.Arch{seccomp.AMD64(), seccomp.ARM64()} }
 
-// machine runs a compiled filter. It is another implementation of classic BPF
-// than the kernel's and than ours.
+// machine runs a compiled filter. It is an implementation of classic BPF that
+// is neither the kernel's nor ours.
 type machine struct{ vm *bpf.VM }
 
 func newMachine(t testing.TB, program []unix.SockFilter) machine {
@@ -50,7 +50,7 @@ func (m machine) verdict(t testing.TB, audit, number uint32, args [6]uint64) sec
 	return seccomp.Verdict(uint32(verdict))
 }
 
-// meaning is what the table says, read in the plainest way.
+// meaning is the table's verdict, read in the plainest way.
 func meaning(arch seccomp.Arch, policy seccomp.Policy, audit, number uint32, args [6]uint64) seccomp.Verdict {
 	switch {
 	case audit != arch.Audit:
@@ -88,6 +88,7 @@ func policies() map[string]seccomp.Policy {
 		"sandbox": seccomp.Sandbox(seccomp.Options{}),
 		"nested":  seccomp.Sandbox(seccomp.Options{Nested: true}),
 		"watched": seccomp.Watched(seccomp.Options{}),
+		"install": seccomp.Sandbox(seccomp.Options{Install: true}),
 	}
 }
 

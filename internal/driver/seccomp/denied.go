@@ -18,14 +18,16 @@ const (
 	Kill Verdict = unix.SECCOMP_RET_KILL_PROCESS
 	// Notify asks the holder of the filter's descriptor (kernel 5.0).
 	Notify Verdict = unix.SECCOMP_RET_USER_NOTIF
+	// Pretend makes the call return 0 without being made.
+	Pretend Verdict = unix.SECCOMP_RET_ERRNO
 )
 
-// Fail is the verdict that the call returns errno without being made.
+// Fail returns the verdict that makes the call return errno without being made.
 func Fail(errno unix.Errno) Verdict {
 	return unix.SECCOMP_RET_ERRNO | Verdict(errno)&unix.SECCOMP_RET_DATA
 }
 
-// Errno is the error of a [Fail] verdict, and 0 for every other.
+// Errno returns the error of a [Fail] verdict, and 0 for every other.
 func (v Verdict) Errno() unix.Errno {
 	if v&unix.SECCOMP_RET_ACTION_FULL != unix.SECCOMP_RET_ERRNO {
 		return 0
@@ -41,6 +43,8 @@ func (v Verdict) String() string {
 		return "kill"
 	case Notify:
 		return "notify"
+	case Pretend:
+		return "pretend"
 	}
 	if errno := v.Errno(); errno != 0 {
 		return unix.ErrnoName(errno)
@@ -53,17 +57,19 @@ type Rule struct {
 	Calls   []string
 	When    []Test // all must hold; none means always
 	Verdict Verdict
-	// Nested rules are lifted by Options.Nested: what they deny is what inner
-	// user namespaces are made with.
+	// Nested rules are lifted by Options.Nested: they deny the calls that make
+	// inner user namespaces.
 	Nested bool
-	// Inner rules are there under Options.Nested only.
+	// Inner rules only apply under Options.Nested.
 	Inner bool
+	// Asked rules are lifted by Options.Install, where [Watched] asks instead.
+	Asked bool
 	Why   string
 }
 
 // applies reports whether the rule is part of the variant.
 func (r Rule) applies(opts Options) bool {
-	return !(r.Nested && opts.Nested) && (!r.Inner || opts.Nested)
+	return !(r.Nested && opts.Nested) && (!r.Inner || opts.Nested) && !(r.Asked && opts.Install)
 }
 
 // Test looks at one argument: its bits under Mask are (or with Not: are not)
@@ -71,8 +77,8 @@ func (r Rule) applies(opts Options) bool {
 //
 // The mask must name exactly the bits that the kernel looks at. Where its
 // parameter is an int, the upper half of the register is ignored by the kernel
-// and has to be ignored here: snapd compared 64 bits of ioctl's request and
-// was passed with a bit set above them (CVE-2019-7303).
+// and must be ignored here: snapd compared 64 bits of ioctl's request and was
+// passed with a bit set above them (CVE-2019-7303).
 type Test struct {
 	Arg    int // 0 to 5
 	Mask   uint64
@@ -84,17 +90,21 @@ type Test struct {
 type Options struct {
 	// Nested allows inner user namespaces (security.nested).
 	Nested bool
-	// Shared is for places without namespaces of their own: what those would
-	// keep apart is refused.
+	// Shared is for places without namespaces of their own: it refuses what those
+	// would keep apart.
 	Shared bool
+	// Install is for places where a package manager runs, as inner root without
+	// any capability: calls that give files or the process to another user
+	// succeed and change nothing.
+	Install bool
 }
 
-// Policy is what happens to every call. The first rule whose tests hold
+// Policy decides what happens to every call. The first rule whose tests hold
 // decides; a known call without such a rule is allowed.
 type Policy struct {
 	Rules []Rule
-	// Unknown is for numbers without a name: calls of newer kernels, which
-	// nobody here has looked at.
+	// Unknown is for numbers without a name: calls of newer kernels, which have
+	// not been reviewed here.
 	Unknown Verdict
 }
 
@@ -102,7 +112,10 @@ type Policy struct {
 func Sandbox(opts Options) Policy {
 	policy := Policy{Unknown: Fail(unix.ENOSYS)}
 	if opts.Shared {
-		policy.Rules = shared() // before the others: the first that holds decides
+		policy.Rules = shared() // before the others: the first one that holds decides
+	}
+	if opts.Install {
+		policy.Rules = append(policy.Rules, pretended()...)
 	}
 	for _, rule := range table() {
 		if rule.applies(opts) {

@@ -5,9 +5,9 @@
 // refuse most of what is denied here; the filter keeps kernel code that no
 // build or test needs out of reach. It installs nothing by itself: the
 // namespace driver's child calls [Install] right before exec, and the guest
-// calls [InstallNotify] where it wants to see renames. Path and structure
+// calls [InstallNotify] when it wants to see renames. Path and structure
 // arguments cannot be judged by seccomp at all; Landlock and the mounts do that.
 //
-// Start reading at rules.go, which is the policy; testdata holds what comes of
-// it for every call of every architecture.
+// Start reading at rules.go, which is the policy; testdata holds its results
+// for every call of every architecture.
 package seccomp

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// goProgram is what a Go program does: threads, children, epoll, sockets,
+// goProgram does what a Go program does: threads, children, epoll, sockets,
 // files below a root.
 func goProgram() int {
 	// Under the filter as a whole: execute once more.

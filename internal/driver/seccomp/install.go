@@ -19,7 +19,7 @@ import (
 // other threads of this process stay as they were.
 //
 // The kernel's defaults for speculation apply (spec_store_bypass_disable=):
-// what runs here is not trusted, and SECCOMP_FILTER_FLAG_SPEC_ALLOW would
+// programs here are not trusted, and SECCOMP_FILTER_FLAG_SPEC_ALLOW would
 // overrule the administrator.
 func Install(opts Options) error {
 	arch, err := Native()
@@ -38,15 +38,16 @@ func Install(opts Options) error {
 
 // InstallNotify puts a second, tiny filter on the calling thread, which asks
 // the returned descriptor about every rename, about new limits for another
-// process and, unless opts.Nested, every wish for a set-group-ID bit (with it,
-// about the scheduling of another process), and allows the rest; see seccomp_unotify(2). A
-// thread under it waits in such a call until somebody answers, so whoever
-// answers must not be under it, nor a process started from here on without the
-// descriptor being served. The descriptor is close-on-exec.
+// process and, unless opts.Nested, every request for a set-group-ID bit (with
+// opts.Install, for a set-user-ID bit too; with opts.Nested, about the scheduling
+// of another process), and allows the rest; see seccomp_unotify(2). A thread
+// under it waits in those calls for an answer, so the thread that answers must
+// not be under it, nor a process started from here on without the descriptor
+// being served. The descriptor is close-on-exec.
 //
 // A call that the policy of [Install] denies is denied without being asked
 // about: the kernel takes the strictest verdict of all filters. It fails with
-// fault.Conflict where an outer sandbox already listens on this thread: the
+// fault.Conflict when an outer sandbox already listens on this thread: the
 // kernel allows one listener in a chain of filters.
 func InstallNotify(opts Options) (fd int, err error) { return installNotify(Watched(opts), "renames") }
 
@@ -65,9 +66,9 @@ func installNotify(policy Policy, what string) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	// With WAIT_KILLABLE_RECV (5.19) a signal does not restart a rename whose
-	// answer is being worked out: git's progress display has a timer signal
-	// every second and would never get through a long one. Older kernels say EINVAL.
+	// With WAIT_KILLABLE_RECV (5.19) a signal does not restart a rename whose answer
+	// is still being prepared: git's progress display has a timer signal every
+	// second and would never get through a long one. Older kernels return EINVAL.
 	fd, err = install(program, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	if errors.Is(err, unix.EINVAL) {
 		fd, err = install(program, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)

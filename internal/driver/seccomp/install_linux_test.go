@@ -41,7 +41,7 @@ func under(t *testing.T, mode string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// output runs cmd and wants it to succeed.
+// output runs cmd, which must succeed.
 func output(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -52,7 +52,7 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 	return stdout.String()
 }
 
-// need skips a test for what the machine lacks, and fails it where
+// need skips a test for what the machine lacks, and fails it if
 // LITTERBOX_TEST_REQUIRE says that the machine has it.
 func need(t *testing.T, program string) {
 	t.Helper()
@@ -118,8 +118,8 @@ func TestKernelAnswersAsPromised(t *testing.T) {
 	}
 }
 
-// What the filter lets through must reach the kernel, which has answers of its
-// own to these arguments.
+// Calls that the filter lets through must reach the kernel, which has its own
+// answers to these arguments.
 func TestKernelStillAnswersTheRest(t *testing.T) {
 	t.Parallel()
 	want := []unix.Errno{unix.EBADF, unix.EBADF, unix.ESRCH, unix.EFAULT, unix.ENOSYS, unix.EINVAL, 0}
@@ -146,7 +146,7 @@ func TestKernelStillAnswersTheRest(t *testing.T) {
 	}
 }
 
-// killed tells by which signal cmd died; 0 when it exited.
+// killed returns the signal that killed cmd; 0 when it exited.
 func killed(t *testing.T, cmd *exec.Cmd) syscall.Signal {
 	t.Helper()
 	var exit *exec.ExitError
@@ -256,7 +256,7 @@ const s = net.createServer(c => { c.end(); s.close() }).listen(0, "127.0.0.1", (
 	})
 }
 
-// What the rule on set-ID bits costs, as its comment in rules.go says.
+// The cost of the rule on set-ID bits, as its comment in rules.go says.
 func TestSetIDBits(t *testing.T) {
 	t.Parallel()
 	need(t, "tar")

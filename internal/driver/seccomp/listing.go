@@ -9,19 +9,26 @@ import (
 
 // Listing is the policy of one architecture as text, a line for every number
 // that has a name: the first condition of a line that holds decides. It is for
-// readers and for the golden files that show in a review what a change to
-// the rules or an update of the tables opens.
+// readers and for the golden files, which show in a review what a change to the
+// rules or an update of the tables permits.
 func Listing(arch Arch) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, AUDIT_ARCH %#x; any other architecture: kill\n", arch.Name, arch.Audit)
-	for _, opts := range []Options{{}, {Nested: true}} {
-		program, err := Compile(arch, Sandbox(opts))
+	for _, variant := range []struct {
+		name string
+		opts Options
+	}{{"nested false", Options{}}, {"nested true", Options{Nested: true}}, {"install", Options{Install: true}}} {
+		program, err := Compile(arch, Sandbox(variant.opts))
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "nested %t: %d instructions\n", opts.Nested, len(program))
+		fmt.Fprintf(&b, "%s: %d instructions\n", variant.name, len(program))
 	}
-	b.WriteString("[n]: not when nested; [i]: only when nested\n\n")
+	b.WriteString("[n]: not when nested; [i]: only when nested; [a]: asked about when installing\n")
+	for _, rule := range pretended() {
+		fmt.Fprintf(&b, "when installing, %s: %s\n", strings.Join(rule.Calls, ", "), rule.Verdict)
+	}
+	b.WriteByte('\n')
 	byName := map[string][]Rule{}
 	for _, rule := range table() {
 		for _, name := range rule.Calls {
@@ -70,6 +77,9 @@ func describe(rules []Rule) string {
 		}
 		if rule.Inner {
 			part += " [i]"
+		}
+		if rule.Asked {
+			part += " [a]"
 		}
 		parts = append(parts, part)
 		if len(rule.When) == 0 && !rule.Nested && !rule.Inner {

@@ -7,7 +7,7 @@ import (
 )
 
 // childVariable names what the test binary does instead of testing when it
-// executes itself: filters cannot be taken off a process again.
+// executes itself: filters cannot be removed from a process.
 const childVariable = "LITTERBOX_TEST_SECCOMP_CHILD"
 
 func TestMain(m *testing.M) {

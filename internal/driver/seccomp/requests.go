@@ -4,11 +4,11 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// Request is one allowed command of ioctl(2) or fcntl(2), with what needs it.
+// Request is one allowed command of ioctl(2) or fcntl(2), with its users.
 //
 // Both calls are allow-lists. Their commands are system calls of their own:
-// new kernels and every driver add some, and a descriptor that is open for
-// reading is enough for many, also through a read-only mount.
+// new kernels and every driver add some, and for many a descriptor open for
+// reading is enough, also through a read-only mount.
 //
 // To allow one: a line in its list, below, then read the difference that
 // `go test ./internal/driver/seccomp -update` makes in testdata.
@@ -18,7 +18,7 @@ type Request struct {
 	Why    string
 }
 
-// numbers are the commands as values of an argument.
+// numbers returns the commands as values of an argument.
 func numbers(lists ...[]Request) []uint64 {
 	var all []uint64
 	for _, list := range lists {
@@ -30,17 +30,17 @@ func numbers(lists ...[]Request) []uint64 {
 }
 
 // fcntls are the commands of fcntl(2) that are allowed, the common ones first.
-// What is left out on purpose:
+// Left out on purpose:
 //
 //   - F_SETLEASE and F_SETDELEG: a lease needs ownership and a descriptor that
-//     is open for reading, so it reaches through read-only mounts, and holds
-//     whoever opens the file on the host for /proc/sys/fs/lease-break-time.
-//   - F_NOTIFY: marks directories, host's too, without any limit for a user;
+//     is open for reading, so it reaches through read-only mounts, and blocks
+//     every open of the file on the host for /proc/sys/fs/lease-break-time.
+//   - F_NOTIFY: marks directories, also the host's, without any limit per user;
 //     inotify(7) has replaced it.
 //   - F_SET_RW_HINT and F_SET_FILE_RW_HINT: change the inode, through any
 //     descriptor and, before Linux 6.9, of any owner.
 //
-// EINVAL is what kernels and file systems without a command say.
+// EINVAL is what kernels and file systems without a command return.
 func fcntls() []Request {
 	const descriptors, locks, signals, pipes, seals, reads = "descriptors", "locks of files", "signals on input (fcntl(2), F_SETOWN)",
 		"sizes of pipes", "seals of memory files", "changes nothing"
@@ -63,7 +63,7 @@ func fcntls() []Request {
 		{"F_GETOWN_EX", unix.F_GETOWN_EX, signals},
 		{"F_SETSIG", unix.F_SETSIG, signals},
 		{"F_GETSIG", unix.F_GETSIG, signals},
-		{"F_GETOWNER_UIDS", 17, signals}, // asm-generic/fcntl.h; x/sys has it not
+		{"F_GETOWNER_UIDS", 17, signals}, // asm-generic/fcntl.h; not in x/sys
 		{"F_SETPIPE_SZ", unix.F_SETPIPE_SZ, pipes},
 		{"F_GETPIPE_SZ", unix.F_GETPIPE_SZ, pipes},
 		{"F_ADD_SEALS", unix.F_ADD_SEALS, seals},
@@ -78,23 +78,23 @@ func fcntls() []Request {
 }
 
 // ioctls are the commands of ioctl(2) that are allowed, the common ones first.
-// The numbers are the same on both architectures; those that x/sys has not are
-// of asm-generic/ioctls.h. What is left out on purpose:
+// The numbers are the same on both architectures; those missing from x/sys are
+// from asm-generic/ioctls.h. Left out on purpose:
 //
-//   - What changes an inode without being a write: FS_IOC_SETFLAGS,
+//   - Everything that changes an inode without being a write: FS_IOC_SETFLAGS,
 //     FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_SET_ENCRYPTION_POLICY,
-//     FS_IOC_ENABLE_VERITY. A descriptor that is open for reading is enough,
-//     and only a mount would stand in the way.
+//     FS_IOC_ENABLE_VERITY. A descriptor open for reading is enough, and only a
+//     mount would prevent it.
 //   - FIDEDUPERANGE: needs no right to write to the file that it rewrites when
 //     the caller owns it.
-//   - Everything that one file system or driver has for itself: subvolumes and
+//   - Everything specific to one file system or driver: subvolumes and
 //     snapshots of btrfs among them. FICLONE and FICLONERANGE are part of that
 //     family; they write what write(2) could.
 //   - Block devices, consoles, line disciplines, KVM, graphics: a sandbox has
 //     none of these devices.
 //
-// ENOTTY is what a file without the command says, so programs know it and go
-// on in another way; EPERM would be an answer of a file that has it.
+// ENOTTY is what a file without the command says, so programs know it and fall
+// back; EPERM would be the answer of a file that has it.
 func ioctls() []Request {
 	const terminal, pty, jobs, flow = "settings of a terminal", "pseudo-terminals", "job control", "flow of a terminal"
 	const descriptors, files, sockets, interfaces, reflink = "descriptors", "what a file is stored as", "state of a socket",
@@ -192,9 +192,9 @@ func ioctls() []Request {
 	}
 }
 
-// innerIoctls are allowed besides where inner user namespaces are: the kernel
-// asks for CAP_NET_ADMIN over the network that they change, which only an inner
-// one can be.
+// innerIoctls are also allowed where inner user namespaces are: the kernel
+// requires CAP_NET_ADMIN over the network that they change, which can only be
+// an inner one.
 func innerIoctls() []Request {
 	const interfaces = "an inner network's interfaces, with programs that know no netlink (BusyBox)"
 	return []Request{

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Which error a denied call returns is part of the policy: EPERM where
-// programs ask and take no for an answer, ENOSYS where the C library or the
-// program then uses an older call, and what a kernel without the feature says
-// where programs know only that.
+// Which error a denied call returns is part of the policy: EPERM where programs
+// ask and accept a refusal, ENOSYS where the C library or the program then uses
+// an older call, and the error of a kernel without the feature where programs
+// only know that.
 
 // The halves and widths of arguments, for masks: the kernel's parameter type.
 const (
@@ -31,7 +31,7 @@ const setID = unix.S_ISUID | unix.S_ISGID
 // another value on arm64.
 const tmpfile = 0o20000000
 
-// From sys/personality.h; x/sys has none of them.
+// From sys/personality.h; none are in x/sys.
 const (
 	perLinux32      = 0x8
 	uname26         = 0x20000
@@ -50,12 +50,11 @@ func not(arg int, mask uint64, values ...uint64) Test {
 	return Test{Arg: arg, Mask: mask, Values: values, Not: true}
 }
 
-// table is the whole policy. What it leaves out on purpose: ptrace and
-// process_vm_* (debuggers work; PID 1 is not dumpable), seccomp itself (a
-// filter on top can only deny more), names of extended attributes
-// (seccomp cannot read them), locks (flock(2) and fcntl(2): builds need them,
-// and seccomp cannot see whose file it is), and setns's cousins that only read
-// (statmount, listmount).
+// table is the whole policy. Left out on purpose: ptrace and process_vm_*
+// (debuggers work; PID 1 is not dumpable), seccomp itself (a filter on top can
+// only deny more), names of extended attributes (seccomp cannot read them),
+// locks (flock(2) and fcntl(2): builds need them, and seccomp cannot see whose
+// file it is), and setns's cousins that only read (statmount, listmount).
 func table() []Rule {
 	const eperm, enosys = unix.EPERM, unix.ENOSYS
 	return []Rule{
@@ -215,21 +214,21 @@ func table() []Rule {
 		},
 
 		// Files. A set-user-ID file in the upper layer is harmless inside
-		// (nosuid, no_new_privs), but lies on the host as a program that runs
-		// as the user, and git carries no such bits out anyway. On a directory
-		// the set-group-ID bit only says which group new files get, and git
-		// wants it (core.sharedRepository): commands ask the guest for it (see
-		// [Watched]), which sets it on directories. mkdir is missing because
-		// the kernel takes none from it; a directory inherits S_ISGID from its
-		// parent. What it costs, tried: tar without -p and git do not notice;
-		// `tar -p` and `cp -a` of such files copy them, without the bits, and
-		// exit non-zero; npm leaves such a file of a package out with a warning.
+		// (nosuid, no_new_privs), but on the host it is a program that runs as the
+		// user, and git carries no such bits out anyway. On a directory the
+		// set-group-ID bit only says which group new files get, and git wants it
+		// (core.sharedRepository): commands ask the guest for it (see [Watched]),
+		// which sets it on directories. mkdir is missing because the kernel takes no
+		// such bits from it; a directory inherits S_ISGID from its parent. The cost,
+		// as tested: tar without -p and git do not notice; `tar -p` and `cp -a` of
+		// such files copy them, without the bits, and exit non-zero; npm leaves such
+		// a file of a package out with a warning.
 		{
-			Calls: []string{"chmod", "fchmod"}, When: []Test{has(1, unix.S_ISUID)}, Verdict: Fail(eperm), Nested: true,
+			Calls: []string{"chmod", "fchmod"}, When: []Test{has(1, unix.S_ISUID)}, Verdict: Fail(eperm), Nested: true, Asked: true,
 			Why: "no set-user-ID files in what the host keeps; for S_ISGID see Watched and Attributes",
 		},
 		{
-			Calls: []string{"fchmodat", "fchmodat2"}, When: []Test{has(2, unix.S_ISUID)}, Verdict: Fail(eperm), Nested: true,
+			Calls: []string{"fchmodat", "fchmodat2"}, When: []Test{has(2, unix.S_ISUID)}, Verdict: Fail(eperm), Nested: true, Asked: true,
 			Why: "as chmod",
 		},
 		{
@@ -282,22 +281,25 @@ func Watched(opts Options) Policy {
 		Why: "the limits of the guest could be set; reading limits, and setting one's own, go on unasked",
 	})
 	if opts.Nested {
-		// Every bit may be set; and whoever has all capabilities of an inner
-		// user namespace passes the kernel's own check of scheduling.
+		// Every bit may be set; and a process with all capabilities of an inner user
+		// namespace passes the kernel's own check of scheduling.
 		policy.Rules = append(policy.Rules, scheduling()...)
 		return policy
 	}
-	const why = "for a directory only, which seccomp cannot see"
+	why, bits := "for a directory only, which seccomp cannot see", uint64(unix.S_ISGID)
+	if opts.Install {
+		why, bits = "packages have such programs: they are installed without the bits", setID
+	}
 	policy.Rules = append(policy.Rules,
-		Rule{Calls: []string{"chmod", "fchmod"}, When: []Test{has(1, unix.S_ISGID)}, Verdict: Notify, Why: why},
-		Rule{Calls: []string{"fchmodat", "fchmodat2"}, When: []Test{has(2, unix.S_ISGID)}, Verdict: Notify, Why: why},
+		Rule{Calls: []string{"chmod", "fchmod"}, When: []Test{has(1, bits)}, Verdict: Notify, Why: why},
+		Rule{Calls: []string{"fchmodat", "fchmodat2"}, When: []Test{has(2, bits)}, Verdict: Notify, Why: why},
 	)
 	return policy
 }
 
-// scheduling asks about whoever changes the scheduling of another process.
+// scheduling asks about calls that change the scheduling of another process.
 func scheduling() []Rule {
-	const why = "a guest that never runs serves nobody"
+	const why = "a guest that never runs serves no one"
 	return []Rule{
 		{
 			Calls: []string{"sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"}, When: []Test{not(0, asInt, 0)},

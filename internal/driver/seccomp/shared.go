@@ -4,11 +4,11 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// shared is what is refused besides where a place shares the host's network,
-// process table, file system and IPC, with Landlock alone in between. Landlock
+// shared is what is also refused when a place shares the host's network,
+// process table, file system and IPC, with only Landlock in between. Landlock
 // judges opening files, tracing, TCP and (since version 6) signals; it does not
-// judge sockets by path, UDP, the older kinds of IPC, and what can be done to
-// another process or file of the same user without opening it.
+// judge sockets by path, UDP, the older kinds of IPC, or actions on another
+// process or file of the same user that need no opening.
 func shared() []Rule {
 	return []Rule{
 		{

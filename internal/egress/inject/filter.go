@@ -10,15 +10,15 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/secret/replace"
 )
 
-// readSize is how much of a body is read at once. What is there is passed on
-// without waiting for more.
+// readSize is how much of a body is read at once. Bytes that are there are
+// passed on without waiting for more.
 const readSize = 16 << 10
 
 // filter is a body in which a table replaces. It holds the secret until its
-// end, in whatever way it ends. net/http may close a body while it is read.
+// end, however it ends. net/http may close a body while it is read.
 type filter struct {
 	body  io.ReadCloser
-	atEnd func() // when everything was read; may be nil
+	atEnd func() // called when everything was read; may be nil
 
 	mu      sync.Mutex
 	stream  *replace.Stream
@@ -30,7 +30,7 @@ type filter struct {
 	err     error
 }
 
-// newFilter takes the reference to held over.
+// newFilter takes over the reference to held.
 func newFilter(body io.ReadCloser, table *replace.Table, held *secret.Held) *filter {
 	return &filter{body: body, stream: table.Stream(), held: held}
 }
@@ -56,7 +56,7 @@ func (f *filter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill is called with mu held, which it gives up while it waits.
+// fill is called with mu held, and releases it while it waits.
 func (f *filter) fill() {
 	if f.in == nil {
 		f.in = make([]byte, readSize)
@@ -81,8 +81,8 @@ func (f *filter) fill() {
 	f.end()
 }
 
-// end gives the value back, and wipes what was read ahead. What waits in out is
-// still to be read, unless the body was closed.
+// end gives the value back, and wipes what was read ahead. The bytes waiting in
+// out can still be read, unless the body was closed.
 func (f *filter) end() {
 	if f.held != nil {
 		f.held.Release()
@@ -107,8 +107,8 @@ func (f *filter) Close() error {
 	return f.body.Close()
 }
 
-// watched is the body of a request in which placeholders of secrets that do not
-// belong to the host end it.
+// watched is the body of a request that ends at a placeholder of a secret that
+// does not belong to the host.
 type watched struct {
 	body    io.ReadCloser
 	x       *exchange
@@ -116,7 +116,7 @@ type watched struct {
 	trailer http.Header
 }
 
-// Read implements io.Reader. The piece in which a placeholder ends is not sent.
+// Read implements io.Reader. The piece that completes a placeholder is not sent.
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.body.Read(p)
 	for id := range w.finder.Next(p[:n]) {
@@ -139,7 +139,7 @@ func (w *watched) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (w *watched) Close() error { return w.body.Close() }
 
-// refusal remembers that something was refused while it streamed.
+// refusal remembers that something was refused while streaming.
 type refusal struct {
 	deny func(why string) error // records it
 

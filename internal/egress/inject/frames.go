@@ -6,8 +6,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/secret/replace"
 )
 
-// mostHeld bounds what waits for the end of a sequence, with the frames that
-// come in between.
+// mostHeld bounds the bytes that wait for the end of a sequence, with the
+// frames in between.
 const mostHeld = 256 << 10
 
 // The first two bytes of a frame (RFC 6455, section 5.2).
@@ -19,10 +19,9 @@ const (
 	bitMasked   = 0x80
 )
 
-// frames replaces in one direction of a WebSocket, without a change of length.
-// A sequence may lie in several frames of one message. None lies in two
-// messages: the end of a message is passed on at once, as whoever gets it will
-// answer.
+// frames replaces in one direction of a WebSocket, without a change of length. A
+// sequence may lie in several frames of one message. None lies in two messages:
+// the end of a message is passed on at once, because the receiver may answer it.
 type frames struct {
 	tables []*replace.Table
 	marks  *replace.Table // what to look for; may be nil
@@ -37,7 +36,7 @@ type frames struct {
 	first         byte
 }
 
-// payload is what frames hold, unmasked, and where in raw it stands.
+// payload is the content of frames, unmasked, and its positions in raw.
 type payload struct {
 	text, mask []byte
 	at         []int
@@ -52,7 +51,7 @@ func newFrames(tables []*replace.Table, marks *replace.Table) *frames {
 	return f
 }
 
-// next takes the next piece and gives what may be passed on, with the IDs of
+// next takes the next piece and returns what may be passed on, with the IDs of
 // the marks in it.
 func (f *frames) next(piece []byte) (ready []byte, ids []int, err error) {
 	for len(piece) > 0 {
@@ -94,7 +93,8 @@ func (f *frames) next(piece []byte) (ready []byte, ids []int, err error) {
 	return ready, ids, nil
 }
 
-// header reads what has come of a header, and reports whether it is all.
+// header reads the bytes of a header that have come, and reports whether it is
+// complete.
 func (f *frames) header() (bool, error) {
 	if len(f.head) < 2 {
 		return false, nil
@@ -148,7 +148,7 @@ func (f *frames) take(piece []byte) {
 	}
 }
 
-// frameEnd looks at what is whole now.
+// frameEnd looks at what is complete now.
 func (f *frames) frameEnd() (ids []int) {
 	switch {
 	case f.first&opControl != 0:
@@ -159,8 +159,8 @@ func (f *frames) frameEnd() (ids []int) {
 	return ids
 }
 
-// look replaces in a payload, drops what is done of it, and gives up to where
-// raw may be passed on.
+// look replaces in a payload, drops the finished part, and returns how far raw
+// may be passed on.
 func (f *frames) look(p *payload, end bool) (free int, ids []int) {
 	if f.finder != nil {
 		finder := f.finder

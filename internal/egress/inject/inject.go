@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/egress/intercept"
@@ -31,7 +32,7 @@ func (h *Hook) Wrap(s *egress.Session, next http.RoundTripper) http.RoundTripper
 		if state.Empty() {
 			return next.RoundTrip(r)
 		}
-		x := &exchange{state: state, session: s, bound: state.For(s.Name, s.Port, s.Plain)}
+		x := &exchange{state: state, session: s, bound: state.Taking(s.Name, s.Port, s.Plain, r.URL.RequestURI())}
 		return x.carry(r, next)
 	})
 }
@@ -40,7 +41,7 @@ func (h *Hook) Wrap(s *egress.Session, next http.RoundTripper) http.RoundTripper
 type exchange struct {
 	state   *secret.State
 	session *egress.Session
-	bound   []*secret.Bound // what may be sent to the host
+	bound   []*secret.Bound // those that may be sent to the host
 	held    []*secret.Held  // their values
 	refusal refusal
 }
@@ -63,7 +64,7 @@ func (x *exchange) carry(r *http.Request, next http.RoundTripper) (*http.Respons
 	response, err := next.RoundTrip(r)
 	if refused := x.refusal.error(); refused != nil {
 		if err == nil {
-			_ = response.Body.Close() // of an answer that nobody gets
+			_ = response.Body.Close() // of an answer that is not passed on
 		}
 		return nil, refused
 	}
@@ -84,10 +85,13 @@ func (x *exchange) carry(r *http.Request, next http.RoundTripper) (*http.Respons
 
 // elsewhere words the refusal of a placeholder.
 func (x *exchange) elsewhere(name string) string {
+	if slices.ContainsFunc(x.state.For(x.session.Name, x.session.Port, x.session.Plain), func(b *secret.Bound) bool { return b.Name == name }) {
+		return "it sends the placeholder of the secret " + name + " to a path of " + x.session.Name + " that the secret is not for"
+	}
 	return "it sends the placeholder of the secret " + name + " to " + x.session.Name + ", which is none of the hosts of that secret"
 }
 
-// cannotRead words that a value is missing. The sandbox learns no more.
+// cannotRead words a missing value. The sandbox learns no more.
 func cannotRead(err error) string {
 	if hint := fault.HintOf(err); hint != "" {
 		return err.Error() + "; " + hint
@@ -95,8 +99,8 @@ func cannotRead(err error) string {
 	return err.Error()
 }
 
-// hold fetches the values that may be needed. Without them, what the host
-// answers could not be looked through.
+// hold fetches the values that may be needed. Without them, the host's answer
+// could not be searched.
 func (x *exchange) hold(ctx context.Context) error {
 	for _, b := range x.bound {
 		held, err := b.Hold(ctx)
@@ -116,7 +120,7 @@ func (x *exchange) release() {
 	x.held = nil
 }
 
-// clean takes values out of an error, which may quote what the host has said.
+// clean removes values from an error, which may quote the host.
 func (x *exchange) clean(err error) error {
 	text, changed := err.Error(), false
 	for _, held := range x.held {

@@ -15,12 +15,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/secret/replace"
 )
 
-// wholeBody is up to which size a body is read at once where its length changes
-// and is said beforehand.
+// wholeBody is the largest body that is read whole when its length changes and
+// is declared beforehand.
 const wholeBody = 1 << 20
 
-// foreign names a secret whose placeholder stands in the head of a request and
-// may not be sent to its host; empty for none.
+// foreign names a secret whose placeholder is in the head of a request and may
+// not be sent to its host; empty for none.
 func (x *exchange) foreign(r *http.Request) string {
 	texts := []string{r.Method, r.URL.RequestURI()}
 	if plain, err := url.PathUnescape(texts[1]); err == nil {
@@ -57,7 +57,7 @@ func (x *exchange) foreignID(id int) string {
 	return found.Name
 }
 
-// outgoing puts the values in, and has the body looked through as it streams.
+// outgoing puts the values in, and has the body searched as it streams.
 func (x *exchange) outgoing(r *http.Request) error {
 	for _, held := range x.held {
 		if held.Replaces(secret.Header) {
@@ -70,9 +70,9 @@ func (x *exchange) outgoing(r *http.Request) error {
 			replaceBasic(r.Header, held.Out(nil))
 		}
 	}
-	r.Header.Del("Sec-Websocket-Extensions") // compressed messages cannot be looked through
+	r.Header.Del("Sec-Websocket-Extensions") // compressed messages cannot be searched
 	if len(x.held) > 0 {
-		// The answer is looked through: it has to come as it is, and whole.
+		// The answer is searched, so it must come uncompressed and whole.
 		r.Header.Set("Accept-Encoding", "identity")
 		r.Header.Del("Range")
 		r.Header.Del("If-Range")

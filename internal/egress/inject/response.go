@@ -13,8 +13,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/secret/replace"
 )
 
-// watchInformational has values replaced in answers before the answer (103,
-// 100), which do not come by way of the response.
+// watchInformational replaces values in the answers before the answer (103,
+// 100), which are not part of the response.
 func (x *exchange) watchInformational(r *http.Request) *http.Request {
 	held := x.held
 	trace := &httptrace.ClientTrace{Got1xxResponse: func(_ int, header textproto.MIMEHeader) error {
@@ -26,7 +26,7 @@ func (x *exchange) watchInformational(r *http.Request) *http.Request {
 	return r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
 }
 
-// incoming has placeholders put in the place of values.
+// incoming replaces values with placeholders.
 func (x *exchange) incoming(r *http.Request, response *http.Response) error {
 	if len(x.held) == 0 {
 		if response.StatusCode == http.StatusSwitchingProtocols {
@@ -42,7 +42,7 @@ func (x *exchange) incoming(r *http.Request, response *http.Response) error {
 		return x.switched(response)
 	}
 	if response.StatusCode == http.StatusPartialContent || response.Header.Get("Content-Range") != "" {
-		return x.unreadable("a part of a content, which nobody asked for")
+		return x.unreadable("a part of a content, which was not asked for")
 	}
 	if r.Method == http.MethodHead || response.Body == nil || response.Body == http.NoBody {
 		return nil
@@ -74,7 +74,7 @@ func replaceNames(header http.Header, table *replace.Table) {
 	}
 }
 
-// decode undoes the compression of an answer, which was asked not to have one.
+// decode decompresses an answer that was asked not to be compressed.
 func (x *exchange) decode(response *http.Response) error {
 	var decoded io.Reader
 	for _, encoding := range strings.Split(strings.Join(response.Header.Values("Content-Encoding"), ","), ",") {
@@ -102,7 +102,7 @@ func (x *exchange) decode(response *http.Response) error {
 	return nil
 }
 
-// unreadable refuses an answer that cannot be looked through.
+// unreadable refuses an answer that cannot be searched.
 func (x *exchange) unreadable(what string) error {
 	return x.refusal.refuse("the host answers with " + what + ", and a secret may be in it")
 }
@@ -113,7 +113,7 @@ type readCloser struct {
 	io.Closer
 }
 
-// lazyGzip reads its header when it is read: the answer goes on before.
+// lazyGzip reads its header at the first read: the answer is passed on before.
 type lazyGzip struct {
 	src io.Reader
 	gz  *gzip.Reader

@@ -11,10 +11,10 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/secret/replace"
 )
 
-// errFrames ends a WebSocket that is none.
+// errFrames ends a WebSocket that is not one.
 var errFrames = errors.New("it is no WebSocket that can be looked through")
 
-// switched has the messages of a WebSocket looked through, both ways.
+// switched has the messages of a WebSocket searched, both ways.
 func (x *exchange) switched(response *http.Response) error {
 	conn, ok := response.Body.(io.ReadWriteCloser)
 	if !ok || response.Header.Get("Sec-Websocket-Extensions") != "" {
@@ -50,7 +50,7 @@ type socket struct {
 	held    []*secret.Held
 	in, out *frames // in is nil where nothing is replaced
 
-	mu     sync.Mutex // guards what Close gives back
+	mu     sync.Mutex // guards what Close releases
 	closed bool
 	ready  []byte
 	err    error

@@ -23,9 +23,9 @@ import (
 
 // How long certificates last. Leaves stay below what clients accept from any
 // authority (398 days, CA/Browser Forum baseline requirements); an authority is
-// replaced when it would not outlive a leaf. It is good for the past, too: a
-// clock that is set back must not end it, as programs inside read their roots
-// only when they start.
+// replaced when it would not outlive a leaf. It is valid in the past, too: a
+// clock that is set back must not end it, because programs inside read their
+// roots only when they start.
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
 	authorityPast = 10 * 365 * 24 * time.Hour
@@ -35,11 +35,11 @@ const (
 )
 
 // maxLeaves bounds the certificates that are kept; below a wildcard a sandbox
-// can make up names without end.
+// can invent names without end.
 const maxLeaves = 256
 
 // authority signs certificates in the name of hosts. Its key never leaves the
-// host; one authority is trusted by one sandbox only.
+// host; only one sandbox trusts it.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -49,25 +49,25 @@ type authority struct {
 	leaves map[string]*leaf
 }
 
-// leaf is what answers in the name of one host. The configuration is kept with
-// it, because it holds the keys by which clients resume sessions.
+// leaf is the certificate that answers for one host. The configuration is kept
+// with it, because it holds the keys with which clients resume sessions.
 type leaf struct {
 	config *tls.Config
 	from   time.Time
 	until  time.Time
 }
 
-// fresh tells whether a certificate verifies at now, the time of day, and for
+// fresh reports whether a certificate verifies at now, the time of day, and for
 // long enough after. The clock may have been set since it was made, both ways.
 func (l *leaf) fresh(now time.Time) bool { return !now.Before(l.from) && l.until.Sub(now) > leafRenew }
 
-// fresh tells whether leaves that are signed at now verify as long as they last.
+// fresh reports whether leaves that are signed at now verify as long as they last.
 func (a *authority) fresh(now time.Time) bool {
 	return !now.Before(a.certificate.NotBefore) && a.certificate.NotAfter.Sub(now) > leafLife
 }
 
-// today is the time of day alone: certificates are compared with that, and not
-// with the clock of this process, which nobody sets.
+// today is the time of day alone: certificates are compared with that, not
+// with the monotonic clock of this process.
 func today() time.Time { return time.Now().Round(0) }
 
 // openAuthority reads file, or makes an authority and writes it there.
@@ -126,7 +126,7 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// save writes the authority in one step, for nobody else to read.
+// save writes the authority atomically, readable only by its owner.
 func (a *authority) save(file string) error {
 	key, err := x509.MarshalPKCS8PrivateKey(a.key)
 	if err != nil {
@@ -146,7 +146,7 @@ func (a *authority) save(file string) error {
 	return err
 }
 
-// parseAuthority gives nil for what save has not written.
+// parseAuthority returns nil for data that save has not written.
 func parseAuthority(data []byte) *authority {
 	first, rest := pem.Decode(data)
 	if first == nil {
@@ -168,8 +168,8 @@ func parseAuthority(data []byte) *authority {
 	return &authority{certificate: certificate, key: key, pem: encode("CERTIFICATE", second.Bytes), leaves: map[string]*leaf{}}
 }
 
-// config is what answers a handshake in the name of host, a canonical name or
-// an address.
+// config returns the configuration that answers a handshake for host, a
+// canonical name or an address.
 func (a *authority) config(host string) (*tls.Config, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -220,9 +220,9 @@ func (a *authority) mint(host string) (*leaf, error) {
 	}}, nil
 }
 
-// publish appends the authority's certificate to a file in which programs
-// inside look for roots, unless it is there. The file is mounted inside already,
-// so it is never replaced, and one write(2) lets a reader see all or nothing.
+// publish appends the authority's certificate to a file where programs inside
+// look for roots, unless it is there. The file is already mounted inside, so it
+// is never replaced, and one write(2) lets a reader see all or nothing.
 func (a *authority) publish(path string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

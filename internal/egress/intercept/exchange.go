@@ -18,7 +18,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 )
 
-// Bounds of what the servers can hold here, for one connection of the sandbox.
+// Bounds of what servers can hold here, for one connection of the sandbox.
 const (
 	maxUpstream     = 32 // connections to the host, where it speaks HTTP/1 only
 	upstreamStream  = 256 << 10
@@ -26,8 +26,8 @@ const (
 	maxResponseHead = 1 << 20
 )
 
-// exchange is one connection of the sandbox with what it leads to. It is the
-// connection below TLS: its Close is the end, whoever calls it.
+// exchange is one connection of the sandbox with its connections to the host. It
+// is the connection below TLS: its Close is the end, whichever side calls it.
 type exchange struct {
 	net.Conn
 	session   *egress.Session
@@ -38,7 +38,7 @@ type exchange struct {
 	mu     sync.Mutex
 	active int // requests under way
 	over   bool
-	done   chan struct{} // closed when it is over and nothing is under way
+	done   chan struct{} // closed when it has ended and nothing is under way
 }
 
 type exchangeKey struct{}
@@ -56,7 +56,7 @@ func newExchange(i *Inspector, conn net.Conn, s *egress.Session) *exchange {
 	scheme, standard := "https", uint16(443)
 	x.transport = &http.Transport{
 		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx) },
-		DisableCompression: true, // what the program and the server agree on is theirs
+		DisableCompression: true, // compression is between the program and the server
 		MaxConnsPerHost:    maxUpstream, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: headTimeout, ExpectContinueTimeout: time.Second, MaxResponseHeaderBytes: maxResponseHead,
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: upstreamStream, MaxReceiveBufferPerConnection: upstreamWindow},
@@ -80,12 +80,12 @@ func newExchange(i *Inspector, conn net.Conn, s *egress.Session) *exchange {
 	}
 	x.proxy = &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { x.prepare(r, scheme) },
-		Transport: wrap(i.o.Hooks, s, x.transport), ErrorHandler: x.failed, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: soundTrailers(wrap(i.o.Hooks, s, x.transport)), ErrorHandler: x.failed, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	return x
 }
 
-// Close ends the connection; requests under way notice.
+// Close ends the connection; requests under way notice it.
 func (x *exchange) Close() error {
 	x.mu.Lock()
 	if !x.over {
@@ -131,8 +131,8 @@ func handle(w http.ResponseWriter, r *http.Request) {
 	x.serve(w, r)
 }
 
-// serve decides on one request and carries it. What is decided on is what will
-// be sent: the parsed request, never the client's bytes.
+// serve decides on one request and carries it. It decides on what will be
+// sent: the parsed request, never the client's bytes.
 func (x *exchange) serve(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	controller := http.NewResponseController(w)
@@ -151,8 +151,8 @@ func (x *exchange) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		// After other upgrades, to HTTP/2 above all, requests would go on that
-		// nobody reads. Any hop may ignore an upgrade (RFC 9110, section 7.8).
+		// After other upgrades, above all to HTTP/2, requests would pass
+		// unread. Any hop may ignore an upgrade (RFC 9110, section 7.8).
 		r.Header.Del("Upgrade")
 		r.Header.Del("Http2-Settings")
 	}
@@ -174,8 +174,8 @@ func (s *stopper) now() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cancel(); !s.ended {
-		// Who reads the request's body notices no context. After the end the
-		// deadline would be that of the next request.
+		// A reader of the request's body notices no context. After the end the
+		// deadline would be the next request's.
 		_ = s.controller.SetReadDeadline(time.Unix(1, 0)) // a dead connection needs none
 	}
 }
@@ -187,8 +187,7 @@ func (s *stopper) end() {
 	s.ended = true
 }
 
-// odd names what no ordinary client sends, and what would be sent on as
-// something else than it came.
+// odd names what no ordinary client sends, and what would not be sent on as it came.
 func (x *exchange) odd(r *http.Request) string {
 	u := r.URL
 	switch {
@@ -213,7 +212,7 @@ func (x *exchange) prepare(r *httputil.ProxyRequest, scheme string) {
 	}
 }
 
-// failed answers for a host that did not.
+// failed answers for a host that did not answer.
 func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 	var refused *egress.Refused
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// Bounds of what the clients of one sandbox can hold here.
+// Bounds of what clients of one sandbox can hold here.
 const (
 	maxConnections = 512
 	maxHead        = 32 << 10
@@ -36,8 +36,7 @@ type Options struct {
 	// Roots are files that the sandbox has mounted as its roots; the
 	// authority's certificate is appended to each.
 	Roots []string
-	// Trust is what the real host is verified against; nil is what the host
-	// trusts.
+	// Trust verifies the real host; nil means the roots that the host trusts.
 	Trust *x509.CertPool
 	// Hooks take part in every exchange, the first nearest to the sandbox.
 	Hooks []Hook
@@ -122,7 +121,7 @@ func (i *Inspector) Inspect(ctx context.Context, conn net.Conn, s *egress.Sessio
 	return nil
 }
 
-// whyNot explains a handshake that ended.
+// whyNot explains why a handshake ended.
 func whyNot(err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" { // an alert, as crypto/tls words it
 		return fmt.Errorf("the program does not trust the sandbox's certificate authority (%w); it has to read SSL_CERT_FILE or /etc/ssl, or be started anew", err)
@@ -165,13 +164,13 @@ func (i *Inspector) serve() handover {
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, exchangeKey{}, exchangeOf(conn))
 		},
-		// For HTTP/2 the server wants to be told of it here too; each
-		// connection comes with its handshake done.
+		// For HTTP/2 the server must be told of it here too; each connection
+		// comes with its handshake done.
 		TLSConfig:         &tls.Config{NextProtos: []string{"h2", "http/1.1"}},
 		Protocols:         protocols(true, true),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: windowSize, MaxReceiveBufferPerStream: streamWindow},
 		ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
-		ErrorLog: log.New(io.Discard, "", 0), // what goes wrong is the client's, or in an observation
+		ErrorLog: log.New(io.Discard, "", 0), // errors are the client's, or in an observation
 	}
 	i.server.Protocols.SetUnencryptedHTTP2(true)
 	go func(server *http.Server, l handover) { _ = server.Serve(l) }(i.server, i.incoming) // its listener never ends
@@ -185,7 +184,7 @@ func protocols(one, two bool) *http.Protocols {
 	return p
 }
 
-// handover is a listener to which connections are brought.
+// handover is a listener that is handed its connections.
 type handover chan net.Conn
 
 func (h handover) put(ctx context.Context, conn net.Conn) bool {
@@ -200,7 +199,7 @@ func (h handover) put(ctx context.Context, conn net.Conn) bool {
 // Accept implements net.Listener.
 func (h handover) Accept() (net.Conn, error) { return <-h, nil }
 
-// Close implements net.Listener; nobody closes it while the process lives.
+// Close implements net.Listener; it is not called while the process lives.
 func (h handover) Close() error { return nil }
 
 // Addr implements net.Listener.

@@ -2,6 +2,7 @@ package metering
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -19,7 +20,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/meter"
 )
 
-// Settings are what counts at a moment.
+// Settings are the settings at one moment.
 type Settings struct {
 	Meter   bool // look into calls without a budget, too
 	Budgets ledger.Budgets
@@ -27,7 +28,7 @@ type Settings struct {
 	Prices  meter.Prices
 }
 
-// Looks reports whether calls are looked into because of the settings alone.
+// Looks reports whether the settings alone cause calls to be looked into.
 func (s Settings) Looks() bool { return s.Meter || s.Budgets.Bounds() }
 
 // Options are what a hook works with.
@@ -36,11 +37,11 @@ type Options struct {
 	Book     *ledger.Book
 	Sandbox  ledger.Entry // who calls: the identifying fields of an entry
 	Scratch  string       // directory for requests that are too large for memory
-	// Seen is told of every call that is metered, before it is sent.
+	// Seen is called for every metered call, before it is sent.
 	Seen func()
-	// Refused is told of what a budget has refused or cut off.
+	// Refused is told why a budget has refused or cut off a call.
 	Refused func(why string)
-	// Failed is told what the ledger could not write.
+	// Failed is told of the ledger's failures to write.
 	Failed func(error)
 }
 
@@ -64,8 +65,8 @@ func (h *Hook) Wants(host string, port uint16, _ string) bool {
 	return s.metered(host)
 }
 
-// Insists implements intercept.Insister: with a budget nothing goes to a host of
-// models unseen.
+// Insists implements intercept.Insister: with a budget, nothing goes unseen to a
+// host of models.
 func (h *Hook) Insists(host string, _ uint16) bool {
 	s := h.o.Settings()
 	return s.Budgets.Bounds() && s.metered(host)
@@ -123,8 +124,8 @@ func (x *exchange) send(r *http.Request) (*http.Response, error) {
 	return x.next.RoundTrip(r)
 }
 
-// overridden reports whether a server may take the request for one of another
-// method, as Google's do.
+// overridden reports whether a server may take the request for one with
+// another method, as Google's do.
 func overridden(r *http.Request) bool {
 	for _, name := range []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
 		if r.Header.Get(name) != "" {
@@ -134,8 +135,8 @@ func overridden(r *http.Request) bool {
 	return false
 }
 
-// plainPath is the path of a URL where all servers agree on what it means;
-// empty where they may not.
+// plainPath returns the path of a URL if all servers agree on its meaning;
+// empty if they may not.
 func plainPath(u *url.URL) string {
 	escaped, path := strings.ToLower(u.EscapedPath()), u.Path
 	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-._~:/@!$&'()*+,="
@@ -176,7 +177,7 @@ func (x *exchange) meter(r *http.Request) (*http.Response, error) {
 	if priced {
 		x.entry.MaxCost = &cost
 	}
-	x.entry, err = x.o.Book.Reserve(x.entry, x.settings.Budgets)
+	x.entry, err = x.o.Book.Reserve(r.Context(), x.entry, x.settings.Budgets)
 	var exceeded *ledger.Exceeded
 	switch {
 	case errors.As(err, &exceeded):
@@ -190,7 +191,7 @@ func (x *exchange) meter(r *http.Request) (*http.Response, error) {
 		x.reserved = true
 	}
 	x.o.Seen()
-	// What comes back has to be readable; clients take it as it is.
+	// The answer must be readable; clients take it uncompressed.
 	r.Header.Set("Accept-Encoding", "identity")
 	var sent atomic.Bool
 	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}))
@@ -204,14 +205,17 @@ func (x *exchange) meter(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		x.settle(ledger.Unsent, response.StatusCode, meter.Outcome{}) // nobody charges for errors
+		x.settle(ledger.Unsent, response.StatusCode, meter.Outcome{}) // no provider charges for errors
 		return response, nil
 	}
 	x.watch(response)
 	return response, nil
 }
 
-// settle writes down what the call came to.
+// settlePatience bounds how long settling a call waits for other writers.
+const settlePatience = 10 * time.Second
+
+// settle records the outcome of the call.
 func (x *exchange) settle(end string, status int, o meter.Outcome) {
 	if !x.reserved {
 		return
@@ -220,12 +224,14 @@ func (x *exchange) settle(end string, status int, o meter.Outcome) {
 		end = ledger.Exact
 	}
 	e := ledger.Settle(x.entry, end, status, o.Model, o.Usage, x.cost(o), time.Since(x.began))
-	if err := x.o.Book.Append(e); err != nil {
+	ctx, stop := context.WithTimeout(context.Background(), settlePatience) // the client may be gone
+	defer stop()
+	if err := x.o.Book.Append(ctx, e); err != nil {
 		x.o.Failed(err) // it counts as what was reserved
 	}
 }
 
-// cost is what an outcome costs; nil where no price holds.
+// cost returns the cost of an outcome; nil where no price is known.
 func (x *exchange) cost(o meter.Outcome) *meter.Money {
 	price, priced := x.settings.Prices.Of(o.Model)
 	if !priced {
@@ -241,7 +247,7 @@ func (x *exchange) cost(o meter.Outcome) *meter.Money {
 // refuse answers in the provider's format. Status 0 is that of the format.
 func (x *exchange) refuse(r *http.Request, status int, why string) (*http.Response, error) {
 	if r.Body != nil {
-		_ = r.Body.Close() // what comes of it is not read
+		_ = r.Body.Close() // its error is of no interest
 	}
 	wire := x.route.Wire
 	if wire == "" {

@@ -20,8 +20,8 @@ const (
 	maxBody  = 64 << 20
 )
 
-// spooled is the body of a request that has come as a whole, or as far as
-// maxBody: in memory, or in a file that has no name.
+// spooled is the body of a request that has come whole, or up to maxBody: in
+// memory, or in a file without a name.
 type spooled struct {
 	head []byte
 	file *os.File
@@ -71,7 +71,7 @@ func (s *spooled) all() io.Reader {
 	return io.MultiReader(bytes.NewReader(s.head), io.NewSectionReader(s.file, 0, s.size-int64(len(s.head))))
 }
 
-// Read implements io.Reader for what sends the request.
+// Read implements io.Reader for the sender of the request.
 func (s *spooled) Read(p []byte) (int, error) {
 	if s.rest == nil {
 		s.rest = s.all()
@@ -133,7 +133,7 @@ func (x *exchange) read(r *http.Request, body *spooled) error {
 	return err
 }
 
-// limited fails beyond so many bytes: a small body may unpack to a large one.
+// limited fails beyond a number of bytes: a small body may unpack to a large one.
 type limited struct {
 	r    io.Reader
 	left int64

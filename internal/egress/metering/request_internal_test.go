@@ -40,8 +40,8 @@ func pack(t *testing.T, encoding, text string) string {
 	return b.String()
 }
 
-// Whatever the size and the compression of a request, the same is read from it,
-// it is sent as it came, and no file is left.
+// Whatever its size and compression, a request reads the same, is sent as it
+// came, and leaves no file.
 func TestRequestsAreReadBeforeTheyAreSent(t *testing.T) {
 	large := `{"model":"m","max_tokens":7,"messages":["` + strings.Repeat("x", 3*inMemory) + `"]}`
 	for name, c := range map[string]struct{ encoding, sent, why string }{

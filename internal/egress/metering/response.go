@@ -25,7 +25,7 @@ func (x *exchange) watch(response *http.Response) {
 	switch strings.ToLower(response.Header.Get("Content-Encoding")) {
 	case "", "identity":
 	case "gzip", "x-gzip":
-		// Against what was asked for; the client gets it unpacked.
+		// Compressed against the request; the client gets it unpacked.
 		response.Header.Del("Content-Encoding")
 		response.Header.Del("Content-Length")
 		response.ContentLength, response.Uncompressed = -1, true
@@ -51,7 +51,7 @@ type answer struct {
 	tail *bytes.Reader
 }
 
-// Read implements io.Reader. What is read is passed on at once.
+// Read implements io.Reader. Bytes are passed on as they are read.
 func (a *answer) Read(p []byte) (int, error) {
 	if a.tail != nil {
 		return a.tail.Read(p)
@@ -78,8 +78,8 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// beyond tells why a stream must not go on: it has come to more than was
-// reserved, and the budget has no more.
+// beyond says why a stream must not go on: it has exceeded what was reserved,
+// and the budget has no more.
 func (a *answer) beyond() string {
 	if !a.events || a.over || !a.x.reserved || !a.x.settings.Budgets.Bounds() {
 		return ""

@@ -83,9 +83,8 @@ func (r *reader) aptStanzas(path string) {
 	}
 }
 
-// allowSource adds one URI; what lies on this machine needs no network. apt
-// verifies signatures, so most mirrors are plain http, where reading is all
-// that has to be allowed.
+// allowSource adds one URI; sources on this machine need no network. apt verifies
+// signatures, so most mirrors are plain http, where only reading must be allowed.
 func (r *reader) allowSource(uri, path string) {
 	scheme, rest, ok := strings.Cut(uri, ":")
 	if !ok || slices.Contains([]string{"file", "copy", "cdrom"}, scheme) {

@@ -14,7 +14,7 @@ const (
 	cargoFiles = "https://static.crates.io"
 )
 
-// cargoConfig is what matters here of cargo's config.toml.
+// cargoConfig is the part of cargo's config.toml that matters here.
 type cargoConfig struct {
 	Source map[string]struct {
 		ReplaceWith string `toml:"replace-with"`
@@ -84,8 +84,8 @@ func readCargo(r *reader) {
 	}
 }
 
-// allowRegistry adds an index. Where its crates lie only its config.json knows,
-// which is not fetched here.
+// allowRegistry adds an index. Only its config.json, which is not fetched here,
+// says where its crates are.
 func (r *reader) allowRegistry(index, from string) {
 	address := strings.TrimPrefix(index, "sparse+")
 	r.allow(address, from, "")

@@ -11,9 +11,9 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// FuzzTools lets anything stand in the configuration of the tools that presets
-// are read from. What comes of it are rules, each for one host: what configures
-// a tool names registries, and opens no more than that.
+// FuzzTools puts anything into the configuration of the tools that presets are
+// read from. The result is rules, each for one host: a tool's configuration
+// names registries, and opens no more than that.
 func FuzzTools(f *testing.F) {
 	for _, seed := range []string{
 		"", "registry = https://npm.example/api/\n@us:registry=${MIRROR}\n", "registry=https://*/\n", "registry=https://*.com\n", "registry=https://me:hunter2@a.example:8443\n",
@@ -47,7 +47,7 @@ func FuzzTools(f *testing.F) {
 		}
 		for _, one := range preset.List(env) {
 			for _, text := range one.Rules {
-				// A registry by a number in disguise is refused, with a word why.
+				// A registry by a disguised number is refused, with the reason.
 				if _, err := egress.ParseRule(text); err != nil && fault.KindOf(err) != fault.Invalid {
 					t.Errorf("%s: the rule %q: %v", one.Name, text, err)
 				}

@@ -35,9 +35,9 @@ func readGo(r *reader) {
 	r.goSum()
 }
 
-// goStorage adds where the public mirror sends clients for large modules
-// (golang/go#52908). Anybody can have a bucket on that host, so only the
-// mirror's own is named, by a rule that has the keeper look into TLS.
+// goStorage adds the place where the public mirror sends clients for large
+// modules (golang/go#52908). Anyone can have a bucket on that host, so only
+// the mirror's own is named, by a rule that makes the keeper look into TLS.
 func (r *reader) goStorage(proxy string) {
 	if strings.HasPrefix(proxy, "https://proxy.golang.org") {
 		r.preset.Rules = append(r.preset.Rules, "GET,HEAD https://storage.googleapis.com/proxy-golang-org-prod/")

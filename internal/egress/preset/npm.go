@@ -8,7 +8,7 @@ import (
 const npmRegistry = "https://registry.npmjs.org/"
 
 // readNpm follows npm's order: environment, project, user, global. Scoped
-// registries are used beside the main one, so all of them count.
+// registries are used beside the main one, so they all count.
 func readNpm(r *reader) {
 	found := false
 	for _, name := range []string{"npm_config_registry", "NPM_CONFIG_REGISTRY"} {

@@ -1,7 +1,7 @@
 // Package preset turns "preset:npm" into network rules.
 //
 // A preset of a package manager is read from the tool's own configuration on
-// the host, so that a mirror or a company's registry is what gets allowed, and
+// the host, so that only a mirror or a company's registry is allowed, and
 // nothing else; presets of model providers and code hosts are a table. The
 // package reads files and variables, runs no program and never shows the
 // passwords that registry URLs may hold. Start reading at [Expand].
@@ -23,7 +23,7 @@ type Environment struct {
 	Home   string
 	Root   string // what / is; for tests
 	// Project is the human's own checkout, once trusted; empty otherwise. A
-	// registry that a cloned repository names would be a hole of its making.
+	// registry named by a cloned repository would let it open a hole itself.
 	Project string
 	// Lookup resolves a registry's name; may be nil. A registry in the
 	// human's own network also needs its private addresses allowed.
@@ -33,7 +33,7 @@ type Environment struct {
 	Beside func(netip.Addr) bool
 }
 
-// Host is this machine as who sees it. Without a home only system files count.
+// Host returns this machine as who sees it. Without a home only system files count.
 func Host(who *caller.Caller) Environment {
 	return Environment{Getenv: who.Get, Home: who.Home, Root: "/"}
 }
@@ -43,7 +43,7 @@ type Preset struct {
 	Name    string   `json:"name"`
 	Meaning string   `json:"meaning"`
 	Rules   []string `json:"rules"`
-	From    []string `json:"from,omitempty"` // files and variables that decided, and "the tool's default"
+	From    []string `json:"from,omitempty"` // the deciding files and variables, and "the tool's default"
 	Warning string   `json:"warning,omitempty"`
 	Problem string   `json:"problem,omitempty"` // what will not work, and why
 }
@@ -66,9 +66,9 @@ func tools() []tool {
 	}
 }
 
-// Expand gives the rules that a preset stands for. It fails with fault.NotFound
-// for an unknown name and fault.Unsupported when the tool's configuration names
-// nothing that could be allowed.
+// Expand returns the rules that a preset stands for. It fails with
+// fault.NotFound for an unknown name, and with fault.Unsupported when the
+// tool's configuration names nothing that could be allowed.
 func Expand(name string, env Environment) ([]string, error) {
 	for _, one := range List(env) {
 		if one.Name != name {
@@ -88,7 +88,7 @@ func Expand(name string, env Environment) ([]string, error) {
 		WithHint("litterbox network presets")
 }
 
-// List gives every preset with what it means in env, sorted by name.
+// List returns every preset with its meaning in env, sorted by name.
 func List(env Environment) []Preset {
 	if env.Getenv == nil {
 		env.Getenv = func(string) string { return "" }
@@ -108,7 +108,7 @@ func List(env Environment) []Preset {
 	return all
 }
 
-// For gives the name of a package manager's preset that allows host; empty when
+// For returns the name of a package manager's preset that allows host; empty if
 // there is none. A program that was refused one host of an install will ask for
 // the others, too.
 func For(host string, env Environment) string {

@@ -158,7 +158,7 @@ func TestList(t *testing.T) {
 	})) {
 		t.Errorf("not sorted: %v", slices.Sorted(maps.Keys(names)))
 	}
-	for _, name := range []string{"go", "npm", "pip", "cargo", "apt", "anthropic", "openai", "google", "github", "gitlab"} {
+	for _, name := range []string{"go", "npm", "pip", "cargo", "apt", "anthropic", "openai", "google", "github", "gitlab", "vscode", "cursor", "jetbrains", "zed"} {
 		if !names[name] {
 			t.Errorf("there is no preset %s", name)
 		}

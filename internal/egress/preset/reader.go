@@ -82,8 +82,8 @@ func (r *reader) problem(text string) {
 	r.preset.Problem = text
 }
 
-// allow adds the host of a registry's URL, and says where the URL stood.
-// Methods, when given, limit plain http, where they can be seen.
+// allow adds the host of a registry's URL, and records where the URL was
+// found. Methods, if given, limit plain http, where they can be seen.
 func (r *reader) allow(text, source, methods string) {
 	r.from(source)
 	parsed, err := url.Parse(strings.TrimSpace(text))
@@ -111,8 +111,8 @@ func (r *reader) allow(text, source, methods string) {
 	r.allowPrivate(host, cmpPort(parsed.Port(), cmpPort(standard, "22")))
 }
 
-// oneHost tells whether a host stands for itself only. A URL may hold more than
-// names and addresses are made of, and in a rule an asterisk opens many.
+// oneHost reports whether a host stands only for itself. A URL may hold characters
+// that names and addresses do not, and in a rule an asterisk opens many hosts.
 func oneHost(host string) bool {
 	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_.:"
 	return host != "" && strings.Trim(strings.ToLower(host), plain) == ""
@@ -125,7 +125,7 @@ func (r *reader) allowPrivate(host, port string) {
 		if addr.IsLoopback() {
 			r.problem(host + " is this machine itself, and loopback inside a sandbox is the sandbox's own")
 		}
-		return // the rule is about the address already
+		return // the rule already names the address
 	}
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		r.problem(host + " is this machine itself, and loopback inside a sandbox is the sandbox's own")

@@ -11,15 +11,17 @@ type service struct {
 	name, meaning, rules, warning string
 }
 
-// The warnings of services where strangers have accounts: whoever can write
-// there can take data out.
+// The warnings of services where strangers have accounts: writing there can
+// take data out.
 const (
 	sharedCode   = "anybody can have a repository there, so what reads it can also send data out; limit it to what is needed"
 	sharedModel  = "what is sent in prompts leaves this machine"
 	sharedModels = "anybody can publish there, so what reads it can also send data out"
+
+	sharedExtensions = "anybody can publish extensions there, and they run inside"
 )
 
-// services is the table of model providers and code hosts.
+// services is the table of model providers, code hosts and editors.
 //
 // To add one: a line here, with hosts from the provider's own documentation.
 func services() []service {
@@ -47,12 +49,19 @@ func services() []service {
 		{"bitbucket", "Bitbucket Cloud: git over https and ssh, and the API", "bitbucket.org bitbucket.org:22 api.bitbucket.org", sharedCode},
 		{"codeberg", "Codeberg: git over https and ssh", "codeberg.org codeberg.org:22", sharedCode},
 		{"sourcehut", "sourcehut: git over https and ssh", "git.sr.ht git.sr.ht:22", sharedCode},
+		{"vscode", "what Visual Studio Code downloads inside over ssh: its server, and extensions",
+			"update.code.visualstudio.com vscode.download.prss.microsoft.com marketplace.visualstudio.com *.gallery.vsassets.io *.gallerycdn.vsassets.io", sharedExtensions},
+		{"cursor", "what Cursor downloads inside over ssh: its server, and extensions", "downloads.cursor.com marketplace.cursorapi.com", sharedExtensions},
+		{"jetbrains", "what JetBrains Gateway downloads inside over ssh: an IDE, and plugins",
+			"download.jetbrains.com download-cdn.jetbrains.com plugins.jetbrains.com downloads.marketplace.jetbrains.com", sharedExtensions},
+		{"zed", "what Zed downloads inside over ssh: its server, from GitHub's releases; none with upload_binary_over_ssh",
+			"zed.dev cloud.zed.dev github.com release-assets.githubusercontent.com objects.githubusercontent.com", sharedCode},
 		{"azure-repos", "Azure Repos: git over https and ssh", "dev.azure.com ssh.dev.azure.com:22", sharedCode},
 	}
 }
 
-// exits are domains that hold the places of many strangers: allowing one of
-// their names allows sending data to all of them.
+// exits returns domains that host many strangers: allowing one of their names
+// allows sending data to all of them.
 func exits() []string {
 	return strings.Fields(`github.com githubusercontent.com github.io gitlab.com gitlab.io bitbucket.org codeberg.org sr.ht
 		dev.azure.com huggingface.co hf.co amazonaws.com cloudfront.net googleapis.com googleusercontent.com appspot.com
@@ -63,7 +72,7 @@ func exits() []string {
 }
 
 // Warning says that a host, or what a wildcard below it covers, belongs to many
-// strangers; empty when nothing is known against it.
+// strangers; empty if nothing is known against it.
 func Warning(host string) string {
 	host = strings.TrimPrefix(strings.ToLower(strings.TrimSuffix(host, ".")), "*.")
 	for _, exit := range exits() {
@@ -74,11 +83,10 @@ func Warning(host string) string {
 	return ""
 }
 
-// Shared tells whether strangers can have names directly below domain: whether
-// it is a public suffix (publicsuffix.org), as com and github.io are, or one of
-// the exits. No wildcard should be proposed there. It stands here because the
-// list's package brings net/http with it, which the process that carries
-// connections does without.
+// Shared reports whether strangers can have names directly below domain: whether it
+// is a public suffix (publicsuffix.org), as com and github.io are, or one of the
+// exits. No wildcard should be proposed there. It is here because the list's package
+// imports net/http, which the process that carries connections does without.
 func Shared(domain string) bool {
 	suffix, _ := publicsuffix.PublicSuffix(domain)
 	return suffix == domain || Warning(domain) != ""

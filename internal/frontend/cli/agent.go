@@ -28,8 +28,8 @@ func newAgent(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Run agents in sandboxes",
-		Long: `Run the agents that you use inside sandboxes, or put litterbox into their
-settings, so that they work in sandboxes from outside.`,
+		Long: `Run your agents inside sandboxes, or add litterbox to their settings, so that they
+work in sandboxes from outside.`,
 		Example: `  litterbox agent run claude 'Fix the flaky login test'
   litterbox agent list
   litterbox agent install claude --exclusive --rules
@@ -54,9 +54,9 @@ func newAgentInstall(s *session) *cobra.Command {
 		Long: `Write litterbox into the list of MCP servers of agents' clients: ` + strings.Join(engine.AgentNames(), ", ") + `.
 Everything else in their files stays as it is.
 
-With --exclusive the client's own permissions are written, too, so that its own
-tools can run no commands and change no files: rules alone isolate nobody. Where
-a client has no such settings, it says so, and the exit code is 6.`,
+With --exclusive the client's own permissions are written too, so that its own
+tools cannot run commands or change files: rules alone isolate nothing. If a client
+has no such settings, a message names it, and the exit code is 6.`,
 		Example: `  litterbox agent install claude --exclusive --rules
   litterbox agent install --all --print
   litterbox agent install codex --scope user`,
@@ -78,8 +78,8 @@ func newAgentUninstall(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall NAME...|--all",
 		Short: "Take litterbox out again",
-		Long: `Take litterbox out of the settings of agents' clients, with the permissions and
-rules that it wrote. A file that nobody has changed since is again what it was.`,
+		Long: `Remove litterbox from the settings of agents' clients, with the permissions and
+rules that it wrote. A file that has not changed since is restored exactly.`,
 		Example: `  litterbox agent uninstall claude
   litterbox agent uninstall --all --scope user`,
 		Args: wantArgs(0, -1),
@@ -101,7 +101,7 @@ func (o *agentOptions) flags(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("scope", scopes) // fails for a flag that is not there
 }
 
-// completeAgents completes names that are not there yet.
+// completeAgents completes names that are not typed yet.
 func completeAgents(_ *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var found []cobra.Completion
 	for _, name := range engine.AgentNames() {
@@ -117,7 +117,7 @@ func (o *agentOptions) action(s *session, bind func(useCases)) func(*cobra.Comma
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case o.request.All == (len(args) > 0):
-			return usageError(cmd, "it wants either names of agents (%s) or --all", strings.Join(engine.AgentNames(), ", "))
+			return usageError(cmd, "give names of agents (%s) or --all", strings.Join(engine.AgentNames(), ", "))
 		case !slices.Contains([]string{"", "project", "user"}, o.scope):
 			return usageError(cmd, "--scope %q is none of project, user", o.scope)
 		}
@@ -192,10 +192,10 @@ func newAgentList(s *session) *cobra.Command {
 	o := &agentOptions{console: s.console}
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show agents, and who works where",
+		Short: "Show agents, and the sandboxes they work in",
 		Long: `Show the agents' clients that litterbox knows: whether they are on this machine,
-and in which of their settings litterbox is. Below that stand the sandboxes of
-the repository in which an agent works or has worked.`,
+and which of their settings have litterbox. Below that are the sandboxes of the
+repository in which an agent works or has worked.`,
 		Example:           "  litterbox agent list --json",
 		Aliases:           []string{"ls"},
 		Args:              wantArgs(0, 0),

@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"context"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +11,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // agentFake is an engine that installs agents.
@@ -102,5 +105,36 @@ func TestAgentCompletion(t *testing.T) {
 	}
 	if got := lb(t, nil, "", "__complete", "agent", "uninstall", "--scope", "p"); got.Stdout != "project\nuser\n:4\n" && got.Stdout != "project\n:4\n" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// screenFake has one run, of a full-screen interface.
+type screenFake struct {
+	cli.UseCases
+	run engine.Run
+}
+
+func (f *screenFake) LastRun(context.Context, string, string) (engine.Run, error) { return f.run, nil }
+
+func (f *screenFake) FollowAgent(context.Context, engine.Run, bool, func(engine.RunLine) error) (engine.Run, error) {
+	return f.run, nil
+}
+
+func (f *screenFake) RunOutput(_ engine.Run, to io.Writer) error {
+	_, err := io.WriteString(to, "\x1b[2Jhello\n")
+	return err
+}
+
+func TestAgentLogsOfAScreen(t *testing.T) {
+	e := &screenFake{run: engine.Run{Sandbox: "fix", Screen: true, State: sandbox.RunCompleted}}
+	if got := lb(t, e, "", "agent", "logs", "fix", "--json"); got.Code != 0 || !strings.HasPrefix(got.Stdout, `{"kind":"ended","run":{`) || strings.Contains(got.Stdout, "hello") {
+		t.Errorf("as JSON: %+v", got)
+	}
+	if got := lb(t, e, "", "agent", "logs", "fix"); !strings.Contains(got.Stdout, "hello") || got.Stderr != "" {
+		t.Errorf("as text: %+v", got)
+	}
+	e.run.State = sandbox.RunWorking
+	if got := lb(t, e, "", "agent", "logs", "fix", "--follow"); !strings.Contains(got.Stderr, "litterbox agent attach fix") {
+		t.Errorf("while it works: %+v", got)
 	}
 }

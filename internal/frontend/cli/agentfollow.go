@@ -23,7 +23,7 @@ func newTranscript(c *console, run engine.Run, lead string, json bool) *transcri
 	return &transcript{console: c, run: run, lead: lead, json: json}
 }
 
-// outputLine is how much of what a failed command printed is shown.
+// outputLine bounds how much of a failed command's output is shown.
 const outputLine = 200
 
 func (t *transcript) line(line engine.RunLine) error {
@@ -58,7 +58,7 @@ func (t *transcript) line(line engine.RunLine) error {
 	return nil
 }
 
-// print prints a text; what an agent chose passes through clean.
+// print prints a text; text that an agent chose passes through clean.
 func (t *transcript) print(lead, text string) error {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \t\r\n")
@@ -88,6 +88,11 @@ func firstOf(text string) string {
 // follow shows a headless run until it ends (ended is true) or the user leaves
 // it to itself. An interrupt asks on a terminal, and ends it elsewhere.
 func (o *agentRunOptions) follow(ctx context.Context, run engine.Run, lead string) (_ engine.Run, ended bool, err error) {
+	// Before anything is shown: a user who reads that it works may interrupt it.
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	followed := run
+	defer o.onInterrupt(ctx, leave, func() error { return o.e.StopAgent(followed) })()
 	if o.json {
 		if err := o.console.jsonLine(startedDocument{"started", run}); err != nil {
 			return run, false, err
@@ -95,16 +100,13 @@ func (o *agentRunOptions) follow(ctx context.Context, run engine.Run, lead strin
 	} else if err := o.console.print("%s%s works in %s\n", lead, run.Title, run.Sandbox); err != nil {
 		return run, false, err
 	}
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	defer o.onInterrupt(ctx, leave, func() error { return o.e.StopAgent(run) })()
 	run, err = o.e.FollowAgent(ctx, run, true, newTranscript(o.console, run, lead, o.json).line)
 	return run, run.State.Over(), err
 }
 
 // onInterrupt has a human decide what an interrupt means: to end the agent, or
-// to leave it at work. Without a terminal it ends the agent; a terminal that
-// has hung up leaves it.
+// to leave it at work, which a second interrupt does, too. Without a terminal it
+// ends the agent; a terminal that has hung up leaves it.
 func (o *agentRunOptions) onInterrupt(ctx context.Context, leave func(), stop func() error) (done func()) {
 	caught := make(chan os.Signal, 4)
 	catch(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -122,11 +124,13 @@ func (o *agentRunOptions) onInterrupt(ctx context.Context, leave func(), stop fu
 			}
 			if s == syscall.SIGINT && o.console.canAsk() {
 				answer, err := o.console.answer(ctx, "End the agent, or leave it at work? [e]nd, [l]eave, anything else goes on:")
-				if strings.HasPrefix(answer, "l") {
+				// Interrupting the question is no answer, and an agent that is left
+				// alone loses no work.
+				if err != nil || strings.HasPrefix(answer, "l") {
 					leave()
 					return
 				}
-				if err == nil && !strings.HasPrefix(answer, "e") {
+				if !strings.HasPrefix(answer, "e") {
 					continue
 				}
 			}

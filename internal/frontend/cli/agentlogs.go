@@ -23,7 +23,7 @@ func newAgentLogs(s *session) *cobra.Command {
 		Short: "Show what an agent said and did",
 		Long: `Show the transcript of the last run in a sandbox: what the agent said, which
 commands it ran and which files it changed. Transcripts stay when the sandbox is
-deleted; litterbox prune clears them away when retention says so.`,
+deleted; litterbox prune removes them after the time that retention sets.`,
 		Example: `  litterbox agent logs fix-flaky-login --follow
   litterbox agent logs fix-flaky-login --run 1 --raw`,
 		Args:              wantArgs(1, 1),
@@ -61,7 +61,10 @@ func runAgentLogs(ctx context.Context, o *agentLogsOptions, name string) error {
 			return fault.New(fault.NotFound, "sandbox %q has no run %d", name, o.number).WithHint("litterbox agent logs %s", name)
 		}
 	}
-	if o.raw || run.Screen {
+	if run.Screen && o.followIt && !run.State.Over() {
+		o.console.note("what follows is a full-screen interface; to see it: litterbox agent attach %s", run.Sandbox)
+	}
+	if o.raw || run.Screen && !o.json {
 		return o.e.RunOutput(run, output(o.console, o.raw))
 	}
 	show := newTranscript(o.console, run, "", o.json)
@@ -75,8 +78,8 @@ func runAgentLogs(ctx context.Context, o *agentLogsOptions, name string) error {
 	return o.console.print("%s\n", clean(outcomeText(run)))
 }
 
-// output is where what a client printed goes: a terminal gets nothing that it
-// would obey.
+// output receives what a client printed: a terminal gets nothing that it would
+// obey.
 func output(c *console, raw bool) io.Writer {
 	if _, tty := terminal(c.stdout); tty || !raw {
 		return cleaned{c}
@@ -84,7 +87,7 @@ func output(c *console, raw bool) io.Writer {
 	return c.stdout
 }
 
-// cleaned prints text without what a terminal would obey.
+// cleaned prints text without anything that a terminal would obey.
 type cleaned struct{ *console }
 
 func (w cleaned) Write(data []byte) (int, error) {

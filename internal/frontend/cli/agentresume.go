@@ -11,9 +11,8 @@ func newAgentResume(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume NAME [PROMPT|-] [flags] [-- ARGS...]",
 		Short: "Go on with an agent's conversation",
-		Long: `Go on with the conversation of the agent that worked in a sandbox last: its
-client keeps it in the sandbox's own home. Without PROMPT it is in the client's
-own full-screen interface.`,
+		Long: `Continue the conversation of the last agent in a sandbox: its client keeps it in
+the sandbox's home. Without PROMPT the client's full-screen interface opens.`,
 		Example: `  litterbox agent resume fix-flaky-login 'Now do the same for the logout test'
   litterbox agent resume fix-flaky-login`,
 		Args:              wantArgs(1, -1),
@@ -44,8 +43,8 @@ func newAgentAttach(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attach NAME",
 		Short: "Come back to an agent that works",
-		Long: `Come back to the agent that works in a sandbox: to the full-screen interface of
-its client, which Ctrl-] and then d leaves again, or to what it says and does.`,
+		Long: `Reattach to the agent that works in a sandbox: to the full-screen interface of its
+client, which Ctrl-] and then d leaves again, or to the lines of its progress.`,
 		Example:           "  litterbox agent attach fix-flaky-login",
 		Args:              wantArgs(1, 1),
 		Annotations:       passThrough(),

@@ -12,8 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// screenSize is the size of the terminal; one that is usual where there is none
-// yet.
+// screenSize is the size of the terminal; a usual size where there is none yet.
 func (c *console) screenSize() wire.Terminal {
 	if out, tty := terminal(c.stdout); tty {
 		return windowSize(out, c.env("TERM"))
@@ -58,8 +57,8 @@ func (c *console) attachScreen(ctx context.Context, e useCases, run engine.Run) 
 // a hidden cursor, colours, mouse and paste reports, and other keyboards.
 const ordinaryTerminal = "\x1b[?1049l\x1b[?25h\x1b[0m\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[>4;0m\r\n"
 
-// leaving is what is typed, until Ctrl-] and d: that leaves. Ctrl-] twice is one
-// for the program.
+// leaving reads typed keys until Ctrl-] and d, which leave. Ctrl-] twice sends one
+// to the program.
 type leaving struct {
 	source io.Reader
 	held   bool   // Ctrl-] was typed
@@ -103,7 +102,7 @@ func (l *leaving) take(typed []byte) {
 		case l.held && key == 0 && (typed[0] == 'd' || typed[0] == 'D' || typed[0] == 0x04):
 			l.over = true
 		case l.held:
-			// Not for us: the program gets what was held back.
+			// Not a leave key: the program gets what was held back.
 			l.held = false
 			l.ready = append(l.ready, leaveKeys[0]...)
 			if key > 0 {

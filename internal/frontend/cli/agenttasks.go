@@ -1,11 +1,12 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// taskRow is one task of many, and what came of it.
+// taskRow is one task of many, and its result.
 type taskRow struct {
 	prompt string
 	run    engine.Run
@@ -22,31 +23,26 @@ type taskRow struct {
 	left   bool
 }
 
-// runAgentTasks runs a task from each line, so many at once, each in a sandbox
-// of its own. One that fails takes no other with it.
+// runAgentTasks runs a task from each line, several at once, each in a sandbox of
+// its own. A failure stops no other.
 func runAgentTasks(ctx context.Context, o *agentRunOptions) error {
-	content, err := o.console.readAll(o.tasks)
+	rows, err := o.readTasks()
 	if err != nil {
-		return fault.Wrap(fault.Invalid, err, "cannot read the tasks of %q", o.tasks)
-	}
-	var rows []*taskRow
-	scanner := bufio.NewScanner(bytes.NewReader(content))
-	scanner.Buffer(nil, maxEnvironmentFile)
-	for scanner.Scan() {
-		if line := strings.TrimSpace(scanner.Text()); line != "" && line[0] != '#' {
-			rows = append(rows, &taskRow{prompt: line})
-		}
-	}
-	if err := scanner.Err(); err != nil {
 		return fault.Wrap(fault.Invalid, err, "cannot read the tasks of %q", o.tasks)
 	}
 	if len(rows) == 0 {
 		return fault.New(fault.Invalid, "cannot run an agent: %q holds no task", o.tasks)
 	}
+	if err := o.check(ctx); err != nil {
+		return err
+	}
 	if err := o.askPackages(ctx); err != nil {
 		return err
 	}
 	o.locked = !o.task.Packages // it was asked
+	if err := o.chooseMachines(ctx); err != nil {
+		return err
+	}
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	var mu sync.Mutex // guards rows, and making sandboxes: each gets a name of its own
@@ -87,6 +83,41 @@ func runAgentTasks(ctx context.Context, o *agentRunOptions) error {
 	return o.summary(rows)
 }
 
+// readTasks reads a task from each line of a file, or from each file of a
+// directory, in the order of their names; hidden files are left out.
+func (o *agentRunOptions) readTasks() (rows []*taskRow, err error) {
+	if info, err := os.Stat(o.tasks); err == nil && info.IsDir() {
+		entries, err := os.ReadDir(o.tasks)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			path := filepath.Join(o.tasks, entry.Name())
+			if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || strings.HasPrefix(entry.Name(), ".") {
+				continue
+			}
+			content, err := o.console.readAll(path)
+			if err != nil {
+				return nil, err
+			}
+			if prompt := strings.TrimSpace(string(content)); prompt != "" {
+				rows = append(rows, &taskRow{prompt: prompt})
+			}
+		}
+		return rows, nil
+	}
+	content, err := o.console.readAll(o.tasks)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(content)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			rows = append(rows, &taskRow{prompt: line})
+		}
+	}
+	return rows, nil
+}
+
 // one runs one task of many.
 func (o *agentRunOptions) one(ctx context.Context, mu *sync.Mutex, row *taskRow) {
 	mu.Lock()
@@ -99,13 +130,16 @@ func (o *agentRunOptions) one(ctx context.Context, mu *sync.Mutex, row *taskRow)
 	}
 	row.run, row.err = run, err
 	mu.Unlock()
+	defer o.placing.Give(each.taken)
 	if err != nil {
 		o.console.note("%s", err)
 		return
 	}
 	show := newTranscript(o.console, run, "["+run.Sandbox+"] ", o.json)
-	if !o.json {
-		_ = show.print("", run.Title+" begins: "+firstOf(row.prompt)) // the end says what cannot be shown
+	if o.json {
+		_ = o.console.jsonLine(startedDocument{"started", run}) // likewise
+	} else {
+		_ = show.print("", run.Title+" begins: "+firstOf(row.prompt)) // the end reports a failure to show it
 	}
 	ended, err := o.e.FollowAgent(ctx, run, true, func(line engine.RunLine) error {
 		mu.Lock()
@@ -117,32 +151,41 @@ func (o *agentRunOptions) one(ctx context.Context, mu *sync.Mutex, row *taskRow)
 	row.run, row.err, row.left = ended, err, !ended.State.Over()
 }
 
-// summary is a row for each task. The exit code is 0 when all are completed.
+// summary is a row for each task. The exit code is 0 when all are completed, or
+// left at work.
 func (o *agentRunOptions) summary(rows []*taskRow) error {
-	table := [][]string{{"SANDBOX", "OUTCOME", "DURATION", "COMMITS", "FILES", "TOKENS", "TASK"}}
+	table := [][]string{{"SANDBOX", "OUTCOME", "DURATION", "COMMITS", "FILES", "TOKENS", "COST", "TASK"}}
 	failed := false
 	for _, row := range rows {
-		run := row.run
+		run, kind := row.run, "ended"
+		cells := []string{"-", "-", "-", "-", "-"}
+		outcome := ""
 		switch {
 		case row.err != nil:
 			failed = true
-			table = append(table, []string{first(run.Sandbox, "-"), row.err.Error(), "-", "-", "-", "-", firstOf(row.prompt)})
-			continue
+			outcome = row.err.Error()
+			run.Prompt, run.Problem = row.prompt, outcome
+			if run.Number == 0 { // it has not begun
+				run.State = sandbox.RunFailed
+			}
 		case row.left:
-			table = append(table, []string{run.Sandbox, "works on", "-", "-", "-", "-", firstOf(row.prompt)})
-			continue
+			kind, outcome = "left", "works on"
+		default:
+			failed = failed || run.State != sandbox.RunCompleted
+			outcome = outcomeText(run)
+			in, cached, out := tokensOf(run)
+			cells = []string{
+				took(run.EndedAt.Sub(run.StartedAt)), fmt.Sprint(run.Commits), fmt.Sprint(run.Files),
+				fmt.Sprint(in + cached + out), costCell(run),
+			}
 		}
-		failed = failed || run.State != sandbox.RunCompleted
 		if o.json {
-			if err := o.console.jsonLine(startedDocument{"ended", run}); err != nil {
+			if err := o.console.jsonLine(startedDocument{kind, run}); err != nil {
 				return err
 			}
 			continue
 		}
-		table = append(table, []string{
-			run.Sandbox, outcomeText(run), took(run.EndedAt.Sub(run.StartedAt)), fmt.Sprint(run.Commits), fmt.Sprint(run.Files),
-			fmt.Sprint(run.TokensIn + run.TokensRead + run.TokensOut), firstOf(row.prompt),
-		})
+		table = append(table, slices.Concat([]string{first(run.Sandbox, "-"), outcome}, cells, []string{firstOf(row.prompt)}))
 	}
 	if !o.json {
 		if err := o.console.table(table); err != nil {

@@ -24,10 +24,10 @@ func newApprove(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve NAME [NUMBER]",
 		Short: "Let your ssh-agent sign what a program inside asks for",
-		Long: `List the signatures of your ssh-agent that programs in a sandbox wait for, or with
-a number let the agent make that one. A signature that is not approved within two
-minutes is refused. The host that a login goes to is the one whose key has signed
-the session, whatever name the program gave.`,
+		Long: `List the ssh-agent signatures that programs in a sandbox wait for, or approve one
+by its number. A signature that is not approved within two minutes is refused. The
+host shown for a login is the one whose key signed the session, whatever name the
+program gave.`,
 		Example: `  litterbox approve fix-login
   litterbox approve fix-login 1
   litterbox approve fix-login 2 --refuse`,

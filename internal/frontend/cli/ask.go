@@ -20,10 +20,10 @@ import (
 const askPatience = time.Minute
 
 func askFlag(cmd *cobra.Command, ask *bool) {
-	cmd.Flags().BoolVar(ask, "ask", false, "ask before refusing a destination that no rule allows")
+	cmd.Flags().BoolVar(ask, "ask", false, "ask before refusing a destination that no rule allows, or a signature")
 }
 
-// checkAsk refuses --ask where nobody could answer.
+// checkAsk refuses --ask where no one could answer.
 func (c *console) checkAsk(ask bool) error {
 	if !ask || c.canAsk() {
 		return nil
@@ -32,14 +32,14 @@ func (c *console) checkAsk(ask bool) error {
 		WithHint("litterbox network NAME --suggest")
 }
 
-// asking puts questions to the user of a terminal on which a command runs.
-// While one stands, what the command prints waits, and what is typed is the
-// answer. A question stands on lines of its own; over a program that has the
-// whole screen it takes the last lines, and lets the program draw anew.
+// asking puts questions to the user of a terminal on which a command runs. While
+// one is open, the command's output waits, and typed keys are the answer. A
+// question stands on lines of its own; over a program that has the whole screen it
+// takes the last lines, and lets the program draw anew.
 type asking struct {
 	console  *console
 	keyboard *keyboard
-	raw      bool // no line editing and no echo but ours
+	raw      bool // no line editing, and no echo but litterbox's
 	size     func() wire.Terminal
 	redraw   func(context.Context)
 	flush    func() // drops what was typed and not read
@@ -48,14 +48,14 @@ type asking struct {
 	// the terminal is raw they are keys.
 	interrupts func() (caught <-chan os.Signal, stop func())
 
-	mu     gate // held while a question stands
+	mu     gate // held while a question is open
 	screen screen
 	wrote  time.Time // when the command last printed something
 }
 
-// A question and what the command printed before it come by different ways: a
-// question waits until nothing has been printed for quiet, or for unquiet where
-// a command prints on and on.
+// A question and the output before it come by different paths: a question waits
+// until nothing has been printed for quiet, or for unquiet where a command prints
+// on and on.
 const (
 	quiet   = 100 * time.Millisecond
 	unquiet = time.Second
@@ -87,7 +87,7 @@ func (h held) Write(p []byte) (int, error) {
 	return h.Writer.Write(p)
 }
 
-// awaitQuiet lets what was printed before a question be seen before it.
+// awaitQuiet lets output printed before a question appear before it.
 func (a *asking) awaitQuiet(ctx context.Context) {
 	began := time.Now()
 	for last := began; ; {
@@ -109,12 +109,12 @@ func (a *asking) awaitQuiet(ctx context.Context) {
 }
 
 // settle is how long no key may come after a question has appeared before one
-// counts: whoever types at that moment types for the command, and does not mean
-// a rule.
+// counts: keys typed at that moment are for the command, and are not meant as a
+// rule.
 const settle = 500 * time.Millisecond
 
-// settled waits until the user has seen the question, and drops what was typed
-// before that. It is false when nothing can be answered any more.
+// settled waits until the user has seen the question, and drops keys typed before
+// that. It is false when no answer can come any more.
 func (a *asking) settled(ctx context.Context, interrupt <-chan os.Signal, typed <-chan []byte) bool {
 	still := time.NewTimer(settle)
 	defer still.Stop()
@@ -177,14 +177,14 @@ func (a *asking) ask(ctx context.Context, q engine.Question) engine.Decision {
 				continue
 			}
 		}
-		if decision, ok := decision(line.take()); ok {
+		if decision, ok := decision(line.take()); ok && (!w.signature || decision == engine.Once || decision == engine.NoMore || decision == engine.NotNow) {
 			return decision
 		}
-		a.write("o, s, r, n, d or nothing? ")
+		a.write(w.again())
 	}
 }
 
-// decision reads an answer; ok is false for what is none.
+// decision reads an answer; ok is false when it is none.
 func decision(line string) (engine.Decision, bool) {
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "o", "once":
@@ -203,8 +203,8 @@ func decision(line string) (engine.Decision, bool) {
 	return "", false
 }
 
-// draws adds to the changes of the window's size those by which a program is
-// told to draw its screen anew.
+// draws adds to the changes of the window's size those that tell a program to
+// redraw its screen.
 func (a *asking) draws(ctx context.Context, now func() wire.Terminal, sizes <-chan wire.Terminal) <-chan wire.Terminal {
 	merged := make(chan wire.Terminal)
 	put := func(ctx context.Context, size wire.Terminal) {
@@ -242,9 +242,9 @@ type answerLine struct {
 	partial []byte // of a sequence whose end has not come
 }
 
-// enter takes keys and gives what to show of them; complete is true at the end
-// of the line. Keys that are no text, such as arrows, are left out, and so is
-// what the terminal itself says when a program has asked it something.
+// enter takes keys and gives their echo; complete is true at the end of the line.
+// Keys that are not text, such as arrows, are left out, and so are the terminal's
+// own answers to a program's queries.
 func (l *answerLine) enter(keys []byte) (echo string, complete bool) {
 	keys = append(l.partial, keys...)
 	l.partial = nil
@@ -277,12 +277,11 @@ func (l *answerLine) enter(keys []byte) (echo string, complete bool) {
 	return echo, false
 }
 
-// sequence is the length of what comes before the next key: 1 for a plain key,
-// Escape alone included, and more for what a key that is no text sends (ECMA-48,
-// control sequences; xterm's SS3) and for what a terminal answers to a program
-// (control strings, which end with BEL or ST). whole is false when its end is
-// missing. A control character is in none of them: it is a key, so that Return
-// is one whatever came before it.
+// sequence is the number of bytes before the next key: 1 for a plain key, Escape
+// alone included, and more for a key that is not text (ECMA-48, control sequences;
+// xterm's SS3) and for what a terminal answers to a program (control strings, which
+// end with BEL or ST). whole is false when its end is missing. A control character
+// is in none of them: it is a key, so that Return always is one.
 func sequence(keys []byte) (n int, whole bool) {
 	if len(keys) < 2 || keys[0] != 0x1b || keys[1] < ' ' {
 		return 1, true

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzKeys lets anything come from the terminal while a question stands, in one
+// FuzzKeys lets anything come from the terminal while a question is open, in one
 // piece or in two: it means the same, and only text that was typed is an answer.
 func FuzzKeys(f *testing.F) {
 	for _, keys := range []string{
@@ -53,8 +53,8 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
-// FuzzScreen lets a command print anything, in one piece or in two: what is
-// known of the screen is the same.
+// FuzzScreen lets a command print anything, in one piece or in two: the known
+// state of the screen is the same.
 func FuzzScreen(f *testing.F) {
 	for _, output := range []string{"plain", "\x1b[?1049h", "a\x1b[?47hb", "\x1b[?1049h...\x1b[?1049l", "\x1b[?1047l\x1b[?1047h", "\x1b[?\x1b[?47h47l"} {
 		for _, at := range []uint{1, 4, 7} {

@@ -70,8 +70,32 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// Whoever types when a question appears types for the command: nothing counts
-// before the keys have rested, and only then the answers are offered.
+// A signature can be allowed once; an answer that would make a rule is none.
+func TestAskAboutASignature(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q engine.Question
+		q.Signature = &engine.Signature{ID: 1, Purpose: `log in as "git" to code.example`, Key: "SHA256:abc", Comment: "work@laptop\x1b[2J"}
+		keys, typist := io.Pipe()
+		defer typist.Close()
+		go func() {
+			time.Sleep(beforeLong)
+			_, _ = io.WriteString(typist, "s\r")
+			_, _ = io.WriteString(typist, "o\r")
+		}()
+		var shown bytes.Buffer
+		if got := cli.Ask(t.Context(), keys, &shown, q); got != engine.Once {
+			t.Errorf("taken for %q", got)
+		}
+		want := "\r\nlitterbox: a program wants to log in as \"git\" to code.example with your key work@laptop\r\n" +
+			"sign [o]nce, [d]eny all from now on; Return refuses: s\r\no, d or nothing? o\r\n"
+		if shown.String() != want {
+			t.Errorf("showed %q, want %q", shown.String(), want)
+		}
+	})
+}
+
+// Keys typed when a question appears are for the command: nothing counts before
+// the keys have rested, and only then the answers are offered.
 func TestAskIgnoresWhoTypesOn(t *testing.T) {
 	for _, every := range []time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -93,8 +117,8 @@ func TestAskIgnoresWhoTypesOn(t *testing.T) {
 	}
 }
 
-// Whatever the size of the screen, the end of the host, its port and all answers
-// are on it.
+// On a screen of any size, the end of the host, its port and all answers are
+// visible.
 func TestAskOnAnyScreen(t *testing.T) {
 	for _, q := range []engine.Question{question(), long()} {
 		for cols := 24; cols <= 240; cols++ {
@@ -117,7 +141,7 @@ func TestAskOnAnyScreen(t *testing.T) {
 	}
 }
 
-// long is a question about a host whose head speaks of another one.
+// long is a question about a host whose beginning names another one.
 func long() engine.Question {
 	q := question()
 	q.Host = strings.Repeat("github.com.", 20) + "evil.example"
@@ -190,7 +214,7 @@ func TestAskAfterOutput(t *testing.T) {
 	}
 }
 
-// What is typed before and after a question is the command's.
+// Keys typed before and after a question are the command's.
 func TestKeyboard(t *testing.T) {
 	source, typist := io.Pipe()
 	k := cli.NewKeyboard(source)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -9,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 )
 
-// wording is a question in parts, of which the screen decides how much is
-// shown. The end of a host decides who is reached, so that is never cut off.
+// wording is a question in parts; the size of the screen decides how much is shown.
+// The end of a host decides who is reached, so it is never cut off.
 type wording struct {
 	who     string // wants to reach
 	where   string // host and port
@@ -18,13 +19,22 @@ type wording struct {
 	rest    string // why, and what speaks against it
 	rule    string // what would be allowed
 	refuses string // what Return refuses
+
+	signature bool // it is about one: who also holds what is wanted
 }
 
-// longest is how much is shown of a program's name, which it chooses itself,
+// longest bounds how much is shown of a program's name, which it chooses itself,
 // and of a rule beside the answers.
 const longest = 40
 
 func word(q engine.Question) wording {
+	if q.Signature != nil {
+		w := wording{who: clean(q.Signature.Purpose), where: head(clean(cmp.Or(q.Signature.Comment, q.Signature.Key)), longest), signature: true}
+		if q.Waiting > 0 {
+			w.rest = "; " + count(q.Waiting, "more question") + " waiting"
+		}
+		return w
+	}
 	w := wording{who: head(clean(q.Process), longest), rule: clean(q.Rule), rest: ", which no rule allows", refuses: "Return refuses: "}
 	if w.who == "" {
 		w.who = "a program"
@@ -52,6 +62,9 @@ func word(q engine.Question) wording {
 
 // text is the question in full.
 func (w wording) text() string {
+	if w.signature {
+		return fmt.Sprintf("litterbox: a program wants to %s with your key %s%s", w.who, w.where, w.rest)
+	}
 	return fmt.Sprintf("litterbox: %s wants to reach %s%s%s", w.who, w.where, w.over, w.rest)
 }
 
@@ -59,31 +72,58 @@ func (w wording) text() string {
 // the shortest where none does.
 func (w wording) prompt(cols int) string {
 	forms := []string{
+		"sign [o]nce, [d]eny all from now on; Return refuses: ",
+		"o, d or Return to refuse: ",
+		"o d Return: ",
+	}
+	if w.signature {
+		return fitting(forms, cols)
+	}
+	forms = []string{
 		"allow " + tail(w.rule, longest) + " [o]nce, for this [s]andbox, this [r]epository, [n]ever, [d]eny all from now on; " + w.refuses,
 		"[o]nce, this [s]andbox, this [r]epository, [n]ever, [d]eny all from now on; " + w.refuses,
 		"[o]nce [s]andbox [r]epository [n]ever [d]eny all; " + w.refuses,
 		"o, s, r, n, d or Return to refuse: ",
 		"o s r n d Return: ",
+		"osrnd? ",
 	}
+	return fitting(forms, cols)
+}
+
+// fitting is the first form that fits, or the last one.
+func fitting(forms []string, cols int) string {
 	for _, form := range forms {
 		if len(form) <= cols {
 			return form
 		}
 	}
-	return "osrnd? "
+	return forms[len(forms)-1]
 }
 
-// lines lays the question out on a screen of so many columns and rows, without
-// the prompt. When there is too little room the reason goes, then who asks, and
-// then the head of the host.
+// again asks for an answer once more.
+func (w wording) again() string {
+	if w.signature {
+		return "o, d or nothing? "
+	}
+	return "o, s, r, n, d or nothing? "
+}
+
+// lines lays the question out on a screen of that many columns and rows, without
+// the prompt. When there is too little room the reason goes first, then the asking
+// program, and then the head of the host.
 func (w wording) lines(cols, rows int) []string {
 	cols, rows = max(1, cols), max(1, rows)
-	for _, text := range []string{w.text(), fmt.Sprintf("litterbox: %s: %s%s", w.who, w.where, w.over), "to " + w.where + w.over + "?"} {
+	text := w.text()
+	shorter := []string{text, fmt.Sprintf("litterbox: %s: %s%s", w.who, w.where, w.over), "to " + w.where + w.over + "?"}
+	if w.signature { // its end names the host
+		shorter = []string{text, "litterbox: " + w.who + "?"}
+		w.where = w.who
+	}
+	for _, text := range shorter {
 		if text = plain(text); len(text) <= cols {
 			return []string{text}
 		}
 	}
-	text := w.text()
 	for _, shorter := range []string{w.who + " to " + w.where + w.over, w.where + w.over, w.where} {
 		if len(text) > cols*rows {
 			text = shorter
@@ -122,7 +162,7 @@ func plain(text string) string {
 	}, text)
 }
 
-// spread is what a question takes of a screen.
+// spread is the part of a screen that a question takes.
 type spread struct{ cols, rows, top int }
 
 // show puts the question on the terminal; the prompt follows when an answer

@@ -19,14 +19,14 @@ import (
 // attachment connects the user's streams, window and signals to one command.
 type attachment struct {
 	streams engine.Streams
-	ask     func(context.Context, engine.Question) engine.Decision // nil where nobody is asked
+	ask     func(context.Context, engine.Question) engine.Decision // nil where no one is asked
 	detach  func()                                                 // restores the terminal; safe to call twice and in a panic
 }
 
-// attach prepares streams for a command. It gets a terminal of its own when
-// stdin and stdout are terminals; not with captured, which then takes the
-// output. With ask the user answers questions on the same terminal. The context
-// that it returns ends only when the user gives up; see relay.
+// attach prepares streams for a command. It gets a terminal of its own when stdin
+// and stdout are terminals; not with captured, which then takes the output. With
+// ask the user answers questions on the same terminal. The returned context ends
+// only when the user gives up; see relay.
 func (c *console) attach(parent context.Context, captured *capture, ask bool) (context.Context, attachment) {
 	ctx, cancel := context.WithCancel(parent)
 	var started atomic.Bool
@@ -165,7 +165,7 @@ func resizes(ctx context.Context, tty *os.File, termName string) <-chan wire.Ter
 				return
 			}
 			select {
-			case <-out: // an older size that nobody fetched
+			case <-out: // an older size that was never fetched
 			default:
 			}
 			out <- windowSize(tty, termName)

@@ -31,8 +31,8 @@ func newAudit(s *session) *cobra.Command {
 		Use:   "audit [NAME]",
 		Short: "Show who asked for what, and what came of it",
 		Long: `Show the audit log: every tool call of an agent and every command that changed
-something, oldest first. Secrets are redacted, and the content of files is there
-as a hash. With NAME only what was asked of that sandbox.`,
+something, oldest first. Secrets are redacted, and file contents appear as hashes.
+With NAME, show only the entries of that sandbox.`,
 		Example: `  litterbox audit fix-login
   litterbox audit --since 24h --json
   litterbox audit verify`,
@@ -56,7 +56,7 @@ func runAudit(ctx context.Context, o *auditOptions) error {
 	if o.since != "" {
 		since, ok := moment(o.console.now(), o.since)
 		if !ok {
-			return fault.New(fault.Invalid, "cannot understand --since %q", o.since).WithHint("litterbox audit --since 24h")
+			return fault.New(fault.Invalid, "cannot read --since %q", o.since).WithHint("litterbox audit --since 24h")
 		}
 		o.query.Since = since
 	}
@@ -171,9 +171,9 @@ func newAuditVerify(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that the audit log is whole",
-		Long: `Check the chain of the audit log, and the commits of sandboxes that name entries
-of it: what was changed, removed, reordered or cut off is named, and so is what
-cannot be shown. The exit code is 5 when something is wrong.`,
+		Long: `Check the chain of the audit log, and the commits of sandboxes that refer to its
+entries. The report names entries that were changed, removed, reordered or cut
+off, and what the log cannot prove. The exit code is 5 when something is wrong.`,
 		Example:           "  litterbox audit verify --json",
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -199,7 +199,7 @@ func runAuditVerify(ctx context.Context, o *auditOptions) error {
 		return err
 	}
 	if !v.Intact {
-		return fault.New(fault.Conflict, "the audit log is not what was written").
+		return fault.New(fault.Conflict, "the audit log was changed").
 			WithHint("keep a copy of it; the commits of the sandboxes hold what was done")
 	}
 	return nil
@@ -223,7 +223,7 @@ func printVerification(c *console, v engine.Verification) error {
 		return err
 	}
 	if v.Open > 0 {
-		c.note("%d calls have no result: under way, or cut off by a crash", v.Open)
+		c.note("%d calls have no result: they are still running or were cut off by a crash", v.Open)
 	}
 	for _, text := range v.Unproven {
 		c.note("not shown: %s", text)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -18,8 +19,10 @@ type capture struct {
 	stdout, stderr bounded
 }
 
-// bounded keeps the first captureLimit bytes and swallows the rest.
+// bounded keeps the first bytes and swallows the rest.
 type bounded struct {
+	most int // bytes; 0 is captureLimit
+
 	mu        sync.Mutex
 	bytes     []byte
 	truncated bool
@@ -28,7 +31,7 @@ type bounded struct {
 func (b *bounded) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	keep := min(len(p), captureLimit-len(b.bytes))
+	keep := min(len(p), cmp.Or(b.most, captureLimit)-len(b.bytes))
 	b.bytes = append(b.bytes, p[:keep]...)
 	b.truncated = b.truncated || keep < len(p)
 	return len(p), nil
@@ -41,7 +44,7 @@ type execDocument struct {
 	Signal     string             `json:"signal"` // without SIG; empty when it exited
 	TimedOut   bool               `json:"timed_out"`
 	Duration   time.Duration      `json:"duration_ns"`
-	Stdout     string             `json:"stdout"` // bytes that are no UTF-8 become U+FFFD
+	Stdout     string             `json:"stdout"` // bytes that are not UTF-8 become U+FFFD
 	Stderr     string             `json:"stderr"`
 	Truncated  bool               `json:"truncated"` // a stream was longer than 8 MiB
 	Iteration  *sandbox.Iteration `json:"iteration"` // null with --no-commit

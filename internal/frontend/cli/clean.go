@@ -8,13 +8,13 @@ import (
 
 // clean makes one line that is safe to print out of bytes that an agent chose:
 // commit messages, commands, paths. A terminal obeys such bytes (it retitles
-// windows, answers queries into the shell's input, moves the cursor over what
-// was printed), and bidirectional overrides show another text than the one
-// that is there (CVE-2021-42574).
+// windows, answers queries into the shell's input, moves the cursor over what was
+// printed), and bidirectional overrides show a different text from the one that is
+// there (CVE-2021-42574).
 //
-// Complete escape sequences vanish; of an incomplete one only the introducer
-// does, so that nobody can hide the rest of a line behind it. Line breaks and
-// tabs become a space. The result is valid UTF-8 without a control character.
+// Complete escape sequences vanish; of an incomplete one only the introducer does,
+// so that it cannot hide the rest of a line. Line breaks and tabs become a space.
+// The result is valid UTF-8 without a control character.
 func clean(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -48,7 +48,7 @@ func cleanText(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// unsafeRune tells whether r can steer a terminal or the order and presence of
+// unsafeRune reports whether r can steer a terminal or the order and presence of
 // what is shown: control characters (C0, DEL, C1) and the format characters
 // (Cf), among them the bidirectional overrides and isolates, the invisible
 // ones and the tags. The joiners are safe: scripts and emoji need them.
@@ -105,8 +105,8 @@ func csiEnd(s string) int {
 	return 0
 }
 
-// stringEnd reads up to BEL or ST. A line break ends the search: no honest
-// sequence holds one, and a dishonest one shall not swallow lines.
+// stringEnd reads up to BEL or ST. A line break ends the search: no honest sequence
+// holds one, and a dishonest one must not swallow lines.
 func stringEnd(s string) int {
 	for i := range len(s) {
 		switch {

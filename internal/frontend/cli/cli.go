@@ -12,30 +12,32 @@ package cli
 
 import (
 	"context"
-	"io"
-	"iter"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
-	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/engine/use"
 )
 
 // Program is what the composition root hands to [Main].
 type Program struct {
-	// Version is set by the linker of a release; empty means what the build
-	// information of the binary says.
+	// Version is set by the linker of a release; empty means the version in the
+	// binary's build information.
 	Version string
 	// Build makes the engine. It is called at most once, and not at all by
 	// commands that need none, such as version and help.
 	Build func(engine.Progress) (*engine.Engine, error)
 	// Serve serves agents; see the command mcp.
 	Serve func(context.Context, ServeRequest) error
+	// Door serves the sandbox that a host's name means to an OpenSSH client, on
+	// standard input and output.
+	Door func(ctx context.Context, host string) error
+	// Image builds the image of virtual machines.
+	Image func(context.Context, ImageRequest) (ImageResult, error)
 }
 
 // Main runs the command line args (without the program's name) on the standard
@@ -47,6 +49,9 @@ func Main(ctx context.Context, p Program, args []string) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	c := newConsole(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	if isSSHProxy(args) {
+		return serveDoor(ctx, p, c, args[1])
+	}
 	build := func() (useCases, error) {
 		e, err := p.Build(c.progress.update)
 		if err != nil {
@@ -55,95 +60,32 @@ func Main(ctx context.Context, p Program, args []string) int {
 		e.Note = func(note string) { c.note("%s", note) }
 		return e, nil
 	}
-	return (&session{console: c, version: p.Version, build: build, serve: p.Serve}).run(ctx, args)
+	return (&session{console: c, version: p.Version, build: build, serve: p.Serve, image: p.Image}).run(ctx, args)
 }
 
-// useCases is what the commands need of the engine; tests put a fake here.
+// useCases groups what the commands need of the engine; tests put a fake here.
 type useCases interface {
-	Within(dir string) string
-	Refs(ctx context.Context, dir string) ([]string, error)
-	FindProgram(ctx context.Context, place engine.Place, program string, allowDegraded bool) (bool, error)
-	Tree(ctx context.Context, dir, name, below string) ([]string, error)
-	Create(context.Context, engine.CreateRequest) (engine.Creation, error)
-	AwaitServices(ctx context.Context, dir, name string, patience time.Duration) ([]engine.NotReady, error)
-	Exec(context.Context, engine.ExecRequest) (engine.ExecResult, error)
-	Refused(context.Context, engine.Place, time.Time) ([]engine.Refusal, error)
-	Read(ctx context.Context, dir, name, path string, w io.Writer) error
-	Write(context.Context, engine.WriteRequest) (it *sandbox.Iteration, notes []string, err error)
-	Copy(context.Context, engine.CopyRequest) (it *sandbox.Iteration, notes []string, err error)
-	Milestone(ctx context.Context, dir, name, message string) (engine.Milestoned, error)
-	TakeSnapshot(ctx context.Context, dir, name, label string) (engine.Snapshot, error)
-	Snapshots(ctx context.Context, dir, name string) ([]engine.Snapshot, error)
-	DeleteSnapshots(ctx context.Context, dir, name string, which []string) ([]engine.Snapshot, error)
-	RestoreSnapshot(context.Context, engine.RestoreRequest) (engine.Reverted, error)
-	Rewind(context.Context, engine.RewindRequest) (engine.Reverted, error)
-	Fork(context.Context, engine.ForkRequest) (engine.Forked, error)
-	Compare(context.Context, engine.CompareRequest) ([]engine.Compared, error)
-	List(ctx context.Context, dir string, all bool) ([]engine.Info, error)
-	Exists(ctx context.Context, dir, name string) (bool, error)
-	Status(ctx context.Context, dir, name string) (engine.Status, error)
-	Log(ctx context.Context, dir, name string) ([]sandbox.Iteration, error)
-	Diff(context.Context, engine.DiffRequest) (int, error)
-	Path(ctx context.Context, dir, name string) (string, error)
-	Cycles(ctx context.Context, dir, name string) ([]sandbox.Cycle, error)
-	Events(ctx context.Context, request engine.EventsRequest, each func(sandbox.Event) error) error
-	Watch(context.Context, engine.WatchRequest, func(engine.Activity) error) error
-	Merge(context.Context, engine.MergeRequest) (engine.MergeResult, error)
-	Delete(context.Context, engine.DeleteRequest) (engine.DeleteResult, error)
-	Stop(context.Context, engine.StopRequest) (engine.StopResult, error)
-	Trash(ctx context.Context, dir string, all bool) ([]engine.Trashed, error)
-	Restore(ctx context.Context, dir, name string) (restored engine.Restored, notes []string, err error)
-	EmptyTrash(context.Context, engine.EmptyRequest) ([]engine.Trashed, error)
-	Start(ctx context.Context, dir, name string, allowDegraded bool) (notes []string, err error)
-	Trust(ctx context.Context, dir string) (engine.TrustResult, error)
-	Secrets(ctx context.Context, dir string) ([]engine.Secret, error)
-	SetSecret(context.Context, engine.SecretRequest) (from string, err error)
-	RemoveSecret(context.Context, engine.SecretRequest) (from string, err error)
-	TestSecrets(context.Context, engine.SecretRequest) ([]engine.Secret, error)
-	Doctor(ctx context.Context) (engine.Report, error)
-	DriverNames() []string
-	DriverReport(name string) (engine.DriverReport, error)
-	Fix(ctx context.Context, found []engine.Leftover) []engine.Leftover
-	Network(ctx context.Context, dir, name string) (engine.Network, error)
-	FollowNetwork(ctx context.Context, dir, name string, report func(engine.Observation)) error
-	SuggestNetwork(ctx context.Context, dir, name string) ([]engine.Suggestion, error)
-	ExplainNetwork(ctx context.Context, dir, name, destination string) (engine.Explanation, error)
-	ChangePolicy(context.Context, engine.PolicyRequest) (engine.Network, error)
-	Presets(context.Context) []engine.Preset
-	Service(context.Context, engine.ServiceRequest) (engine.ServiceResult, error)
-	ServiceLogs(context.Context, engine.LogRequest) (engine.LogPage, error)
-	FollowServiceLogs(ctx context.Context, r engine.LogRequest, report func(engine.LogLine) error) error
-	Ports(ctx context.Context, dir, name string) ([]engine.Port, error)
-	OpenPort(ctx context.Context, dir, name, port string) (p engine.Port, notes []string, err error)
-	Reattach(ctx context.Context, dir, old string) ([]engine.Reattached, error)
-	Strays(ctx context.Context, dir string) ([]engine.Info, error)
-	DiskUsage(ctx context.Context, dir string, all bool) (engine.DiskUsage, error)
-	Prune(context.Context, engine.PruneRequest) ([]engine.Pruned, error)
-	Samples(ctx context.Context, dir string, all, disk bool) ([]engine.Sample, error)
-	Limits(context.Context, engine.LimitsRequest) (engine.Limits, error)
-	Cost(context.Context, engine.CostRequest) (engine.CostReport, error)
-	Signatures(ctx context.Context, dir, name string) ([]engine.Signature, error)
-	Approve(context.Context, engine.ApproveRequest) error
-	Pause(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
-	Resume(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
-	Audit(context.Context, engine.AuditQuery) (iter.Seq2[engine.AuditEntry, error], error)
-	VerifyAudit(context.Context) (engine.Verification, error)
-	InstallAgents(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
-	UninstallAgents(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
-	Agents(ctx context.Context, dir string) ([]engine.AgentStatus, error)
-	AgentLogins(ctx context.Context) map[string]engine.AgentLogin
-	StartAgent(context.Context, engine.AgentTask) (run engine.Run, notes []string, err error)
-	FollowAgent(ctx context.Context, run engine.Run, follow bool, each func(engine.RunLine) error) (engine.Run, error)
-	AwaitAgent(ctx context.Context, run engine.Run) (engine.Run, error)
-	AttachAgent(ctx context.Context, run engine.Run, streams engine.Streams) (ended bool, err error)
-	StopAgent(run engine.Run) error
-	LastRun(ctx context.Context, dir, name string) (engine.Run, error)
-	Runs(ctx context.Context, dir, name string) ([]engine.Run, error)
-	RunOutput(run engine.Run, to io.Writer) error
-	PackagePresets(ctx context.Context, dir string) ([]string, error)
+	use.Work
+	use.Files
+	use.Landing
+	use.Lives
+	use.Copies
+	use.Snapshots
+	use.Goldens
+	use.Services
+	use.Serving
+	use.Network
+	use.Audit
+	use.Machine
+	use.Machines
+	use.Settings
+	use.Agents
+	use.Environments
+	use.Hosts
+	use.Editors
 }
 
-// session is one invocation of the program: what its commands share.
+// session is one invocation of the program, shared by its commands.
 type session struct {
 	console *console
 	version string
@@ -151,6 +93,7 @@ type session struct {
 	build   func() (useCases, error)
 	built   useCases
 	serve   func(context.Context, ServeRequest) error
+	image   imageBuilder
 }
 
 func run(ctx context.Context, c *console, version string, build func() (useCases, error), args []string) int {
@@ -199,11 +142,13 @@ func (s *session) action(run func(ctx context.Context, e useCases, dir string, a
 	}
 }
 
-// onOwnBehalf is ctx for use cases that work for who typed the command, which is
-// who this process belongs to.
+// onOwnBehalf is ctx for use cases that work for the user who typed the command,
+// who owns this process.
 func onOwnBehalf(ctx context.Context) context.Context {
 	if ctx == nil { // of a command that was not executed, as in completion
 		ctx = context.Background()
 	}
-	return caller.For(ctx, caller.ThisProcess())
+	person := caller.ThisProcess()
+	person.Human = true
+	return caller.For(ctx, person)
 }

@@ -25,6 +25,11 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // fake is an engine of functions; a use case that a test does not expect
 // panics on the embedded nil interface.
 type fake struct {
+	init               func(engine.InitRequest) (engine.Initialized, error)
+	environments       []engine.Environment
+	environmentShell   func(engine.EnvironmentRequest) (engine.ExecResult, error)
+	deleteEnvironments func(engine.EnvironmentDeletion) ([]engine.Environment, error)
+
 	running []engine.Work // of milestone and stop
 	trash   []engine.Trashed
 	refused []engine.Refusal
@@ -37,6 +42,7 @@ type fake struct {
 	write     func(engine.WriteRequest) (*sandbox.Iteration, []string, error)
 	copy      func(engine.CopyRequest) (*sandbox.Iteration, []string, error)
 	milestone func(dir, name, message string) (*sandbox.Iteration, error)
+	update    func(engine.UpdateRequest) (engine.Updated, error)
 	list      func(dir string, all bool) ([]engine.Info, error)
 	exists    func(dir, name string) (bool, error)
 	status    func(dir, name string) (engine.Status, error)
@@ -47,12 +53,33 @@ type fake struct {
 	stop      func(dir, name string) error
 	start     func(dir, name string, allowDegraded bool) ([]string, error)
 	trust     func(dir string) (engine.TrustResult, error)
+	settings  engine.Configuration
 	doctor    func() (engine.Report, error)
 	samples   func() ([]engine.Sample, error)
 }
 
 func (f *fake) FindProgram(context.Context, engine.Place, string, bool) (bool, error) {
 	return f.found, nil
+}
+
+func (f *fake) Init(_ context.Context, r engine.InitRequest) (engine.Initialized, error) {
+	return f.init(r)
+}
+
+func (f *fake) EnvironmentShell(_ context.Context, r engine.EnvironmentRequest) (engine.ExecResult, error) {
+	return f.environmentShell(r)
+}
+
+func (f *fake) Environments(context.Context) ([]engine.Environment, error) {
+	return f.environments, nil
+}
+
+func (f *fake) DeleteEnvironments(_ context.Context, r engine.EnvironmentDeletion) ([]engine.Environment, error) {
+	return f.deleteEnvironments(r)
+}
+
+func (f *fake) Configuration(context.Context, string) (engine.Configuration, error) {
+	return f.settings, nil
 }
 
 func (f *fake) Within(string) string { return "" }
@@ -84,6 +111,10 @@ func (f *fake) Copy(_ context.Context, r engine.CopyRequest) (*sandbox.Iteration
 func (f *fake) Milestone(_ context.Context, dir, name, message string) (engine.Milestoned, error) {
 	it, err := f.milestone(dir, name, message)
 	return engine.Milestoned{Iteration: it, Running: f.running}, err
+}
+
+func (f *fake) Update(_ context.Context, r engine.UpdateRequest) (engine.Updated, error) {
+	return f.update(r)
 }
 
 func (f *fake) Refused(context.Context, engine.Place, time.Time) ([]engine.Refusal, error) {
@@ -135,6 +166,10 @@ func (f *fake) Stop(_ context.Context, r engine.StopRequest) (engine.StopResult,
 	return engine.StopResult{Name: r.Name, Ended: f.running}, f.stop(r.Dir, r.Name)
 }
 
+func (f *fake) Install(_ context.Context, r engine.InstallRequest) (engine.Installation, error) {
+	return engine.Installation{Name: r.Name, Packages: r.Packages, InForce: r.Stop || len(f.running) == 0}, nil
+}
+
 func (f *fake) Start(_ context.Context, dir, name string, allowDegraded bool) ([]string, error) {
 	return f.start(dir, name, allowDegraded)
 }
@@ -143,7 +178,7 @@ func (f *fake) Trust(_ context.Context, dir string) (engine.TrustResult, error) 
 
 func (f *fake) Doctor(context.Context) (engine.Report, error) { return f.doctor() }
 
-// outcome is what a command line leaves behind.
+// outcome is the result of a command line.
 type outcome struct {
 	Code   int
 	Stdout string

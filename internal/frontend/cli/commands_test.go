@@ -92,7 +92,9 @@ func TestCp(t *testing.T) {
 		{[]string{"fix:a:b", "/x"}, engine.CopyRequest{Name: "fix", Inside: "a:b", Outside: "/x", ToHost: true}, true},
 		{[]string{"./a:b", "fix:"}, engine.CopyRequest{Name: "fix", Inside: ".", Outside: dir + "/a:b"}, true},
 		{[]string{"a", "b"}, engine.CopyRequest{}, false},
-		{[]string{"fix:a", "fox:b"}, engine.CopyRequest{}, false},
+		{[]string{"fix:a", "fox:b"}, engine.CopyRequest{Name: "fox", Inside: "b", From: "fix", Outside: "a"}, true},
+		{[]string{"a", "b", "fix:c"}, engine.CopyRequest{Name: "fix", Inside: "c/", Outside: dir + "/b"}, true},
+		{[]string{"-", "b", "fix:c"}, engine.CopyRequest{}, false},
 		{[]string{":a", "b"}, engine.CopyRequest{}, false},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
@@ -100,7 +102,7 @@ func TestCp(t *testing.T) {
 			e := &fake{copy: func(r engine.CopyRequest) (*sandbox.Iteration, []string, error) { got = r; return nil, nil, nil }}
 			out := lb(t, e, "", append([]string{"cp"}, c.args...)...)
 			if !c.ok {
-				if out.Code != 2 || !strings.Contains(out.Stderr, "exactly one of") {
+				if out.Code != 2 || !strings.Contains(out.Stderr, "must be NAME:PATH") && !strings.Contains(out.Stderr, "- is for one SRC") {
 					t.Errorf("%+v", out)
 				}
 				return
@@ -122,6 +124,23 @@ func TestMilestone(t *testing.T) {
 		wantOutcome(t, lb(t, nil, "", args...), outcome{
 			2, "", "litterbox: cannot run litterbox milestone: a milestone needs a message: -m MESSAGE\n  try: litterbox milestone --help\n",
 		})
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	var got engine.UpdateRequest
+	e := &fake{update: func(r engine.UpdateRequest) (engine.Updated, error) {
+		got = r
+		return engine.Updated{Name: "fix", OntoRef: "main", Commit: "4444444dddd", Number: 3, Taken: 1, Changed: 2, Conflicts: []string{"a\u202eb"}}, nil
+	}}
+	wantOutcome(t, lb(t, e, "", "update", "fix", "--onto", "next", "--conflicts", "markers"), outcome{
+		0, "[fix 4444444] 1 commit of main, 2 files inside changed\n", "note: conflict markers to resolve are in: ab\n",
+	})
+	if want := (engine.UpdateRequest{Dir: got.Dir, Name: "fix", Onto: "next", Markers: true}); got != want {
+		t.Errorf("request %+v, want %+v", got, want)
+	}
+	if out := lb(t, nil, "", "update", "fix", "--conflicts", "no"); out.Code != 2 || !strings.Contains(out.Stderr, `--conflicts is refuse or markers, not "no"`) {
+		t.Errorf("%+v", out)
 	}
 }
 
@@ -227,7 +246,7 @@ func TestGitArguments(t *testing.T) {
 	}
 	for _, name := range []string{"diff", "apply", "merge"} {
 		wantOutcome(t, lb(t, nil, "", name, "--stat"), outcome{
-			2, "", fmt.Sprintf("litterbox: cannot run litterbox %s: no sandbox is named\n  try: litterbox %s --help\n", name, name),
+			2, "", fmt.Sprintf("litterbox: cannot run litterbox %s: no sandbox name\n  try: litterbox %s --help\n", name, name),
 		})
 	}
 }
@@ -311,6 +330,8 @@ func TestStopAndStart(t *testing.T) {
 			return []string{"attached again"}, nil
 		},
 	}
+	wantOutcome(t, lb(t, e, "", "install", "fix", "jq", "./tool.deb"), outcome{0, "installed jq ./tool.deb in fix\n", ""})
+	golden(t, "json/install.json", lb(t, e, "", "install", "fix", "jq", "--json").Stdout)
 	wantOutcome(t, lb(t, e, "", "stop", "fix"), outcome{0, "stopped fix\n", ""})
 	wantOutcome(t, lb(t, e, "", "start", "fix", "--allow-degraded"), outcome{0, "started fix\n", "note: attached again\n"})
 }
@@ -323,7 +344,7 @@ func TestTrust(t *testing.T) {
 	wantOutcome(t, lb(t, e, "", "trust"), outcome{0, "trusted /src/app/.litterbox.toml\n  allows mount /opt/sdk read-only\n", ""})
 	golden(t, "json/trust.json", lb(t, e, "", "trust", "--json").Stdout)
 	grants = nil
-	wantOutcome(t, lb(t, e, "", "trust"), outcome{0, "trusted /src/app/.litterbox.toml\n  it asks for nothing that needs trust\n", ""})
+	wantOutcome(t, lb(t, e, "", "trust"), outcome{0, "trusted /src/app/.litterbox.toml\n  nothing in it needs trust\n", ""})
 }
 
 func TestDoctor(t *testing.T) {
@@ -387,4 +408,46 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s completes to %q, want %q", c.args, got.Stdout, c.want)
 		}
 	}
+}
+
+func TestConfigShow(t *testing.T) {
+	e := &fake{settings: engine.Configuration{
+		Settings: []engine.Setting{
+			{Key: "durability", Value: `"strict"`, Origins: []engine.SettingOrigin{{File: "/home/me/config.toml", Value: `"strict"`, Counts: true}}},
+			{Key: "network.allow", Origins: []engine.SettingOrigin{{File: "/src/app/.litterbox.toml", Value: `["a.example"]`}}},
+		},
+		Notes: []string{"network.allow needs trust"},
+	}}
+	wantOutcome(t, lb(t, e, "", "config", "show"), outcome{0, "durability = \"strict\"\n", "note: network.allow needs trust\n"})
+	wantOutcome(t, lb(t, e, "", "config", "show", "--origin"), outcome{0,
+		"/home/me/config.toml\tdurability = \"strict\"\n/src/app/.litterbox.toml\tnetwork.allow = [\"a.example\"]  # does not count\n",
+		"note: network.allow needs trust\n"})
+	golden(t, "json/config.json", lb(t, e, "", "config", "show", "--json").Stdout)
+}
+
+// compareFake compares.
+type compareFake struct {
+	*fake
+	found []engine.Compared
+}
+
+func (f *compareFake) Compare(context.Context, engine.CompareRequest) ([]engine.Compared, error) {
+	return f.found, nil
+}
+
+// The cost of model calls is shown beside the work done with them.
+func TestCostBesideWork(t *testing.T) {
+	e := &fake{log: func(string, string) ([]sandbox.Iteration, error) {
+		return []sandbox.Iteration{
+			{Number: 1, Kind: "exec", Message: "Before", Commit: "5555555eeee", StartedAt: now},
+			{Number: 2, Kind: "checkpoint", Message: "Half", Commit: "6666666ffff", StartedAt: now, Cost: 250e6},
+		}, nil
+	}}
+	wantOutcome(t, lb(t, e, "", "log", "fix"), outcome{0, "STEP  COMMIT   KIND        RESULT  CHANGED  TOOK  WHEN      COST SO FAR  MESSAGE\n" +
+		"2     6666666  checkpoint  exit 0  0        0s    just now  $0.25        Half\n" +
+		"1     5555555  exec        exit 0  0        0s    just now  -            Before\n", ""})
+	both := []engine.Compared{{Name: "a", Commits: 1, Head: "5555555eeee", Cost: &engine.Cost{Calls: 1, Cost: 250e6}}, {Name: "b", Head: "6666666ffff"}}
+	wantOutcome(t, lb(t, &compareFake{e, both}, "", "compare", "a", "b"), outcome{0, "NAME  COMMITS  FILES  LINES  EXIT  COMMAND  HEAD     COST\n" +
+		"a     1        0      +0 -0  -              5555555  $0.25\n" +
+		"b     0        0      +0 -0  -              6666666  -\n", ""})
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// completer gives what an argument may be, after the arguments before it.
+// completer gives the possible values of an argument, after the arguments before
+// it.
 type completer func(ctx context.Context, e useCases, dir string, args []string, toComplete string) ([]string, error)
 
-// thenComplete completes the name of a sandbox and, behind it, what more gives.
+// thenComplete completes the name of a sandbox and, after it, the values of more.
 func (s *session) thenComplete(more completer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -25,8 +26,8 @@ func (s *session) thenComplete(more completer) cobra.CompletionFunc {
 	}
 }
 
-// complete completes what more gives. What goes wrong is no completion: a shell
-// has nowhere to show it.
+// complete completes what more gives. An error gives no completion: a shell has
+// nowhere to show it.
 func (s *session) complete(more completer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx := onOwnBehalf(cmd.Context())
@@ -56,7 +57,7 @@ func (s *session) complete(more completer) cobra.CompletionFunc {
 	}
 }
 
-// completeService gives what can be done about services, and their names.
+// completeService gives the actions on services, and their names.
 func completeService(ctx context.Context, e useCases, dir string, args []string, _ string) ([]string, error) {
 	if len(args) == 1 {
 		return []string{"start", "stop", "restart", "status", "logs"}, nil

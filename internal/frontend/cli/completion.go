@@ -14,7 +14,7 @@ func newCompletion(s *session) *cobra.Command {
 		Short: "Print a completion script for your shell",
 		Long: `Print a script that completes commands, flags, names of sandboxes, services,
 ports, presets, limits and refs, and paths inside, in your shell. It needs no
-further package.`,
+other package.`,
 		Example: `  source <(litterbox completion bash)
   autoload -U compinit && compinit && source <(litterbox completion zsh)
   litterbox completion zsh >"${fpath[1]}/_litterbox"
@@ -40,8 +40,8 @@ further package.`,
 }
 
 // bashCompletion writes the script for bash. The one that is generated calls a
-// function of the package bash-completion, which macOS and minimal systems do
-// not have; where it is missing the words are split by a function of ours.
+// function of the package bash-completion, which macOS and minimal systems do not
+// have; where it is missing a function of this script splits the words.
 func bashCompletion(root *cobra.Command, out io.Writer) error {
 	var script bytes.Buffer
 	if err := root.GenBashCompletionV2(&script, true); err != nil {
@@ -59,8 +59,8 @@ func bashCompletion(root *cobra.Command, out io.Writer) error {
 	return err
 }
 
-// bashWords joins what readline has split at = and :, and sets what the script
-// looks at, as _get_comp_words_by_ref -n =: does. It runs in bash 3.2, too.
+// bashWords joins what readline has split at = and :, and sets the variables that
+// the script reads, as _get_comp_words_by_ref -n =: does. It runs in bash 3.2, too.
 const bashWords = `# Without the package bash-completion: the words of the line, with = and : in
 # them.
 __litterbox_words()

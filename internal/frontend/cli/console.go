@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -58,7 +59,7 @@ func terminal(stream any) (*os.File, bool) {
 	return f, true
 }
 
-// foreground tells whether this process may use the terminal: a background
+// foreground reports whether this process may use the terminal: a background
 // job that reads it or changes its modes is stopped (SIGTTIN and SIGTTOU,
 // termios(3)).
 func foreground(tty *os.File) bool {
@@ -104,11 +105,11 @@ func (c *console) notes(texts []string) {
 // noteNoNetwork tells a person, not a script, how to open the network.
 func (c *console) noteNoNetwork(name string) {
 	if _, ok := terminal(c.stderr); ok {
-		c.note("nothing gets out of it until you say so: litterbox allow %s HOST", name)
+		c.note("it has no network access; to open a host: litterbox allow %s HOST", name)
 	}
 }
 
-// canAsk tells whether a person is there to answer.
+// canAsk reports whether a person is there to answer.
 func (c *console) canAsk() bool {
 	in, inTTY := terminal(c.stdin)
 	_, errTTY := terminal(c.stderr)
@@ -125,15 +126,19 @@ func (c *console) ask(ctx context.Context, question string) (bool, error) {
 // answer puts a question and reads one line, in lower case.
 func (c *console) answer(ctx context.Context, question string) (string, error) {
 	c.progress.clear()
-	fmt.Fprintf(c.stderr, "%s ", clean(question))
-	// Its own subscription: apply and merge leave the first interrupt to git,
-	// and during a question there is no git that could take it.
+	// Its own subscription: apply and merge leave the first interrupt to git, and
+	// during a question there is no git that could take it. It is set up before the
+	// question, which can be interrupted as soon as it is seen.
 	interrupt := make(chan os.Signal, 1)
 	catch(interrupt, os.Interrupt)
 	defer signal.Stop(interrupt)
+	fmt.Fprintf(c.stderr, "%s ", clean(question))
 
 	answer := make(chan string, 1)
-	go func() { answer <- readLine(c.stdin) }()
+	go func() {
+		line, _ := readLine(c.stdin) // a terminal that has hung up answers nothing
+		answer <- string(line)
+	}()
 	select {
 	case line := <-answer:
 		return strings.ToLower(strings.TrimSpace(line)), nil
@@ -144,17 +149,24 @@ func (c *console) answer(ctx context.Context, question string) (string, error) {
 	return "", fault.New(fault.Canceled, "cannot go on: the question was interrupted")
 }
 
-// readLine reads byte by byte, because what follows the line belongs to
-// whoever reads the terminal next, git's editor for example.
-func readLine(r io.Reader) string {
-	var line []byte
+// readLine reads a line byte by byte, because the rest belongs to the next reader
+// of the terminal, git's editor for example. It returns what there is of a line that
+// an error cuts off. At the end of a file a line needs no newline.
+func readLine(r io.Reader) ([]byte, error) {
+	line := make([]byte, 0, 4<<10) // no line of a terminal is longer (termios(3)): a secret leaves no copy behind
 	for b := make([]byte, 1); ; {
 		n, err := r.Read(b)
-		if n == 1 && b[0] != '\n' {
+		switch {
+		case n == 1 && b[0] == '\n':
+			return line, nil
+		case n == 1:
 			line = append(line, b[0])
 		}
-		if err != nil || n == 1 && b[0] == '\n' {
-			return string(line)
+		if errors.Is(err, io.EOF) && len(line) > 0 {
+			return line, nil
+		}
+		if err != nil {
+			return line, err
 		}
 	}
 }

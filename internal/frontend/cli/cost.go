@@ -26,10 +26,10 @@ func newCost(s *session) *cobra.Command {
 		Use:   "cost [NAME]",
 		Short: "Show what calls of language models have cost",
 		Long: `Show what the calls of language models that left the sandboxes of this repository
-have cost: tokens, and money by the table of prices. Deleted sandboxes count,
-too. Calls are counted where their hosts are looked into: in sandboxes with a
+have cost: tokens, and money by the table of prices. Deleted sandboxes count too.
+Calls are counted where litterbox inspects their requests: in sandboxes with a
 budget (limits.budget), under a budget for the day (cost.day-budget), with
-cost.meter = true in your own configuration, and where a rule looks at requests.`,
+cost.meter = true in your own configuration, and where a rule has methods or paths.`,
 		Example: `  litterbox cost
   litterbox cost fix-login --by model
   litterbox cost --all --by day --since 7d`,
@@ -55,7 +55,7 @@ func runCost(ctx context.Context, o *costOptions) error {
 	if o.since != "" {
 		since, ok := moment(o.console.now(), o.since)
 		if !ok {
-			return fault.New(fault.Invalid, "cannot understand --since %q", o.since).WithHint("litterbox cost --since 7d")
+			return fault.New(fault.Invalid, "cannot read --since %q", o.since).WithHint("litterbox cost --since 7d")
 		}
 		o.request.Since = since
 	}
@@ -72,16 +72,18 @@ func runCost(ctx context.Context, o *costOptions) error {
 		report.Rows = list(report.Rows)
 		return o.console.document(report)
 	}
-	if len(report.Rows) == 0 {
-		o.console.note("no calls of models were counted; a budget has them counted: litterbox limits NAME budget=\"5 USD\"")
+	if len(report.Rows) == 0 && report.Budget+report.DayBudget != "" {
+		o.console.note("no model calls were counted")
+	} else if len(report.Rows) == 0 {
+		o.console.note("no model calls were counted; set a budget to count them: litterbox limits NAME budget=\"5 USD\"")
 	} else if err := o.console.table(costTable(report, o.request)); err != nil {
 		return err
 	}
 	if report.Total.Unpriced > 0 {
-		o.console.note("%s tokens are of models without a price; cost.prices in your own configuration sets one", tokenCount(report.Total.Unpriced))
+		o.console.note("%s tokens were used by models without a price; set one with cost.prices in your own configuration", tokenCount(report.Total.Unpriced))
 	}
 	if report.Total.Open > 0 {
-		o.console.note("%s without a final figure, under way or cut off, may have cost up to %s more", plural(int(report.Total.Open), "call", "calls"), report.Total.OpenCost)
+		o.console.note("%s without a final figure, under way or cut off, may have cost up to %s more", counted(int(report.Total.Open), "call", "calls"), report.Total.OpenCost)
 	}
 	if report.Budget != "" {
 		o.console.note("the budget of %s is %s", o.request.Name, report.Budget)
@@ -134,7 +136,7 @@ func costText(c *engine.Cost) string {
 	}
 	text := c.Cost.String()
 	if c.Open > 0 || c.Unpriced > 0 {
-		text += "+" // more, of which the amount is not known
+		text += "+" // more, at an unknown price
 	}
 	return text
 }

@@ -18,6 +18,8 @@ type createOptions struct {
 	driver          string
 	allowDegraded   bool
 	noWait          bool
+	golden          string
+	noGolden        bool
 	json            bool
 
 	await awaiting
@@ -29,16 +31,17 @@ func newCreate(s *session) *cobra.Command {
 		Use:   "create NAME [--base REF | --dirty]",
 		Short: "Make a sandbox on a branch of its own",
 		Long: `Make a sandbox: a branch from HEAD, or from --base, and an isolated copy of its
-files. NAME becomes lower case, with a dash for everything that is no letter or
-digit. Nothing that exists is ever replaced. Uncommitted changes of your
-checkout stay out, unless --dirty makes those to tracked files the first commit.
+files. NAME becomes lower case, with dashes in place of anything but letters and
+digits. An existing sandbox or branch is never replaced. Uncommitted changes in
+your checkout stay out, unless --dirty commits those to tracked files first.
 
 What .litterbox.toml asks for and does not get before litterbox trust (network,
 host directories, weaker isolation) is named before anything runs; on a terminal
-you may look at the file and trust it. Without the image that it asks for no
-sandbox is made. What container.setup-command prints is shown while it runs.
-Services that say when they are ready are waited for; when one fails, the end of
-its log is shown, the exit code is 8, and the sandbox stays.`,
+you may look at the file and trust it. If it asks for an image that it does not get,
+no sandbox is made. The output of container.setup-command is shown while it runs; a
+golden (litterbox build) has already run it. create waits for services that have a
+readiness check; when one fails, the end of its log is shown, the exit code is 8,
+and the sandbox stays.`,
 		Example: `  litterbox create fix-login
   litterbox create try-v2 --base v2.0.0`,
 		Args:              wantArgs(1, 1),
@@ -52,6 +55,10 @@ its log is shown, the exit code is 8, and the sandbox stays.`,
 	_ = cmd.RegisterFlagCompletionFunc("base", s.complete(completeRef)) // fails for a flag that is not there
 	cmd.Flags().BoolVar(&o.dirty, "dirty", false, "bring the uncommitted changes to tracked files as the first commit")
 	cmd.Flags().BoolVar(&o.pull, "pull", false, "ask the registry again what container.base-image stands for")
+	cmd.Flags().StringVar(&o.golden, "golden", "", "begin with the golden `NAME` instead of the one called default")
+	_ = cmd.RegisterFlagCompletionFunc("golden", s.goldenFlag()) // the flag exists
+	cmd.Flags().BoolVar(&o.noGolden, "no-golden", false, "begin without a golden, and run container.setup-command")
+	cmd.MarkFlagsMutuallyExclusive("golden", "no-golden")
 	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait for services to be ready")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the sandbox as one JSON object")
 	s.driverFlag(cmd, &o.driver, chosenDriver)
@@ -66,7 +73,7 @@ func allowDegradedFlag(cmd *cobra.Command, value *bool) {
 func runCreate(ctx context.Context, o *createOptions) error {
 	output := &lines{console: o.console}
 	made, err := o.create(ctx, engine.CreateRequest{Dir: o.dir, Name: o.name, Base: o.base, Dirty: o.dirty, Pull: o.pull, AllowDegraded: o.allowDegraded, Driver: o.driver,
-		Review: o.console.review, Output: output})
+		Golden: o.golden, NoGolden: o.noGolden, Review: o.console.review, Output: output})
 	if err = errors.Join(err, output.flush()); err != nil {
 		return err
 	}
@@ -75,7 +82,7 @@ func runCreate(ctx context.Context, o *createOptions) error {
 		if err := o.console.document(made.Info); err != nil {
 			return err
 		}
-	} else if err := o.console.print("created %s on branch %s at %s\n", clean(made.Name), clean(made.Branch), short(made.Head)); err != nil {
+	} else if err := o.console.print("created %s on branch %s at %s%s\n", clean(made.Name), clean(made.Branch), short(made.Head), onMachine(made.Info)); err != nil {
 		return err
 	}
 	o.console.notes(made.Notes)

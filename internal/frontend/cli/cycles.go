@@ -22,8 +22,8 @@ func newCycles(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cycles NAME",
 		Short: "List the runs of a sandbox and where each is",
-		Long: `List the runs of a sandbox, the last first: what ran, how far it is or how it
-ended, and which policy revision was in force.`,
+		Long: `List the runs of a sandbox, the latest first: the command, its progress or outcome,
+and the policy revision that was in force.`,
 		Example: `  litterbox cycles fix-login
   litterbox cycles fix-login --json`,
 		Args:              wantArgs(1, 1),

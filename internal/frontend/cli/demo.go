@@ -31,7 +31,7 @@ func newDemo(s *session) *cobra.Command {
 	o := &demoOptions{console: s.console}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See it work on a throwaway repository",
+		Short: "See litterbox work on a throwaway repository",
 		Long: `Make a throwaway repository, let two sandboxes work on it side by side, show what
 they cannot reach, merge one, discard the other, and clean up.`,
 		Example:           "  litterbox demo",
@@ -73,7 +73,7 @@ func (s *synchronized) Write(p []byte) (int, error) {
 type demo struct {
 	*demoOptions
 	repository string
-	reached    []string // what a sandbox could do and should not
+	reached    []string // what a sandbox could do but should not
 }
 
 const greeting = `#!/bin/sh
@@ -185,11 +185,11 @@ func (d *demo) attack(ctx context.Context) error {
 	if err != nil {
 		home = "/root"
 	}
-	// A server of our own on this machine: reaching it would be enough, and
-	// trying harms nobody.
+	// The demo's own server on this machine: reaching it would be enough, and
+	// trying does no harm.
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot open a server to be reached or not")
+		return fault.Wrap(fault.Unavailable, err, "cannot start the server of the demo")
 	}
 	defer server.Close()
 	go func() {
@@ -234,8 +234,8 @@ func (d *demo) review(ctx context.Context) error {
 	return d.show(ctx, "./hello.sh")
 }
 
-// discard removes what an interrupted demo leaves; after a complete one there
-// is nothing, which is no error.
+// discard removes the leftovers of an interrupted demo; after a complete one there
+// are none, which is no error.
 func (d *demo) discard(ctx context.Context, names ...string) {
 	for _, name := range names {
 		_, err := d.delete(ctx, engine.DeleteRequest{Dir: d.repository, Name: name, Force: true})
@@ -278,7 +278,7 @@ func (d *demo) git(ctx context.Context, args ...string) (string, error) {
 	return string(output), err
 }
 
-// line is what a user in the repository types, as seen from anywhere.
+// line is a command line for the repository that works from any directory.
 func (d *demo) line(args []string) []string { return append([]string{"-C", d.repository}, args...) }
 
 func (d *demo) heading(text string) error {

@@ -23,9 +23,10 @@ func newDf(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "df [--all]",
 		Short: "Show how much disk the sandboxes take",
-		Long: `Show how much disk each sandbox of this repository takes: the files that it
-changed, its home, the rest; and what they share, which is there once. What no
-sandbox uses is what litterbox prune clears away first.`,
+		Long: `Show how much disk each sandbox of this repository takes: its changed files, its
+home and the rest; and what the sandboxes share, which is stored once. litterbox
+prune first removes what no sandbox uses. --all also shows the containers of Docker
+and Podman that litterbox has made, with their volumes; the sum is without them.`,
 		Example: `  litterbox df
   litterbox df --all --json`,
 		Args:              wantArgs(0, 0),
@@ -85,7 +86,29 @@ func runDf(ctx context.Context, o *dfOptions) error {
 			return err
 		}
 	}
+	for _, one := range usage.Machines {
+		if err := o.console.print("%s\n", machineUsage(one)); err != nil {
+			return err
+		}
+	}
 	return o.console.print("logs %s, together %s\n", amount(usage.Logs), amount(usage.Total))
+}
+
+// machineUsage is a line about a container.
+func machineUsage(one engine.MachineUsage) string {
+	text := clean(one.Driver) + " container " + clean(one.Name) + " of " + clean(one.Image)
+	if one.Trouble != "" {
+		return text + ": not measured: " + clean(one.Trouble)
+	}
+	size := "size not known"
+	if one.Bytes >= 0 {
+		size = amount(one.Bytes)
+	}
+	state := "stopped"
+	if one.Running {
+		state = "running"
+	}
+	return text + ": " + size + ", " + state + ", " + counted(len(one.Sandboxes), "sandbox", "sandboxes") + " in it"
 }
 
 // amount is a size as people read it, in powers of two.

@@ -29,16 +29,16 @@ func newDiff(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff NAME [--from STEP] [--to STEP] [git diff flags] [PATH...]",
 		Short: "Show what a sandbox changed",
-		Long: `Show what a sandbox changed since its base, what it has not committed yet
-included. With --from and --to, between two states of it: iterations by their
-numbers in litterbox log, or snapshots. All other flags but --json go to git diff,
-in their order, and so do the paths, which are relative to the current directory.
-git's pager shows it on a terminal.`,
+		Long: `Show what a sandbox changed since its base, uncommitted changes included. With
+--from and --to, show the changes between two of its states: iterations by their
+numbers in litterbox log, or snapshots. All flags but these and --json go to git
+diff, in their order, and so do the paths, which are relative to the current
+directory. On a terminal git's pager shows it.`,
 		Example: `  litterbox diff fix-login
   litterbox diff fix-login --from 3 --to s2
   litterbox diff fix-login --stat src`,
 		DisableFlagParsing: true,
-		ValidArgsFunction:  s.sandboxNames(false, ""),
+		ValidArgsFunction:  s.diffStates,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := valueFlags(cmd, args, map[string]*string{"--from": &o.from, "--to": &o.to})
 			if err != nil {
@@ -64,6 +64,14 @@ git's pager shows it on a terminal.`,
 	return cmd
 }
 
+// diffStates completes a sandbox, and behind --from and --to its states.
+func (s *session) diffStates(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if n := len(args); n > 1 && (args[n-1] == "--from" || args[n-1] == "--to") {
+		return s.statesOf(cmd, args[0], toComplete)
+	}
+	return s.sandboxNames(false, "")(cmd, args, toComplete)
+}
+
 // withPaths puts the -- before the paths at the end of git's arguments, where it
 // was left out: git would take them for revisions.
 func withPaths(args []string) []string {
@@ -84,13 +92,14 @@ func withPaths(args []string) []string {
 }
 
 // takesValue reports whether a flag of git diff has its value in the next
-// argument (git-diff(1)).
+// argument (git-diff(1), git-difftool(1)).
 func takesValue(flag string) bool {
 	return slices.Contains([]string{
 		"-S", "-G", "-O", "-I", "-l", "-U", "--unified", "--output", "--output-indicator-new", "--output-indicator-old",
 		"--output-indicator-context", "--inter-hunk-context", "--word-diff-regex", "--anchored", "--diff-filter", "--src-prefix",
 		"--dst-prefix", "--line-prefix", "--ws-error-highlight", "--color-moved-ws", "--diff-algorithm", "--skip-to", "--rotate-to",
 		"--find-object", "--max-depth", "--stat-width", "--stat-name-width", "--stat-count",
+		"-t", "--tool", "-x", "--extcmd", // of git difftool
 	}, flag)
 }
 

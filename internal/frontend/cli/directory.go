@@ -7,8 +7,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// directory is the value of -C. As in git(1), each further relative -C is
-// taken relative to the one before.
+// directory is the value of -C. As in git(1), each further relative -C is relative
+// to the one before.
 type directory string
 
 func (d *directory) String() string { return string(*d) }

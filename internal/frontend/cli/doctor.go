@@ -26,14 +26,16 @@ func newDoctor(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what this machine can isolate",
-		Long: `Check what this machine can isolate, and name the command that mends what is
-missing. It also finds what crashes have left behind: processes, control groups,
+		Long: `Check what this machine can isolate, and print the command that mends each gap. For
+each agent's client it shows where it is installed, what logs it in inside, and how
+to mend that. It also finds what crashes have left behind: processes, control groups,
 mounts, names, refs and layers that belong to no sandbox, and files that were
-never finished; --fix clears them away. Nobody's work is among them. It ends with
-8 when the full isolation is not available.
+never finished; --fix clears them away. None of them holds anyone's work. The exit
+code is 8 when full isolation is not available.
 
-With --driver it says of one driver what its sandboxes can do here: isolation,
-files, mounts, network, limits, measurements, pause, snapshots and forks.`,
+With --driver it shows what sandboxes of that driver can do here: isolation, files,
+mounts, network, limits, measurements, pause, snapshots and forks. With --machine it
+shows the same for sandboxes on that machine.`,
 		Example: `  litterbox doctor
   litterbox doctor --driver landlock
   litterbox doctor --fix`,
@@ -48,6 +50,7 @@ files, mounts, network, limits, measurements, pause, snapshots and forks.`,
 	cmd.Flags().BoolVar(&o.fix, "fix", false, "clear away what crashes have left behind")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
 	cmd.MarkFlagsMutuallyExclusive("driver", "fix")
+	cmd.MarkFlagsMutuallyExclusive("machine", "fix")
 	return cmd
 }
 

@@ -27,8 +27,8 @@ func writeDocument(w io.Writer, value any) error {
 	return err
 }
 
-// escapeUnsafe writes unsafe runes of a JSON document, which can only stand in
-// its strings, as escapes. The line breaks are the encoder's own.
+// escapeUnsafe writes unsafe runes of a JSON document, which can only be in its
+// strings, as escapes. The line breaks are the encoder's own.
 func escapeUnsafe(document []byte) []byte {
 	unsafe := func(r rune) bool { return r != '\n' && unsafeRune(r) }
 	var safe []byte

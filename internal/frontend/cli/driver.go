@@ -9,7 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// driverFlag adds --driver, with the names that there are.
+// driverFlag adds --driver, with the existing names.
 func (s *session) driverFlag(cmd *cobra.Command, value *string, usage string) {
 	cmd.Flags().StringVar(value, "driver", "", usage)
 	names := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -20,6 +20,12 @@ func (s *session) driverFlag(cmd *cobra.Command, value *string, usage string) {
 		return e.DriverNames(), cobra.ShellCompDirectiveNoFileComp
 	}
 	_ = cmd.RegisterFlagCompletionFunc("driver", names) // fails for a flag that is not there
+	on := chosenMachine
+	if usage != chosenDriver {
+		on = strings.ReplaceAll(strings.ReplaceAll(usage, "`DRIVER`", "the machine `NAME`"), " here", "")
+	}
+	s.machineFlag(cmd, value, on)
+	cmd.MarkFlagsMutuallyExclusive("driver", "machine")
 }
 
 const chosenDriver = "make it with `DRIVER`, one that litterbox doctor lists"
@@ -93,7 +99,7 @@ func printDrivers(c *console, all []engine.DriverReport) error {
 	return c.print("\ndrivers: %s\n", strings.Join(each, ", "))
 }
 
-// severalDrivers reports whether a listing has to say which sandbox has which.
+// severalDrivers reports whether a listing must say which sandbox has which.
 func severalDrivers(infos []engine.Info) bool {
 	for _, info := range infos {
 		if info.Driver != infos[0].Driver {

@@ -12,8 +12,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// environment is what -e and --env-file give a command. A value that is typed
-// stands in the list of processes for as long as this program runs; a name
+// environment is the set of variables that -e and --env-file give a command. A
+// typed value shows in the list of processes as long as this program runs; a name
 // alone and a file keep it out of there.
 type environment struct {
 	pairs []string
@@ -77,8 +77,8 @@ func (c *console) readAll(name string) ([]byte, error) {
 	return content, err
 }
 
-// environmentFile reads lines of K=V, where the value is what stands there,
-// and of K. Empty lines and those that begin with # say nothing.
+// environmentFile reads lines of K=V, where the value is taken as written, and of
+// K. Empty lines and those that begin with # are skipped.
 func (c *console) environmentFile(name string, content []byte) ([]string, error) {
 	var pairs []string
 	lines := bufio.NewScanner(bytes.NewReader(content))

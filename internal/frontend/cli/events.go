@@ -33,8 +33,8 @@ func newEvents(s *session) *cobra.Command {
 		Long: `Show what happened to the sandboxes of this repository, or to one of them, the
 oldest first: every start and stop, every run and its stages, every commit,
 every refused destination. With --json each event is one line; its fields and
-types are in docs/reference/events.md, and its number never goes back, so that
-a program can go on with --since where it stopped.`,
+types are in docs/reference/events.md. Event numbers only increase, so a program
+can continue with --since where it stopped.`,
 		Example: `  litterbox events fix-login
   litterbox events --follow --json
   litterbox events --since 10m
@@ -90,8 +90,8 @@ func readSince(request *engine.EventsRequest, since string, now time.Time) error
 	return fault.New(fault.Invalid, "cannot read --since %q", since).WithHint("litterbox events --since 10m")
 }
 
-// eventLine is an event for people. Names and commands in it were chosen by
-// whoever; nothing of them acts on a terminal.
+// eventLine is an event for people. Names and commands in it may come from anyone;
+// nothing in them acts on a terminal.
 func eventLine(event sandbox.Event) string {
 	parts := []string{event.Time.Local().Format("15:04:05.000"), clean(event.Sandbox)}
 	what := string(event.Type)

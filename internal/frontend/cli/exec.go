@@ -18,6 +18,7 @@ type execOptions struct {
 	dir, name     string
 	argv          []string
 	kind          string // exec or shell
+	interactive   bool   // argv is the user's shell
 	message       string
 	timeout       time.Duration
 	noCommit      bool
@@ -28,55 +29,83 @@ type execOptions struct {
 	driver        string // that run was given
 	ask           bool
 	json          bool
+	many          manyOptions
 }
 
 func newExec(s *session) *cobra.Command {
 	o := &execOptions{console: s.console, kind: "exec"}
 	cmd := &cobra.Command{
-		Use:   "exec NAME [flags] -- CMD...",
+		Use:   "exec NAME | PATTERN | --all [flags] -- CMD...",
 		Short: "Run one command and commit what it did",
 		Long: `Run one command in a sandbox and commit what it did to the files, also when it
 fails. The exit code of the command is that of litterbox; 125 means that
 litterbox itself failed. Interrupts and a timeout end the command's whole
 process group, and what it did is still committed.
 
-With --ask, what no rule allows is not refused at once: you are asked on your
-terminal, and may allow it while CMD runs, for the sandbox, for the repository
-(in .litterbox.toml), or never; one answer refuses everything from then on.
-Keys count from the moment at which the question offers its answers.
+With --ask, a destination that no rule allows is not refused at once: you are
+asked on your terminal, and may allow it while CMD runs, for the sandbox, for the
+repository (in .litterbox.toml), or never; one answer refuses everything from then
+on. Keys count from the moment at which the question offers its answers.
 
-CMD becomes part of the commit and of the logs, without what looks like a secret
-there: tokens, values of variables and flags that are named like secrets, and
-values given with -e. See docs/security.md for what is recognised. -e NAME
-passes the variable on that you have, and --env-file takes values from a file or
-from standard input, so that none stands in this machine's list of processes.
+CMD becomes part of the commit and of the logs, with secrets redacted: tokens,
+values of variables and flags that are named like secrets, and values given with
+-e. docs/security.md lists what is recognised. -e NAME passes on your own variable,
+and --env-file takes values from a file or from standard input, so that no value
+shows in this machine's list of processes.
 
-What the network refused meanwhile is named after the output, with the
-litterbox allow that opens it.
+Destinations that the network refused are named after the output, with the
+litterbox allow command that opens them.
 
 CMD runs in the current directory: in src/ of your checkout, it runs in src/ inside.
 
-The -- may be left out when CMD does not begin with a dash and no flags follow.`,
+The -- may be left out when CMD does not begin with a dash and no flags follow.
+
+With --all CMD runs in every sandbox of this repository, and with a quoted pattern
+in those whose names match: '*' stands for any characters, and 'worker-*' for the
+workers that litterbox spawn made. Each line is printed with the sandbox in front
+of it, each sandbox has a log, and a table comes at the end. The exit code is the
+number of sandboxes in which CMD or litterbox failed; 101 means more than 100.
+Ctrl-C interrupts CMD everywhere and starts it in no further sandbox.`,
 		Example: `  litterbox exec fix-login -- go test ./...
+  litterbox exec 'worker-*' --parallel 4 -- make test
   litterbox exec fix-login -m 'Run the linter' --timeout 5m -- make lint`,
 		Args:              wantArgs(1, -1),
 		Annotations:       passThrough(),
 		ValidArgsFunction: s.sandboxNames(false, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, argv, err := commandAfterName(cmd, args)
+			name, argv, err := "", args, error(nil)
+			if !o.many.chosen.all {
+				name, argv, err = commandAfterName(cmd, args)
+			}
 			if err != nil || argv == nil {
 				return err
 			}
-			if len(argv) == 0 {
+			switch {
+			case o.many.chosen.all && name != "":
+				return usageError(cmd, "a sandbox name and --all exclude each other")
+			case len(argv) == 0 && name == "":
+				return usageError(cmd, "no command after --all")
+			case len(argv) == 0:
 				return usageError(cmd, "no command after %q", name)
 			}
 			if err := o.check(cmd); err != nil {
+				return err
+			}
+			several := o.many.chosen.all || isPattern(name)
+			if err := o.many.check(cmd, several, o.ask); err != nil {
 				return err
 			}
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
 				o.exec, o.refused, o.dir = e.Exec, e.Refused, dir
 				o.standIn(e, dir)
+				if several {
+					if name != "" {
+						o.many.chosen.names = []string{name}
+					}
+					o.many.list, o.many.log = e.List, e.NewCommandLog
+					return runExecMany(ctx, o)
+				}
 				return runExec(ctx, o)
 			})
 		},
@@ -85,7 +114,8 @@ The -- may be left out when CMD does not begin with a dash and no flags follow.`
 	cmd.Flags().SetInterspersed(false)
 	o.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.noCommit, "no-commit", false, "leave the changes for the next commit")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print result and captured output as one JSON object")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print result and captured output as one JSON object,\nor of several sandboxes as an array")
+	o.many.addFlags(cmd)
 	return cmd
 }
 
@@ -103,19 +133,19 @@ func (o *execOptions) addFlags(cmd *cobra.Command) {
 func (o *execOptions) check(cmd *cobra.Command) error {
 	switch {
 	case o.timeout < 0:
-		return usageError(cmd, "--timeout %s lies in the past", o.timeout)
+		return usageError(cmd, "--timeout %s must be positive", o.timeout)
 	case o.noCommit && o.message != "":
 		return usageError(cmd, "-m names a commit, and --no-commit makes none")
 	}
 	return o.env.read(cmd, o.console)
 }
 
-// commandAfterName splits NAME [flags] [--] CMD... where cobra has parsed the
-// flags before NAME. It gives a nil argv when the user asked for help and got
-// it, an empty one when nothing follows.
+// commandAfterName splits NAME [flags] [--] CMD... after cobra has parsed the flags
+// before NAME. It gives a nil argv when the user asked for help and got it, an
+// empty one when nothing follows.
 func commandAfterName(cmd *cobra.Command, args []string) (name string, argv []string, err error) {
 	if cmd.ArgsLenAtDash() == 0 {
-		return "", nil, usageError(cmd, "no sandbox is named before --")
+		return "", nil, usageError(cmd, "no sandbox name before --")
 	}
 	if err := cmd.Flags().Parse(args[1:]); err != nil {
 		return "", nil, cmd.FlagErrorFunc()(cmd, err)
@@ -151,7 +181,7 @@ func runExec(ctx context.Context, o *execOptions) error {
 	defer a.detach()
 	began := o.console.now()
 	result, err := o.exec(ctx, engine.ExecRequest{
-		Dir: o.dir, Name: o.name, Argv: o.argv, Kind: o.kind, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
+		Dir: o.dir, Name: o.name, Argv: o.argv, Kind: o.kind, Interactive: o.interactive, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
 		Env: o.env.values, WorkDir: o.directory(), Streams: a.streams, AllowDegraded: o.allowDegraded, Driver: o.driver, Ask: a.ask,
 	})
 	a.detach() // before anything is printed: raw mode has no line breaks
@@ -172,7 +202,7 @@ func runExec(ctx context.Context, o *execOptions) error {
 		return statusError(result.Exit.Code)
 	}
 	if result.Exit.TimedOut && o.timeout > 0 {
-		o.console.note("ended after its timeout of %s", o.timeout)
+		o.console.note("timed out after %s", o.timeout)
 	}
 	o.console.noteRefused(o.name, refused)
 	o.console.notes(result.Notes)

@@ -72,12 +72,12 @@ func TestExecRefusesWrongArguments(t *testing.T) {
 		{"exec fix", "no command after"},
 		{"exec fix --", "no command after"},
 		{"run fix", "no command after"},
-		{"run -- pwd", "no sandbox is named before --"},
-		{"exec -m why -- ls -l", "no sandbox is named before --"},
+		{"run -- pwd", "no sandbox name before --"},
+		{"exec -m why -- ls -l", "no sandbox name before --"},
 		{"exec -e NOVALUE fix -- a", `cannot pass "NOVALUE" on: it is not set here`},
 		{"exec --env-file /nonexistent fix -- a", "cannot read the environment file"},
 		{"exec -e =x fix -- a", "not of the form K=V"},
-		{"exec --timeout -1s fix -- a", "in the past"},
+		{"exec --timeout -1s fix -- a", "must be positive"},
 		{"exec --timeout soon fix -- a", "invalid argument"},
 		{"exec --no-commit -m why fix -- a", "-m names a commit"},
 		{"exec fix --bogus -- a", "unknown flag"},
@@ -111,7 +111,7 @@ func TestExecPassesStreamsAndExitCode(t *testing.T) {
 	}}
 	wantOutcome(t, lb(t, e, "input", "exec", "--timeout", "10s", "fix", "--", "a"), outcome{
 		42, "raw \x1b[31minput",
-		"complaint\nnote: ended after its timeout of 10s\nnote: stayed out: a.sock\nnote: still running: 7 serve --all\n" +
+		"complaint\nnote: timed out after 10s\nnote: stayed out: a.sock\nnote: still running: 7 serve --all\n" +
 			"note: their further output goes to /tmp/late inside\n",
 	})
 }
@@ -181,7 +181,7 @@ func TestShellChoosesTheUsersShell(t *testing.T) {
 			}}
 			wantOutcome(t, lb(t, e, "", "shell", "fix"), outcome{9, "", ""})
 			want := []engine.ExecRequest{
-				{Dir: here(t), Name: "fix", Kind: "shell", Message: c.message, Argv: []string{c.want}},
+				{Dir: here(t), Name: "fix", Kind: "shell", Interactive: true, Message: c.message, Argv: []string{c.want}},
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)

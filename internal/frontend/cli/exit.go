@@ -17,8 +17,8 @@ const (
 	// exitOwnFailure is the code with which exec, run and shell say that
 	// litterbox failed and not the command, as docker(1) and env(1) do.
 	exitOwnFailure = 125
-	// exitBrokenPipe is 128+SIGPIPE: what a shell shows for a program whose
-	// reader went away.
+	// exitBrokenPipe is 128+SIGPIPE: the code that a shell shows for a program
+	// whose reader went away.
 	exitBrokenPipe = 141
 )
 
@@ -39,7 +39,7 @@ func exitTable() []exitRow {
 		{fault.Conflict, 5, "the state of the repository or sandbox does not allow it"},
 		{fault.Unsupported, 6, "this machine or driver cannot do it"},
 		{fault.Denied, 7, "it needs --yes, --force or litterbox trust"},
-		{fault.Unavailable, 8, "the sandbox's place cannot be reached or is not safe enough"},
+		{fault.Unavailable, 8, "the sandbox cannot be reached or is not isolated well enough"},
 		{fault.Timeout, 9, "it took longer than allowed"},
 		{fault.Canceled, 130, "it was interrupted"},
 	}
@@ -55,8 +55,8 @@ func exitCode(kind fault.Kind) int {
 	return 1
 }
 
-// exitStatus ends the program with a code and no message: the command inside,
-// or git, has already said what there is to say.
+// exitStatus ends the program with a code and no message: the command inside, or
+// git, has already said everything.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
@@ -87,7 +87,7 @@ func report(w io.Writer, err error, passThrough bool) int {
 		return int(status)
 	}
 	if errors.Is(err, syscall.EPIPE) {
-		return exitBrokenPipe // nobody reads us any more; there is nobody to tell
+		return exitBrokenPipe // the reader is gone; there is no one to tell
 	}
 	printError(w, err)
 	if passThrough {

@@ -14,7 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/redteam"
 )
 
-// UseCases is what a fake engine implements.
+// UseCases is the interface that a fake engine implements.
 type UseCases = useCases
 
 // Session is one command line with everything around it, for tests.
@@ -94,7 +94,7 @@ func (p Progress) Update(label string, done, total int) { p.p.update(label, done
 func (p Progress) Clear()                               { p.p.clear() }
 
 // Relay feeds signals to a relay whose clock stands at the given offsets, and
-// returns what the command gets and whether the request was given up.
+// returns the signals that the command gets and whether the request was given up.
 func Relay(started bool, signals []os.Signal, at []time.Duration) (names []string, gaveUp bool) {
 	var clock time.Time
 	r := &relay{
@@ -139,7 +139,7 @@ func Ask(ctx context.Context, keys *io.PipeReader, shown io.Writer, q engine.Que
 	return a.ask(ctx, q)
 }
 
-// Layout is a question on a screen that another program has.
+// Layout is a question on a screen that another program uses.
 func Layout(q engine.Question, cols, rows int) (lines []string, prompt string) {
 	w := word(q)
 	return w.lines(cols, min(rows-1, rows/2+1)), w.prompt(cols)
@@ -149,7 +149,7 @@ func NewKeyboard(source io.Reader) *keyboard { return newKeyboard(source) }
 
 func (k *keyboard) Question() (<-chan []byte, func()) { return k.question() }
 
-// Whole tells what a screen is after text in pieces of size bytes.
+// Whole tells the state of a screen after text in pieces of size bytes.
 func Whole(text string, size int) bool {
 	var s screen
 	for len(text) > 0 {

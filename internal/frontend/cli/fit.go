@@ -7,9 +7,9 @@ import (
 	"golang.org/x/term"
 )
 
-// fit leaves columns of a table out, in the order in which they are given,
-// until it is no wider than the terminal. Elsewhere it stays whole: what reads
-// it there counts columns.
+// fit leaves columns of a table out, in the order in which they are given, until it
+// is no wider than the terminal. Elsewhere it stays whole: programs that read it
+// count columns.
 func (c *console) fit(rows [][]string, expendable ...string) [][]string {
 	out, ok := terminal(c.stdout)
 	if !ok || len(rows) == 0 {

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flushInput drops what was typed on a terminal and not read, a line that is
-// not complete included.
+// flushInput drops unread input of a terminal, an incomplete line included.
 func flushInput(tty *os.File) {
-	_ = unix.IoctlSetInt(int(tty.Fd()), unix.TCFLSH, unix.TCIFLUSH) // a terminal that hung up shows when it is read
+	_ = unix.IoctlSetInt(int(tty.Fd()), unix.TCFLSH, unix.TCIFLUSH) // a hang-up shows at the next read
 }

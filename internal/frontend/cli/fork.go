@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,18 +18,24 @@ func newFork(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork NAME NEW",
 		Short: "Begin a second sandbox with everything a first one holds",
-		Long: `Begin a second sandbox with everything that a first one holds: all files, ignored
-ones among them, HOME, the agent's own git, the log, the limits and the network
-policy. It has a branch of its own from the same commit. The first one goes on
-running, and notices nothing longer than a pause; files that neither changes are
-on the disk once. Processes and what lies in /tmp are no part of it, and neither
-are forwarded ports. The first command in the new one starts it.`,
+		Long: `Begin a second sandbox with everything that the first one holds: all files,
+ignored ones too, HOME, the agent's own git, the log, the limits and the network
+policy. The new sandbox has its own branch from the same commit. The first one
+keeps running, but for a short pause; files that neither changes are on the disk
+once. Processes, files in /tmp and forwarded ports are not copied. The first
+command in the new sandbox starts it.`,
 		Example: `  litterbox fork fix-login fix-login-2
   litterbox fork fix-login earlier --at s2
   litterbox fork fix-login try --count 3
   litterbox compare try-1 try-2 try-3 --test 'make test'`,
 		Args:              wantArgs(2, 2),
 		ValidArgsFunction: s.sandboxNames(false, ""),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("count") && request.Count < 1 {
+				return usageError(cmd, "--count must be at least 1, not %d", request.Count)
+			}
+			return nil
+		},
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			request.Dir, request.Name, request.New = dir, args[0], args[1]
 			made, err := e.Fork(ctx, request)
@@ -52,15 +58,10 @@ are forwarded ports. The first command in the new one starts it.`,
 	cmd.Flags().IntVar(&request.Count, "count", 0, "make `N` sandboxes: NEW-1 to NEW-N")
 	cmd.Flags().BoolVar(&json, "json", false, "print a JSON array of the new sandboxes")
 	_ = cmd.RegisterFlagCompletionFunc("at", func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		var found []cobra.Completion
-		if len(args) > 0 {
-			for _, one := range s.points(cmd, args[0], true, true) {
-				if strings.HasPrefix(one, toComplete) {
-					found = append(found, one)
-				}
-			}
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return found, cobra.ShellCompDirectiveNoFileComp
+		return s.statesOf(cmd, args[0], toComplete)
 	}) // the flag exists
 	return cmd
 }
@@ -71,9 +72,9 @@ func newCompare(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare NAME NAME...",
 		Short: "Put sandboxes side by side",
-		Long: `Put sandboxes side by side: commits, files and lines that each has beside its base,
-and the exit code of the last command in each. With --test a command runs in each
-of them first, by sh -c, and its exit code counts. With --patch the difference
+		Long: `Compare sandboxes side by side: commits, files and lines that each adds to its base,
+and the exit code of its last command. With --test a command runs in each of them
+first, by sh -c, and its exit code is shown instead. With --patch the difference
 between the first two follows.`,
 		Example: `  litterbox compare try-1 try-2 try-3 --test 'make test'
   litterbox compare try-1 try-2 --patch`,
@@ -111,7 +112,12 @@ between the first two follows.`,
 }
 
 func showCompared(c *console, found []engine.Compared) error {
-	rows := [][]string{{"NAME", "COMMITS", "FILES", "LINES", "EXIT", "COMMAND", "HEAD"}}
+	costs := slices.ContainsFunc(found, func(one engine.Compared) bool { return one.Cost != nil })
+	title := []string{"NAME", "COMMITS", "FILES", "LINES", "EXIT", "COMMAND", "HEAD"}
+	if costs {
+		title = append(title, "COST")
+	}
+	rows := [][]string{title}
 	for _, one := range found {
 		exit := "-"
 		if one.ExitCode != nil {
@@ -121,9 +127,13 @@ func showCompared(c *console, found []engine.Compared) error {
 		if runes := []rune(command); len(runes) > 40 {
 			command = string(runes[:39]) + "…"
 		}
-		rows = append(rows, []string{
+		row := []string{
 			clean(one.Name), strconv.Itoa(one.Commits), strconv.Itoa(one.Files), fmt.Sprintf("+%d -%d", one.Added, one.Deleted), exit, command, short(one.Head),
-		})
+		}
+		if costs {
+			row = append(row, costText(one.Cost))
+		}
+		rows = append(rows, row)
 	}
 	return c.table(rows)
 }

@@ -33,12 +33,12 @@ func gitArgs(cmd *cobra.Command, args []string, own map[string]*bool) (name stri
 
 func needName(cmd *cobra.Command, name string) error {
 	if name == "" {
-		return usageError(cmd, "no sandbox is named")
+		return usageError(cmd, "no sandbox name")
 	}
 	return nil
 }
 
-// valueFlags takes flags of ours with a value out of arguments that are
+// valueFlags takes litterbox's own flags with a value out of arguments that are
 // otherwise git's: "--from 3" or "--from=3", before "--".
 func valueFlags(cmd *cobra.Command, args []string, own map[string]*string) (rest []string, err error) {
 	for i := 0; i < len(args); i++ {

@@ -84,8 +84,8 @@ func writeFlags(w io.Writer, title string, flags *pflag.FlagSet) {
 	}
 }
 
-// newHelp explains a command or a topic. Unlike the one of cobra it fails for
-// what does not exist.
+// newHelp explains a command or a topic. Unlike cobra's it fails for an unknown
+// one.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
@@ -129,6 +129,6 @@ git's own exit code once git has run. Elsewhere:
 	for _, row := range exitTable() {
 		fmt.Fprintf(&b, "  %3d  %-14s %s\n", row.code, row.kind, row.when)
 	}
-	fmt.Fprintf(&b, "  %3d  %-14s %s", exitBrokenPipe, "", "whoever read the output went away")
+	fmt.Fprintf(&b, "  %3d  %-14s %s", exitBrokenPipe, "", "the reader of the output closed it")
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: b.String()}
 }

@@ -37,7 +37,7 @@ func (o *execOptions) directory() string {
 	return o.here
 }
 
-// lost adds what helps where the current directory does not exist inside.
+// lost adds a hint where the current directory does not exist inside.
 func (o *execOptions) lost(err error) error {
 	if o.here != "" && fault.KindOf(err) == fault.Invalid && strings.Contains(err.Error(), "cannot run in ") {
 		return fault.Wrap("", err, "the current directory %q is not there inside", o.here).

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// keyboard shares what the user types between a command and the questions that
-// come up while it runs: during a question every key is an answer. It reads no
-// further than somebody wants, because what it reads and nobody takes is lost
-// to whoever reads the terminal next.
+// keyboard shares what the user types between a command and the questions that come
+// up while it runs: during a question every key is an answer. It reads only on
+// demand, because keys read but not taken are lost to the next reader of the
+// terminal.
 type keyboard struct {
 	source io.Reader
 
@@ -20,7 +20,7 @@ type keyboard struct {
 	held    []byte      // for the command
 	end     error       // for the command
 	dead    bool        // the source will never give anything again
-	answer  chan []byte // of the question that stands; nil without
+	answer  chan []byte // of the open question; nil without one
 }
 
 func newKeyboard(source io.Reader) *keyboard {
@@ -47,8 +47,8 @@ func (k *keyboard) Read(p []byte) (int, error) {
 	return 0, k.end
 }
 
-// question gives what is typed from now on, until done is called. The channel
-// is closed when nothing can be typed any more.
+// question gives the keys typed from now on, until done is called. The channel is
+// closed when no more keys can come.
 func (k *keyboard) question() (typed <-chan []byte, done func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -90,7 +90,7 @@ func (k *keyboard) pump() {
 		case k.answer != nil:
 			select {
 			case k.answer <- typed:
-			default: // nobody types that fast
+			default: // no one types that fast
 			}
 		default:
 			k.held = append(k.held, typed...)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// keys is what the user does while a screen is watched. The zero value is for a
+// keys are the user's actions while a screen is watched. The zero value is for a
 // screen without a user: nothing ever happens.
 type keys struct {
 	quit    <-chan struct{} // q, Ctrl-C or Ctrl-D was typed

@@ -23,9 +23,8 @@ func newLimits(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "limits NAME [LIMIT=VALUE]...",
 		Short: "Show or change what a sandbox may use",
-		Long: `Show what a sandbox may use, where each limit comes from and who keeps it, or
-change it for this sandbox alone. A change is in force at once, without
-restarting anything.
+		Long: `Show what a sandbox may use, where each limit comes from and who enforces it, or
+change it for this sandbox alone. A change takes effect at once, without a restart.
 
 LIMIT is one of ` + strings.Join(sandbox.LimitNames(), ", ") + `. VALUE is a
 number, a size such as 4GiB, a duration such as 30m, "none", or "default" for
@@ -63,7 +62,7 @@ func runLimits(ctx context.Context, o *limitsOptions) error {
 	return o.console.table(rows)
 }
 
-// keptBy says who keeps a limit, or that nobody does.
+// keptBy says who enforces a limit, or that no one does.
 func keptBy(limit sandbox.Limit, running bool) string {
 	switch {
 	case limit.Value == sandbox.None || !running:
@@ -74,8 +73,8 @@ func keptBy(limit sandbox.Limit, running bool) string {
 	return limit.By
 }
 
-// limitSummary is who keeps a sandbox's limits, in one cell, and which nobody
-// does.
+// limitSummary says, in one cell, who enforces a sandbox's limits, and which are
+// not enforced.
 func limitSummary(limits []sandbox.Limit, state sandbox.State) string {
 	if state != sandbox.Running && state != sandbox.Paused {
 		return "-"

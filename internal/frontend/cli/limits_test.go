@@ -51,9 +51,11 @@ func TestPause(t *testing.T) {
 		{[]string{"pause", "--all-envs"}, nil, 0, ""},
 		{[]string{"pause"}, nil, 2, ""},
 		{[]string{"pause", "a", "--all-envs"}, nil, 2, ""},
-		{[]string{"pause", "a", "b"}, nil, 2, ""},
+		{[]string{"pause", "a", "b"}, paused, 0, "paused a\n"},
+		{[]string{"pause", "x*"}, nil, 3, ""},
 	} {
-		got := lb(t, &limiter{results: c.results}, "", c.args...)
+		here := fake{list: func(string, bool) ([]engine.Info, error) { return []engine.Info{info("a"), info("b")}, nil }}
+		got := lb(t, &limiter{fake: here, results: c.results}, "", c.args...)
 		if got.Code != c.code || got.Stdout != c.stdout {
 			t.Errorf("%q: %+v, want code %d and %q", c.args, got, c.code, c.stdout)
 		}
@@ -62,7 +64,7 @@ func TestPause(t *testing.T) {
 	lb(t, l, "", "-C", "/src", "pause", "--all-repos", "--all-envs")
 	lb(t, l, "", "-C", "/src", "resume", "a")
 	if diff := cmp.Diff([]any{
-		engine.PauseRequest{Dir: "/src", AllEnvs: true, AllRepos: true}, "resume {Dir:/src Name:a AllEnvs:false AllRepos:false}",
+		engine.PauseRequest{Dir: "/src", AllEnvs: true, AllRepos: true}, "resume {Dir:/src Name:a Names:[] AllEnvs:false AllRepos:false}",
 	}, l.asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}

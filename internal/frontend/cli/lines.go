@@ -8,8 +8,8 @@ import (
 // lineMost is how long a line may be before it is printed in pieces.
 const lineMost = 4 << 10
 
-// lines prints what a program inside says beside the answer of a command: each
-// line once it is complete, and nothing that a terminal would obey.
+// lines prints the messages of a program inside, beside a command's answer: each
+// line once it is complete, without anything that a terminal would obey.
 type lines struct {
 	console *console
 

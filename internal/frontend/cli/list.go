@@ -13,7 +13,7 @@ type listOptions struct {
 	console *console
 	list    func(ctx context.Context, dir string, all bool) ([]engine.Info, error)
 	strays  func(ctx context.Context, dir string) ([]engine.Info, error)
-	known   func(driver string) (engine.DriverReport, error)
+	known   func(driver string) error
 
 	dir    string
 	driver string
@@ -28,17 +28,19 @@ func newList(s *session) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List the sandboxes of this repository",
 		Long: `List the sandboxes of this repository, or with --all of every repository.
-On a narrow terminal columns are left out; --json has all of them.
+A narrow terminal shows fewer columns; --json has all of them. BEHIND is the number
+of commits that the sandbox's base branch has gained since; litterbox update brings
+them in.
 
-One that is "unreachable" does not answer and is not known to be gone: it goes
-on, is reached again by itself, and is neither merged nor started anew meanwhile.
-litterbox stop ends it.`,
+A sandbox that is "unreachable" does not answer, but may still run. It reconnects
+by itself, and until then it is neither merged nor started again. litterbox stop
+ends it.`,
 		Example: `  litterbox list
   litterbox list --all --json`,
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
-			o.list, o.strays, o.known, o.dir = e.List, e.Strays, e.DriverReport, dir
+			o.list, o.strays, o.known, o.dir = e.List, e.Strays, knownDriver(ctx, e), dir
 			return runList(ctx, o)
 		}),
 	}
@@ -54,7 +56,7 @@ func runList(ctx context.Context, o *listOptions) error {
 		return err
 	}
 	if o.driver != "" {
-		if _, err := o.known(o.driver); err != nil {
+		if err := o.known(o.driver); err != nil {
 			return err
 		}
 		infos = slices.DeleteFunc(infos, func(info engine.Info) bool { return info.Driver != o.driver })
@@ -86,6 +88,10 @@ func runList(ctx context.Context, o *listOptions) error {
 	if costs {
 		head = append(head, "COST")
 	}
+	behind := slices.ContainsFunc(infos, func(info engine.Info) bool { return info.Behind > 0 })
+	if behind {
+		head = append(head, "BEHIND")
+	}
 	several := severalDrivers(infos)
 	if several {
 		head = append(head, "DRIVER")
@@ -101,6 +107,9 @@ func runList(ctx context.Context, o *listOptions) error {
 		}
 		if costs {
 			row = append(row, costText(info.Cost))
+		}
+		if behind {
+			row = append(row, decimal(info.Behind))
 		}
 		if several {
 			row = append(row, info.Driver)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -26,7 +27,7 @@ func newLog(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log NAME",
 		Short: "Show what was done in a sandbox, step by step",
-		Long: `Show what was done in a sandbox, the last step first: its commit, how it ended,
+		Long: `Show what was done in a sandbox, the latest step first: its commit, how it ended,
 how many files it changed.`,
 		Example: `  litterbox log fix-login
   litterbox log fix-login -n 5 --oneline`,
@@ -71,12 +72,23 @@ func runLog(ctx context.Context, o *logOptions) error {
 		}
 		return nil
 	}
-	rows := [][]string{{"STEP", "COMMIT", "KIND", "RESULT", "CHANGED", "TOOK", "WHEN", "MESSAGE"}}
+	costs := slices.ContainsFunc(iterations, func(it sandbox.Iteration) bool { return it.Cost > 0 })
+	title := []string{"STEP", "COMMIT", "KIND", "RESULT", "CHANGED", "TOOK", "WHEN"}
+	if costs {
+		title = append(title, "COST SO FAR")
+	}
+	rows := [][]string{append(title, "MESSAGE")}
 	for _, it := range slices.Backward(iterations) {
-		rows = append(rows, []string{
+		row := []string{
 			decimal(it.Number), short(it.Commit), it.Kind, ending(it.ExitCode, it.Signal, it.TimedOut), decimal(it.Changed),
-			took(it.Duration), ago(o.console.now(), it.StartedAt), it.Message,
-		})
+			took(it.Duration), ago(o.console.now(), it.StartedAt),
+		}
+		if costs && it.Cost > 0 {
+			row = append(row, engine.Money(it.Cost).String())
+		} else if costs {
+			row = append(row, "-")
+		}
+		rows = append(rows, append(row, it.Message))
 	}
 	return o.console.table(rows)
 }

@@ -23,12 +23,11 @@ func newMCP(s *session) *cobra.Command {
 		Short: "Serve agents over the Model Context Protocol",
 		Long: `Serve the sandboxes of this repository to an agent, over the Model Context
 Protocol on standard input and output: name this command in your client's list of
-MCP servers. A session works on one sandbox at a time, which no other agent may use
-meanwhile; when the client goes away, the sandbox and its commits stay.
+MCP servers. A session works on one sandbox at a time, and other agents cannot use
+that sandbox meanwhile; when the client goes away, the sandbox and its commits stay.
 
-Answers are text, as a model reads it. With --structured each answer also holds
-the same as structured content, and each tool declares its output schema, for
-programs that call the tools.
+Answers are text for a model. With --structured each answer also has structured
+content, and each tool declares its output schema, for programs that call the tools.
 
 With --http many sessions are served over streamable HTTP. It prints the URL and
 a token, which every client needs.`,

@@ -64,8 +64,8 @@ func runMetrics(ctx context.Context, o *metricsOptions) error {
 	return o.console.print("%s", prometheus(samples, o.console.now()))
 }
 
-// serveMetrics answers scrapes until ctx ends. Names and repositories are in
-// the answer, so nobody but this machine gets it unless the human says so.
+// serveMetrics answers scrapes until ctx ends. Names and repositories are in the
+// answer, so only this machine gets it unless the human says so.
 func serveMetrics(ctx context.Context, o *metricsOptions) error {
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {
@@ -93,7 +93,7 @@ func serveMetrics(ctx context.Context, o *metricsOptions) error {
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_, _ = w.Write([]byte(prometheus(samples, o.console.now()))) // whoever asked may be gone
+		_, _ = w.Write([]byte(prometheus(samples, o.console.now()))) // the client may be gone
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	o.console.note("metrics at http://%s/metrics", listener.Addr())

@@ -23,8 +23,8 @@ func newMilestone(s *session) *cobra.Command {
 		Use:   "milestone NAME -m MESSAGE",
 		Short: "Squash everything since the last milestone",
 		Long: `Squash everything since the last milestone, or since the base, into one commit.
-The squashed commits stay reachable under refs/litterbox/. What is at work in the
-sandbox goes on, and the output names it.`,
+The squashed commits stay reachable under refs/litterbox/. Running commands go on,
+and the output names them.`,
 		Example:           "  litterbox milestone fix-login -m 'Log in with a passkey'",
 		Args:              wantArgs(1, 1),
 		ValidArgsFunction: s.sandboxNames(false, ""),

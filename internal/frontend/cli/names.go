@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// sandboxNames completes the first argument, or with many each argument, with
-// the names of the repository's sandboxes and appends suffix to them. What
-// goes wrong on the way is no completion: a shell has nowhere to show it.
+// sandboxNames completes the first argument, or with many each argument, with the
+// names of the repository's sandboxes and appends suffix to them. An error gives no
+// completion: a shell has nowhere to show it.
 func (s *session) sandboxNames(many bool, suffix string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 && !many {

@@ -28,12 +28,12 @@ func newNetwork(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network NAME",
 		Short: "Show what a sandbox may reach, and what it tried to",
-		Long: `Show the rules in force and every destination that programs inside have tried:
-with the process, the verdict and the rule behind it. Nothing gets out unless a
-rule allows it, names included.
+		Long: `Show the rules in force and every destination that programs inside have tried,
+with the process, the verdict and its rule. Nothing gets out unless a rule allows
+it, name lookups included.
 
-A sandbox that is called test or presets, like a command below, is meant after
-a double dash: litterbox network -- test`,
+Put a double dash before the name of a sandbox that is called test or presets, like
+a command below: litterbox network -- test`,
 		Example: `  litterbox network fix-login
   litterbox network fix-login --follow
   litterbox network fix-login --suggest
@@ -83,7 +83,7 @@ func runFollow(ctx context.Context, o *networkOptions) error {
 				printErr = o.console.print("%s\n", strings.Join(attempt(seen), "  "))
 			}
 			if printErr != nil {
-				stop() // nobody reads any more
+				stop() // the reader is gone
 			}
 		})
 		if err == nil {
@@ -102,7 +102,7 @@ func runSuggest(ctx context.Context, o *networkOptions) error {
 		return o.console.document(list(suggestions))
 	}
 	if len(suggestions) == 0 {
-		o.console.note("nothing was denied that a rule could allow")
+		o.console.note("no destination was denied that a rule could allow")
 		return nil
 	}
 	for _, suggestion := range suggestions {
@@ -247,8 +247,7 @@ package managers are read from the tools' own configuration, mirrors included.`,
 	return cmd
 }
 
-// hiding says, when a command is used wrongly, how a sandbox of its name is
-// reached.
+// hiding says, when a command is used wrongly, how to reach a sandbox of its name.
 func hiding(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		err := check(cmd, args)
@@ -272,8 +271,8 @@ func newAllow(s *session) *cobra.Command {
 		Use:   "allow NAME RULE...",
 		Short: "Let a sandbox reach hosts, at once",
 		Long: `Let a sandbox reach hosts: a new revision of its rules, in force at once. A rule is
-a host, *.host, an address or a range, with :PORT where it is not 80 and 443, or
-preset:NAME. --save also writes it to .litterbox.toml for sandboxes to come.`,
+a host, *.host, an address or a range, with :PORT for other ports than 80 and 443,
+or preset:NAME. --save also writes it to .litterbox.toml for future sandboxes.`,
 		Example: `  litterbox allow fix-login api.example.com '*.example.org:443' github.com:22
   litterbox allow fix-login preset:npm --save`,
 	})
@@ -283,8 +282,8 @@ func newDeny(s *session) *cobra.Command {
 	return newPolicy(s, true, &cobra.Command{
 		Use:   "deny NAME RULE...",
 		Short: "Keep a sandbox from hosts, at once",
-		Long: `Keep a sandbox from hosts that its rules would allow: a new revision, in force at
-once, also for connections that are open. Deny always wins.`,
+		Long: `Deny a sandbox hosts that its rules would allow: a new revision, in force at once,
+also for open connections. Deny rules always win.`,
 		Example: "  litterbox deny fix-login telemetry.example.com",
 	})
 }

@@ -25,9 +25,9 @@ func newOpen(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open NAME [PORT]",
 		Short: "Open a port of a sandbox in the browser",
-		Long: `Open a forwarded port in the browser: $BROWSER, or the desktop's own. Where there
-is none the URL is printed. PORT is a name of container.ports; it may be missing
-when there is only one. A stopped sandbox is started.`,
+		Long: `Open a forwarded port in the browser: $BROWSER, or the desktop's default. Without a
+browser the URL is printed. PORT is a name from container.ports; leave it out when
+there is only one. A stopped sandbox is started.`,
 		Example: `  litterbox open fix-login web
   litterbox open fix-login --print`,
 		Args:              wantArgs(1, 2),

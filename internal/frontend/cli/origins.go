@@ -1,9 +1,9 @@
 package cli
 
-// origin is a command, tool or operation that a design names, and what does
-// its job here: a command line in which lower-case words are commands, capitals
-// are arguments and dashes begin flags. Empty means that there is deliberately
-// nothing, for the reason in the note. until is what serves while it is planned.
+// origin is a command, tool or operation that a design names, and its counterpart
+// here: a command line in which lower-case words are commands, capitals are
+// arguments and dashes begin flags. Empty means that there is deliberately nothing,
+// for the reason in the note. until is the stopgap while it is planned.
 type origin struct{ design, there, here, note, until string }
 
 // origins is every command of the four designs. Whether litterbox has it yet
@@ -22,7 +22,7 @@ func origins() []origin {
 		{roadmap, "litterbox apply ENV [--args...]", "litterbox apply NAME", "git merge's flags in their order", ""},
 		{roadmap, "litterbox merge ENV [--args...]", "litterbox merge NAME", "deletes only what has really landed", ""},
 		{roadmap, "litterbox delete ENV", "litterbox delete NAME", "the last commit stays in the trash", ""},
-		{roadmap, "litterbox pause [--all-envs] [--all-repos]", "litterbox pause NAME", "", "`stop`, which ends processes and keeps files"},
+		{roadmap, "litterbox pause [--all-envs] [--all-repos]", "litterbox pause --all-envs --all-repos", "", "`stop`, which ends processes and keeps files"},
 		{roadmap, "litterbox shell ENV", "litterbox shell NAME", "", ""},
 		{roadmap, "sandbox-create(name)", "litterbox mcp", tool + "`create`", ""},
 		{roadmap, "sandbox-read(path)", "litterbox mcp", tool + "`read`", ""},
@@ -35,22 +35,22 @@ func origins() []origin {
 		{llima, "shell [PATH] -- COMMAND...", "litterbox env shell PATH -- CMD", "", ""},
 		{llima, "list", "litterbox env list", "", ""},
 		{llima, "delete PATH", "litterbox env delete PATH", "", ""},
-		{llima, "delete-all", "litterbox env delete PATH", "each by its path", ""},
+		{llima, "delete-all", "litterbox env delete --all", "", ""},
 
 		{lima, "init [--template T] [--force]", "litterbox init --template T --force", "`--from` reads a `.lima-sandbox.toml`", ""},
 		{lima, "build [--no-cache] [--skip-sync]", "litterbox build --no-cache --skip-sync", "makes the golden", ""},
-		{lima, "update [--sync-only]", "litterbox update --sync-only", "", ""},
-		{lima, "spawn COUNT [--start] [--parallel]", "litterbox spawn COUNT --start --parallel", "", "`create`, once for each"},
+		{lima, "update [--sync-only]", "litterbox golden update", "with `--sync-only`; `litterbox update NAME` brings a sandbox to its base", ""},
+		{lima, "spawn COUNT [--start] [--parallel]", "litterbox spawn COUNT --parallel N", "each runs at once; a fork (`--from`) with its first command", ""},
 		{lima, "sync [workers] [paths] [-n] [--delete]", "litterbox sync NAME --dry-run --delete", "", "`cp` inwards"},
 		{lima, "sync-back WORKER [paths] [-n] [--delete]", "litterbox sync-back NAME --dry-run --delete", "", "`cp` outwards, or `apply`"},
 		{lima, "watch-back WORKER [paths] [-i] [-q]", "litterbox watch-back NAME --interval", "", ""},
 		{lima, "run PROMPT [--workers] [--yolo] [--output] [--parallel]", "litterbox agent run PROMPT", "`litterbox run` runs a command, not a prompt", ""},
 		{lima, "shell [WORKER] [--command]", "litterbox shell NAME -- CMD", "the name is not optional; the command stands behind `--`", ""},
 		{lima, "list [--json] [--all]", "litterbox list --json --all", "", ""},
-		{lima, "status [workers] [--json]", "litterbox status NAME --json", "one name, or all of the repository", ""},
-		{lima, "stop [workers]", "litterbox stop NAME", "one name; without a name nothing is stopped", ""},
-		{lima, "start [workers]", "litterbox start NAME", "one name; other commands start it by themselves", ""},
-		{lima, "teardown [--all] [--force]", "litterbox teardown --all --force", "", "`delete --force NAME...`"},
+		{lima, "status [workers] [--json]", "litterbox status NAME --json", "one name, or all of the repository; what a worker began with is in it", ""},
+		{lima, "stop [workers]", "litterbox stop NAME", "`'worker-*'` for all workers, `--all` for every sandbox; without either nothing is stopped", ""},
+		{lima, "start [workers]", "litterbox start NAME", "likewise; other commands start it by themselves", ""},
+		{lima, "teardown [--all] [--force]", "litterbox teardown --all --force", "`--all` takes every sandbox of the repository, not only workers", ""},
 		{lima, "-p, --project", "litterbox -C DIR", "the project is the repository that DIR is in", ""},
 		{lima, "-c, --config", "", "the configuration that counts is the one in the checkout", ""},
 		{lima, "-v, --verbose and -q, --quiet", "", "progress shows on a terminal only, notes go to stderr", ""},

@@ -19,11 +19,11 @@ func newPath(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "path NAME",
 		Short: "Print where a sandbox's committed files can be read",
-		Long: `Print a directory that holds what a sandbox has committed, as plain files for
-your editor, brought up to date. It is a copy: changes you make there are lost,
-and the sandbox never sees it. It lies outside of your checkout, where no test
-runner, linter or formatter finds what you have not merged; in the checkout,
-.litterbox/worktrees/NAME is a file that holds the directory's path.`,
+		Long: `Update and print a directory that holds the committed files of a sandbox, for your
+editor. It is a copy: changes that you make there are lost, and the sandbox never
+sees them. It is outside of your checkout, so that test runners, linters and
+formatters do not find unmerged files; in the checkout, .litterbox/worktrees/NAME
+is a file that holds the directory's path.`,
 		Example: `  litterbox path fix-login
   litterbox path fix-login --json`,
 		Args:              wantArgs(1, 1),

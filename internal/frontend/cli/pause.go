@@ -13,27 +13,33 @@ import (
 type pauseOptions struct {
 	console *console
 	do      func(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
-	done    string // what is said of a sandbox that changed
+	list    listing
+	done    string // the message for a sandbox that changed
 	already string // of one that did not
 
 	request engine.PauseRequest
+	chosen  selection
 	json    bool
 }
 
 func newPause(s *session) *cobra.Command {
 	o := &pauseOptions{console: s.console, done: "paused", already: "was paused already"}
 	cmd := &cobra.Command{
-		Use:   "pause [NAME] [--all-envs] [--all-repos]",
+		Use:   "pause [NAME...] [--all] [--all-repos]",
 		Short: "Freeze everything that runs in a sandbox",
 		Long: `Freeze everything that runs in a sandbox. It uses no processor until
 "litterbox resume"; connections and terminals stay open, and nothing is lost
 when a client or the sandbox's keeper ends meanwhile. Commands for a paused
 sandbox fail at once; stop, delete, diff, status and list work on it.
 
-With limits.idle-pause in the configuration a sandbox is paused by itself when
-nobody uses it, and then the next command lets it go on.`,
+With limits.idle-pause in the configuration an idle sandbox is paused
+automatically, and the next command resumes it.
+
+NAME may be a pattern, quoted: '*' stands for any characters, and 'worker-*' for
+the workers that litterbox spawn made. Of several, only running ones are paused.`,
 		Example: `  litterbox pause fix-login
-  litterbox pause --all-envs`,
+  litterbox pause 'worker-*'
+  litterbox pause --all`,
 	}
 	return o.complete(s, cmd, func(e useCases) func(context.Context, engine.PauseRequest) ([]engine.PauseResult, error) {
 		return e.Pause
@@ -43,10 +49,11 @@ nobody uses it, and then the next command lets it go on.`,
 func newResume(s *session) *cobra.Command {
 	o := &pauseOptions{console: s.console, done: "resumed", already: "was not paused"}
 	cmd := &cobra.Command{
-		Use:   "resume [NAME] [--all-envs] [--all-repos]",
-		Short: "Let a paused sandbox go on",
-		Long: `Let everything in a paused sandbox go on where it was. What stood still before
-the pause, such as a job stopped by Ctrl-Z, still does.`,
+		Use:   "resume [NAME...] [--all] [--all-repos]",
+		Short: "Resume a paused sandbox",
+		Long: `Resume everything in a paused sandbox where it was. A process that was stopped
+before the pause, such as a job stopped by Ctrl-Z, stays stopped. NAME may be a
+pattern, as with litterbox pause.`,
 		Example: `  litterbox resume fix-login
   litterbox resume --all-repos`,
 	}
@@ -61,27 +68,37 @@ func (o *pauseOptions) complete(s *session, cmd *cobra.Command, pick func(useCas
 		many := o.request.AllEnvs || o.request.AllRepos
 		switch {
 		case len(args) == 0 && !many:
-			return usageError(cmd, "no sandbox is named; name one, or use --all-envs or --all-repos")
+			return usageError(cmd, "no sandbox name: give one, or use --all or --all-repos")
 		case len(args) > 0 && many:
-			return usageError(cmd, "a sandbox is named and all are meant")
+			return usageError(cmd, "a sandbox name and --all exclude each other")
 		}
-		return wantArgs(0, 1)(cmd, args)
+		return nil
 	}
-	cmd.ValidArgsFunction = s.sandboxNames(false, "")
+	cmd.ValidArgsFunction = s.sandboxNames(true, "")
 	cmd.RunE = s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
-		o.do, o.request.Dir = pick(e), dir
-		if len(args) == 1 {
-			o.request.Name = args[0]
-		}
+		o.do, o.list, o.request.Dir, o.chosen.names = pick(e), e.List, dir, args
 		return runPause(ctx, o)
 	})
-	cmd.Flags().BoolVar(&o.request.AllEnvs, "all-envs", false, "every sandbox of this repository")
+	cmd.Flags().BoolVar(&o.request.AllEnvs, "all", false, "every sandbox of this repository")
+	cmd.Flags().BoolVar(&o.request.AllEnvs, "all-envs", false, "the same as --all")
 	cmd.Flags().BoolVar(&o.request.AllRepos, "all-repos", false, "every sandbox of every repository")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array of what became of each sandbox")
 	return cmd
 }
 
 func runPause(ctx context.Context, o *pauseOptions) error {
+	switch {
+	case o.chosen.many():
+		infos, err := o.chosen.pick(ctx, o.list, o.request.Dir)
+		if err != nil {
+			return err
+		}
+		for _, info := range infos {
+			o.request.Names = append(o.request.Names, info.Name)
+		}
+	case len(o.chosen.names) == 1:
+		o.request.Name = o.chosen.names[0]
+	}
 	results, err := o.do(ctx, o.request)
 	if o.json && results != nil {
 		if printErr := o.console.document(list(results)); printErr != nil {

@@ -22,8 +22,8 @@ func newPorts(s *session) *cobra.Command {
 		Use:   "ports NAME",
 		Short: "Show the ports of this machine that lead into a sandbox",
 		Long: `Show the ports that container.ports in .litterbox.toml names: the number that a
-server inside has to listen on, which is PORT_NAME in its environment, and the
-port of this machine that leads to it. A stopped sandbox keeps its numbers.`,
+server inside must listen on, which is PORT_NAME in its environment, and the port
+of this machine that leads to it. A stopped sandbox keeps its numbers.`,
 		Example: `  litterbox ports fix-login
   litterbox ports fix-login --json`,
 		Args:              wantArgs(1, 1),

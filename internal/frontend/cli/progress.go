@@ -30,8 +30,8 @@ type progress struct {
 	done, total int
 	timer       *time.Timer // armed while a label is under way
 	drawn       time.Time
-	visible     bool   // a bar stands on the line
-	working     []work // what goes on and cannot be counted, the innermost last; on terminals only
+	visible     bool   // the line shows a bar
+	working     []work // work that cannot be counted, the innermost last; on terminals only
 }
 
 // work is something that goes on for as long as it takes.
@@ -65,7 +65,7 @@ func (p *progress) update(label string, done, total int) {
 	}
 }
 
-// work begins or ends what cannot be counted.
+// work begins or ends work that cannot be counted.
 func (p *progress) work(label string, done int) {
 	if !p.bar {
 		return

@@ -27,7 +27,7 @@ func (x *exposition) sample(name string, value float64, labels ...string) {
 		} else {
 			x.b.WriteByte(',')
 		}
-		// The format escapes exactly these three; names are ours.
+		// The format escapes exactly these three; names are litterbox's own.
 		x.b.WriteString(labels[i] + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(labels[i+1]) + `"`)
 	}
 	if len(labels) > 0 {

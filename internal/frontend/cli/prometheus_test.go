@@ -17,8 +17,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// samples are a sandbox of which everything is known, with a name that would
-// break the format, and one of which nothing is.
+// samples are a sandbox about which everything is known, with a name that would
+// break the format, and one about which nothing is.
 func samples() []engine.Sample {
 	heartbeat, disk := time.Now().Add(-5*time.Second), int64(4096)
 	within := make([]int64, len(engine.Latencies()))
@@ -49,7 +49,7 @@ func printed(t *testing.T) string {
 	return lb(t, e, "", "metrics").Stdout
 }
 
-// Prometheus' own parser reads what is printed, and finds what was meant.
+// Prometheus' own parser reads the output, and finds the intended values.
 func TestMetricsAreReadByPrometheus(t *testing.T) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(printed(t)))

@@ -23,13 +23,16 @@ func newPrune(s *session) *cobra.Command {
 	o := &pruneOptions{console: s.console}
 	cmd := &cobra.Command{
 		Use:   "prune [--dry-run]",
-		Short: "Clear away what nothing uses and what is too old",
-		Long: `Clear away shared layers that no sandbox uses, and sandboxes that the section
-[retention] of the configuration does not keep. It shows what would go and why,
-and asks. What runs never goes; work that is not merged goes only with --force,
-and its last commit stays in the trash of the repository. Files of deleted
-sandboxes that are in the trash for longer than retention.trash go too; their last
-commits stay until litterbox trash empty. Nothing is ever cleared away by itself.`,
+		Short: "Remove what is unused or too old",
+		Long: `Remove shared layers that no sandbox uses, and sandboxes that the section
+[retention] of the configuration does not keep. It shows what would be removed and
+why, and asks. Running sandboxes are never removed; unmerged work is removed only
+with --force, and its last commit stays in the trash of the repository. Files of
+deleted sandboxes that have been in the trash for longer than retention.trash are
+removed too; their last commits stay until litterbox trash empty. --all also removes
+goldens whose repository is gone, and containers and volumes of Docker and Podman
+that litterbox has made and no sandbox is in; images are the engine's. Nothing is
+ever removed automatically.`,
 		Example: `  litterbox prune --dry-run
   litterbox prune --yes --all`,
 		Args:              wantArgs(0, 0),
@@ -52,8 +55,8 @@ func runPrune(ctx context.Context, o *pruneOptions) error {
 	if !o.yes {
 		o.request.Confirm = func(plan []engine.Pruned) (bool, error) {
 			if !o.console.canAsk() {
-				return false, fault.New(fault.Denied, "cannot clear anything away without your word").
-					WithHint("look at litterbox prune --dry-run, then litterbox prune --yes")
+				return false, fault.New(fault.Denied, "pruning needs confirmation").
+					WithHint("litterbox prune --dry-run, then litterbox prune --yes")
 			}
 			if err := showPlan(o.console, plan); err != nil {
 				return false, err

@@ -34,6 +34,6 @@ func (c *console) awaitServices(ctx context.Context, await awaiting, dir, name s
 		}
 		names = append(names, s.Name)
 	}
-	return fault.New(fault.Unavailable, "sandbox %q runs, and services of it do not: %s", name, strings.Join(names, ", ")).
+	return fault.New(fault.Unavailable, "sandbox %q runs, but some of its services do not: %s", name, strings.Join(names, ", ")).
 		WithHint("litterbox service %s logs %s", name, names[0])
 }

@@ -21,15 +21,15 @@ func newReattach(s *session) *cobra.Command {
 	o := &reattachOptions{console: s.console}
 	cmd := &cobra.Command{
 		Use:   "reattach [OLD-PATH]",
-		Short: "Take back sandboxes whose repository moved or was cloned anew",
-		Long: `Take back the sandboxes of a repository that was moved, deleted or cloned anew:
-run it in the repository's new place. Without OLD-PATH it takes every sandbox
-that lost its repository and whose base commit this one has; with it also those
-whose branch is gone because another repository stands there now. A branch that
-is gone is made again; what the sandbox holds becomes a commit on it.`,
+		Short: "Reattach sandboxes whose repository was moved or cloned again",
+		Long: `Reattach the sandboxes of a repository that was moved, deleted or cloned again. Run
+it in the repository's new directory. Without OLD-PATH it takes every sandbox that
+lost its repository and whose base commit this one has; with OLD-PATH also those
+whose branch is gone because another repository is at that path now. A missing
+branch is made again, and the sandbox's files become a commit on it.`,
 		Example: `  litterbox list --all
   litterbox reattach
-  litterbox reattach ~/old/place/of/project`,
+  litterbox reattach ~/old/path/of/project`,
 		Args: wantArgs(0, 1),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.reattach, o.dir = e.Reattach, dir

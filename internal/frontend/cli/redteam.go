@@ -26,7 +26,7 @@ func newRedteam(s *session) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "redteam",
-		Short: "Attack sandboxes of this machine, to see that they hold",
+		Short: "Attack sandboxes on this machine, to test that they hold",
 		Long: `Attack throwaway sandboxes on this machine in the ways that sandboxes were left
 by, and show what came of it. Each attack has a control: the same where nothing
 is in the way, which must succeed. Nothing but temporary directories of its own
@@ -60,7 +60,9 @@ func runRedteam(ctx context.Context, o *redteamOptions) error {
 	var printed error
 	report, err := o.attack(ctx, redteam.Options{
 		Driver: o.driver, Only: redteam.Class(o.only), Env: c.env,
-		Began: func(a redteam.Attack, done, total int) { c.progress.update(string(a.Class)+": "+a.Name, done, total) },
+		Began: func(class redteam.Class, attack string, done, total int) {
+			c.progress.update(string(class)+": "+attack, done, total)
+		},
 		Ended: func(r redteam.Result) {
 			if !o.json && printed == nil {
 				printed = printAttack(c, r)

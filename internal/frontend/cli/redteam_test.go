@@ -13,14 +13,14 @@ import (
 func attacked(ctx context.Context, o redteam.Options) (redteam.Report, error) {
 	results := []redteam.Result{
 		{
-			Class: redteam.Files, Attack: "read", Escape: "keys", Seen: "nothing \x1b[2J", Control: "a key", Verdict: redteam.Closed,
+			Class: "files", Attack: "read", Escape: "keys", Seen: "nothing \x1b[2J", Control: "a key", Verdict: redteam.Closed,
 			Defence: "internal/a.go",
 		},
-		{Class: redteam.Network, Attack: "leave", Escape: "data", Verdict: redteam.Skipped, Reason: "there is no network", Defence: "internal/b.go"},
-		{Class: redteam.Kernel, Attack: "mount", Escape: "files", Seen: "mounted", Control: "mounted", Verdict: redteam.Open, Defence: "internal/c.go"},
+		{Class: "network", Attack: "leave", Escape: "data", Verdict: redteam.Skipped, Reason: "there is no network", Defence: "internal/b.go"},
+		{Class: "kernel", Attack: "mount", Escape: "files", Seen: "mounted", Control: "mounted", Verdict: redteam.Open, Defence: "internal/c.go"},
 	}
 	for i, r := range results {
-		o.Began(redteam.Attack{Class: r.Class, Name: r.Attack}, i, len(results))
+		o.Began(r.Class, r.Attack, i, len(results))
 		o.Ended(r)
 	}
 	return redteam.Report{Driver: "namespace", Isolation: "full", Attacks: results, Closed: 1, Open: 1, Skipped: 1}, nil

@@ -33,7 +33,7 @@ func Reference() string {
 	for _, row := range exitTable() {
 		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", row.code, row.kind, row.when)
 	}
-	fmt.Fprintf(&b, "| %d | | whoever read the output went away |\n", exitBrokenPipe)
+	fmt.Fprintf(&b, "| %d | | the reader of the output closed it |\n", exitBrokenPipe)
 
 	for _, group := range root.Groups() {
 		fmt.Fprintf(&b, "\n## %s\n", group.Title)
@@ -89,8 +89,8 @@ litterbox unites four designs. This is every command and tool that they name, an
 	}
 }
 
-// state looks into the command tree, so that the table cannot promise what is
-// not there, nor call planned what has come.
+// state looks into the command tree, so that the table cannot promise a missing
+// command, nor call an existing one planned.
 func (o origin) state(root *cobra.Command) string {
 	if o.here == "" {
 		return "left out"
@@ -100,7 +100,7 @@ func (o origin) state(root *cobra.Command) string {
 	var missing []string
 	for _, word := range words {
 		if word == "--" {
-			break // what follows is another program's
+			break // the rest is another program's
 		}
 		if name, ok := strings.CutPrefix(word, "--"); ok {
 			if cmd.Flag(name) == nil {

@@ -12,7 +12,7 @@ import (
 // refusedMost is how many refused destinations one note names.
 const refusedMost = 5
 
-// noteRefused says on one line what the network refused and what opens it.
+// noteRefused says on one line what the network refused and how to open it.
 func (c *console) noteRefused(name string, refused []engine.Refusal) {
 	var destinations, rules []string
 	for _, one := range refused {

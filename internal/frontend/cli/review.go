@@ -13,8 +13,8 @@ import (
 // shownMost is how much of a configuration is shown before a question.
 const shownMost = 64 << 10
 
-// review says what a repository's configuration asks for that does not count,
-// and offers to look at it and to trust it where a person is there to answer.
+// review lists the requests of a repository's configuration that do not count, and
+// offers to look at it and to trust it where a person is there to answer.
 func (c *console) review(ctx context.Context, untrusted engine.Untrusted) (bool, error) {
 	for _, ask := range untrusted.Asks {
 		c.note("%s", ask)

@@ -9,7 +9,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 )
 
-// What runs first stands first, the same reason together, and the rest counted.
+// Files that run first come first, the same reason together, and the rest
+// counted.
 func TestRiskLines(t *testing.T) {
 	risks := []engine.Risk{{Path: "run", Reason: "a new executable", Rank: 5}, {Path: ".envrc", Reason: "run by direnv", Rank: 1}}
 	for n := range 6 {

@@ -41,8 +41,8 @@ its results come back as commits that you review and merge.`,
 		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// Each level parses its own flags, so that -C before diff is ours and
-		// -C after it is git's.
+		// Each level parses its own flags, so that -C before diff is litterbox's
+		// and -C after it is git's.
 		TraverseChildren:  true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
@@ -65,15 +65,15 @@ its results come back as commits that you review and merge.`,
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		groupWork: {
-			newCreate(s), newExec(s), newShell(s), newRun(s), newRead(s), newWrite(s), newCp(s),
-			newMilestone(s), newSnapshot(s), newRestore(s), newRewind(s), newFork(s), newService(s), newOpen(s), newStop(s), newStart(s),
-			newPause(s), newResume(s), newLimits(s),
+			newCreate(s), newSpawn(s), newExec(s), newShell(s), newRun(s), newRead(s), newWrite(s), newCp(s), newSync(s), newSSHConfig(s), newCode(s),
+			newMilestone(s), newUpdate(s), newSnapshot(s), newRestore(s), newRewind(s), newFork(s), newRename(s), newInstall(s), newBuild(s), newGolden(s), newService(s), newOpen(s), newStop(s), newStart(s),
+			newPause(s), newResume(s), newLimits(s), newEnv(s), newInit(s),
 		},
-		groupSee:     {newList(s), newStatus(s), newPorts(s), newLog(s), newDiff(s), newSnapshots(s), newCompare(s), newAudit(s), newPath(s), newCycles(s), newEvents(s), newWatch(s), newTop(s), newCost(s), newMetrics(s)},
+		groupSee:     {newList(s), newStatus(s), newPorts(s), newLog(s), newDiff(s), newDiffTool(s), newBrowse(s), newBranches(s), newSnapshots(s), newCompare(s), newAudit(s), newPath(s), newCycles(s), newEvents(s), newWatch(s), newTop(s), newCost(s), newMetrics(s)},
 		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s), newApprove(s), newSecrets(s)},
 		groupAgents:  {newMCP(s), newAgent(s)},
-		groupBring:   {newApply(s), newMerge(s), newDelete(s), newTrash(s)},
-		groupSystem:  {newTrust(s), newDoctor(s), newRedteam(s), newReattach(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},
+		groupBring:   {newApply(s), newMerge(s), newMergeTool(s), newSyncBack(s), newWatchBack(s), newDelete(s), newTeardown(s), newTrash(s)},
+		groupSystem:  {newTrust(s), newConfig(s), newDoctor(s), newRedteam(s), newMachine(s), newReattach(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},
 	} {
 		for _, c := range commands {
 			c.GroupID = group
@@ -92,7 +92,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if instead := meantBy(args[0]); instead != "" {
 		return err.WithHint("litterbox %s", instead)
 	}
-	// The default of cobra, which it only sets where it uses it itself.
+	// Cobra's default, which it only sets where it uses it itself.
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return err.WithHint("litterbox %s", near[0])
@@ -113,7 +113,9 @@ func meantBy(word string) string {
 		return "status"
 	case "cat":
 		return "read"
-	case "new", "init", "up":
+	case "mv", "move":
+		return "rename"
+	case "new", "up":
 		return "create"
 	case "down":
 		return "stop"

@@ -23,11 +23,11 @@ func newRun(s *session) *cobra.Command {
 	o := &runOptions{execOptions: execOptions{console: s.console, kind: "exec"}}
 	cmd := &cobra.Command{
 		Use:   "run NAME [flags] -- CMD...",
-		Short: "Create when missing, run a command, commit",
-		Long: `Run one command in a sandbox that is made first when there is none of that
-name. With --rm the sandbox is deleted afterwards, unmerged work included; its
-last commit stays in the trash, and the output says where. It stays when others
-are at work in it by then.`,
+		Short: "Create the sandbox if missing, run a command, commit",
+		Long: `Run one command in a sandbox, which is made first if it does not exist. With --rm
+the sandbox is deleted afterwards, unmerged work included; its last commit stays in
+the trash, and the output says where. A sandbox in which other commands run by then
+is not deleted.`,
 		Example: `  litterbox run fix-login -- make test
   litterbox run try -m 'Upgrade everything' --rm -- sh -c 'go get -u ./... && go test ./...'`,
 		Args:              wantArgs(1, -1),
@@ -70,14 +70,14 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if !o.remove {
 		return err
 	}
-	// Also after an interrupt: --rm was asked for before.
+	// Also after an interrupt: --rm was requested before.
 	deleted, deleteErr := o.delete(context.WithoutCancel(ctx), engine.DeleteRequest{Dir: o.dir, Name: o.name, Force: true, Left: true})
 	if deleteErr == nil {
 		o.console.note("deleted %s; its last commit %s stays at %s", deleted.Name, short(deleted.Tip), deleted.Trash)
 		return err
 	}
 	if status := exitStatus(0); err == nil || errors.As(err, &status) {
-		return deleteErr // a sandbox left behind is worth more than the code of the command
+		return deleteErr // a sandbox left behind matters more than the exit code of the command
 	}
 	return errors.Join(err, deleteErr)
 }

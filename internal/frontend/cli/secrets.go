@@ -33,14 +33,14 @@ func newSecrets(s *session) *cobra.Command {
 		Use:   "secrets [list|set|remove|test] [NAME]",
 		Short: "Store values that programs inside use and never see",
 		Long: `List, store, remove and test the values of secrets. A table [secrets.NAME] in
-.litterbox.toml, or in your own configuration, says where a value comes from and
-which hosts may be told it. Inside, the variable NAME holds a placeholder; the
-keeper puts the value in on the way to those hosts.
+.litterbox.toml, or in your own configuration, names the source of a value and the
+hosts that may receive it. Inside, the variable NAME holds a placeholder; the
+keeper replaces it with the value on the way to those hosts.
 
 set reads the value from the terminal, without showing it, or from standard
-input: never from an argument. It goes into the keyring of the system, or, where
-none answers or with --age, into an encrypted file. test reads each value and
-says what keeps it from being used. Nothing shows a value.`,
+input, never from an argument. It stores it in the keyring of the system, or, with
+--age or if no keyring answers, in an encrypted file. test reads each value and
+shows what keeps it from being used. No command shows a value.`,
 		Example: `  litterbox secrets set anthropic
   pass show github | litterbox secrets set github
   litterbox secrets list
@@ -86,7 +86,7 @@ func runSecrets(ctx context.Context, o *secretsOptions) error {
 		}
 		return o.said("removed", from)
 	case o.action == "set" || o.action == "remove":
-		return fault.New(fault.Invalid, "cannot %s a secret without its name", o.action).WithHint("litterbox secrets %s NAME", o.action)
+		return fault.New(fault.Invalid, "cannot %s a secret: no name given", o.action).WithHint("litterbox secrets %s NAME", o.action)
 	case o.action == "list":
 		return fault.New(fault.Invalid, "cannot list one secret: list takes no name").WithHint("litterbox secrets test %s", o.request.Name)
 	}
@@ -128,7 +128,7 @@ func setSecret(ctx context.Context, o *secretsOptions) error {
 			return nil
 		}
 	}
-	o.console.note("no configuration names it yet; add to yours or to .litterbox.toml:\n  [secrets.%s]\n  from = %q\n  hosts = [\"api.example.com\"]", variable(o.request.Name), from)
+	o.console.note("no configuration uses it yet; add to yours or to .litterbox.toml:\n  [secrets.%s]\n  from = %q\n  hosts = [\"api.example.com\"]", variable(o.request.Name), from)
 	return nil
 }
 
@@ -146,7 +146,7 @@ func variable(entry string) string {
 	return name
 }
 
-// mostSecret is more than a value may have.
+// mostSecret is more bytes than a value may have.
 const mostSecret = 64 << 10
 
 // readSecret reads a value from the terminal without showing it, or from
@@ -154,11 +154,14 @@ const mostSecret = 64 << 10
 func readSecret(ctx context.Context, c *console, name string) ([]byte, error) {
 	file, ok := c.stdin.(*os.File)
 	if ok && term.IsTerminal(int(file.Fd())) {
-		if _, err := io.WriteString(c.stderr, "value of "+clean(name)+" (not shown): "); err != nil {
-			return nil, err
-		}
-		value, err := readHidden(ctx, file)
+		value, err := readHidden(ctx, file, func() error {
+			_, err := io.WriteString(c.stderr, "value of "+clean(name)+" (not shown): ")
+			return err
+		})
 		_, newline := io.WriteString(c.stderr, "\n")
+		if ctx.Err() != nil {
+			return nil, fault.Wrap(fault.Canceled, ctx.Err(), "cannot read the value of %q from the terminal", name)
+		}
 		if err := errors.Join(err, newline); err != nil {
 			return nil, fault.Wrap(fault.Unavailable, err, "cannot read the value of %q from the terminal", name)
 		}
@@ -173,30 +176,6 @@ func readSecret(ctx context.Context, c *console, name string) ([]byte, error) {
 			WithHint("litterbox secrets set %s", name)
 	}
 	return value, nil
-}
-
-// readHidden reads a line without showing it. Whatever ends it, the terminal is
-// as it was.
-func readHidden(ctx context.Context, tty *os.File) ([]byte, error) {
-	before, err := term.GetState(int(tty.Fd()))
-	if err != nil {
-		return nil, err
-	}
-	type answer struct {
-		value []byte
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		value, err := term.ReadPassword(int(tty.Fd()))
-		answered <- answer{value, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.value, a.err
-	case <-ctx.Done(): // Ctrl-C, while the line is still being read
-		return nil, errors.Join(ctx.Err(), term.Restore(int(tty.Fd()), before))
-	}
 }
 
 func listSecrets(ctx context.Context, o *secretsOptions) error {
@@ -233,7 +212,7 @@ func testSecrets(ctx context.Context, o *secretsOptions) error {
 	if o.json {
 		err = o.console.document(list(all))
 	} else if len(all) == 0 {
-		o.console.note("no configuration names a secret")
+		o.console.note("no configuration uses a secret")
 	} else {
 		rows := [][]string{{"NAME", "FROM", "HOSTS", "RESULT"}}
 		for _, one := range all {

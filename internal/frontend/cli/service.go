@@ -28,10 +28,11 @@ func newService(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service NAME [start|stop|restart|status|logs] [SERVICE...]",
 		Short: "Run and watch a sandbox's services",
-		Long: `Start, stop and restart the services of a sandbox, show how they stand, or what
-they have printed. Without SERVICE all of them are meant. Services are described
-below [container.services] in .litterbox.toml; they start with the sandbox until
-you stop them. Starting one starts what it needs, and waits until it is ready.`,
+		Long: `Start, stop and restart the services of a sandbox, or show their state or logs.
+Without SERVICE it applies to all of them. Services are configured below
+[container.services] in .litterbox.toml; they start with the sandbox until you stop
+them. Starting one also starts the services that it needs, and waits until it is
+ready.`,
 		Example: `  litterbox service fix-login
   litterbox service fix-login restart web
   litterbox service fix-login logs web --follow
@@ -152,7 +153,7 @@ func runServiceLogs(ctx context.Context, o *serviceOptions) error {
 	})
 }
 
-// printLogLine prints one line; what the supervisor says is set apart.
+// printLogLine prints one line; lines of the supervisor are set apart.
 func printLogLine(c *console, line engine.LogLine, named bool) error {
 	text := clean(line.Text)
 	if line.Own {

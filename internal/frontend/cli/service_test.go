@@ -73,7 +73,7 @@ func TestService(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	golden(t, "json/service.json", lb(t, e, "", "service", "fix", "status", "web", "--json").Stdout)
-	// One that was started and does not run is a failure; it may rest.
+	// A service that was started and does not run is a failure; it may rest.
 	for _, c := range []struct {
 		args []string
 		code int

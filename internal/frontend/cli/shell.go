@@ -14,9 +14,11 @@ func newShell(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shell NAME [-- CMD...]",
 		Short: "Open a shell in a sandbox",
-		Long: `Open your shell, or sh where yours does not exist inside, in a sandbox, in the
+		Long: `Open your shell, or sh if yours does not exist inside, in a sandbox, in the
 current directory of the project. Many shells may be open at once; all share one
-view. What was done becomes one commit when the shell ends.`,
+view. The changes become one commit when the shell ends. The shell has colors,
+completion and the usual aliases; shell.rc in your own configuration names a file
+with more.`,
 		Example: `  litterbox shell fix-login
   litterbox shell fix-login -- python3`,
 		Args:              wantArgs(1, -1),
@@ -55,7 +57,7 @@ func runShell(ctx context.Context, o *execOptions) error {
 		if err != nil {
 			return err
 		}
-		o.argv, o.message = []string{shell}, "shell session"
+		o.argv, o.message, o.interactive = []string{shell}, "shell session", true
 	}
 	return runExec(ctx, o)
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// killWindow is how soon a second Ctrl-C must follow the first to mean "now":
-// the time the guest gives a process group between TERM and KILL.
+// killWindow is how soon a second Ctrl-C must follow the first to mean "now": the
+// time the guest gives a process group between TERM and KILL.
 const killWindow = 2 * time.Second
 
 // interruptible gives a context that ends at an interrupt. After the first one
@@ -41,10 +41,10 @@ func catch(caught chan<- os.Signal, signals ...os.Signal) {
 }
 
 // leavingToGit gives a context for the time in which git runs on the user's
-// terminal. A Ctrl-C there reaches git too, which ends in order and removes
-// its locks, or shows a pager that has its own idea of Ctrl-C; so the first
-// patience interrupts are git's alone. SIGTERM and SIGHUP come to us only and
-// end the context at once.
+// terminal. A Ctrl-C there reaches git too, which ends in order and removes its
+// locks, or shows a pager that has its own idea of Ctrl-C; so the first patience
+// interrupts are git's alone. SIGTERM and SIGHUP come to litterbox only and end the
+// context at once.
 func leavingToGit(parent context.Context, patience int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	caught := make(chan os.Signal, 8)
@@ -65,7 +65,7 @@ func leavingToGit(parent context.Context, patience int) (context.Context, contex
 	return ctx, cancel
 }
 
-// spare tells whether s is git's alone; negative patience never ends.
+// spare reports whether s is git's alone; negative patience never ends.
 func spare(s os.Signal, patience *int) bool {
 	if s != syscall.SIGINT || *patience == 0 {
 		return false
@@ -88,7 +88,7 @@ type relay struct {
 	killed      bool
 }
 
-// relayed lists what a command gets to see. SIGQUIT is among them because its
+// relayed lists the signals that a command gets. SIGQUIT is among them because its
 // default would end litterbox with a goroutine dump and no commit.
 func relayed() map[os.Signal]string {
 	return map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP", syscall.SIGQUIT: "QUIT"}
@@ -125,6 +125,6 @@ func (r *relay) handle(s os.Signal) {
 	}
 	select {
 	case r.out <- name:
-	default: // nobody listens any more; a full queue says enough
+	default: // the listener is gone; a full queue is enough
 	}
 }

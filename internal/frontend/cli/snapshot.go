@@ -18,12 +18,12 @@ func newSnapshot(s *session) *cobra.Command {
 		Long: `Keep all files of a sandbox as they are at this moment: tracked, untracked and
 ignored ones, HOME, package caches and the agent's own git, with the iteration,
 the policy revision and the environment that belong to them. Files in /tmp are
-scratch and stay out. What is not committed yet is committed first.
+scratch and stay out. Uncommitted changes are committed first. A LABEL names one
+snapshot of the sandbox; one that is in use is refused.
 
-Where nothing runs that takes the same time whatever the files hold. What runs is
-held still while files are copied that were written since the sandbox was last
-frozen: while it was stopped, or by a snapshot of that time. The sandbox goes on
-afterwards.`,
+A stopped sandbox takes the same short time whatever its size. A running one is
+paused while the files are copied that were written since it was last stopped or
+snapshotted, and then goes on.`,
 		Example: `  litterbox snapshot fix-login
   litterbox snapshot fix-login before-the-refactoring`,
 		Args:              wantArgs(1, 2),
@@ -38,6 +38,15 @@ afterwards.`,
 				return err
 			}
 			if json {
+				all, err := e.Snapshots(ctx, dir, args[0]) // which looks at every file for the size
+				if err != nil {
+					return err
+				}
+				for _, one := range all {
+					if one.ID == taken.ID {
+						taken = one
+					}
+				}
 				return s.console.document(taken)
 			}
 			return s.console.print("snapshot %s of %s at %s\n", named(taken), clean(args[0]), short(taken.Commit))
@@ -91,8 +100,8 @@ func newSnapshots(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshots NAME",
 		Short: "List the snapshots of a sandbox",
-		Long: `List the snapshots of a sandbox, oldest first. SIZE is that of all layers that a
-snapshot stands on; several snapshots, the sandbox and its forks share them.`,
+		Long: `List the snapshots of a sandbox, oldest first. SIZE is that of all layers of a
+snapshot; other snapshots, the sandbox and its forks share them.`,
 		Example: `  litterbox snapshots fix-login
   litterbox snapshots fix-login --json`,
 		Args:              wantArgs(1, 1),
@@ -130,14 +139,13 @@ func newRestore(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore NAME SNAPSHOT",
 		Short: "Return to a snapshot",
-		Long: `Make all files of a sandbox what they were when a snapshot was taken, and its
-branch with them. What was there is kept as a snapshot of its own, which undoes
-this when it is restored; the branch's later commits stay reachable from it. The
-network policy does not change.
+		Long: `Return all files of a sandbox, and its branch, to the state of a snapshot. The
+state before that is kept as another snapshot, and restoring it undoes this; the
+branch's later commits stay reachable from it. The network policy does not change.
 
-The sandbox is stopped for that, and its next command starts it. Work in it is
-ended with --stop, or with your answer on a terminal. A deleted sandbox is brought
-back by litterbox trash restore.`,
+The sandbox is stopped for this, and its next command starts it. --stop, or your
+answer on a terminal, ends running commands. litterbox trash restore brings back a
+deleted sandbox.`,
 		Example: `  litterbox restore fix-login s2
   litterbox restore fix-login before-the-refactoring --keep-branch`,
 		Args:              wantArgs(2, 2),
@@ -191,18 +199,18 @@ func newRewind(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rewind NAME ITERATION",
 		Short: "Return to an iteration",
-		Long: `Make the files and the branch of a sandbox what they were after an iteration, by
-its number in litterbox log. Where a snapshot was taken after it and before the
-next one, that is restored, as litterbox restore does it. Else the files come from
-the commit: ignored files, HOME and the agent's own git then stay as they are, and
-what runs goes on. What was there is kept as a snapshot either way.`,
+		Long: `Return the files and the branch of a sandbox to their state after an iteration,
+given by its number in litterbox log. If a snapshot was taken between it and the
+next one, that snapshot is restored, as by litterbox restore. Otherwise the files
+come from the commit: ignored files, HOME and the agent's own git stay as they
+are, and running commands go on. The state before is kept as a snapshot either way.`,
 		Example:           "  litterbox rewind fix-login 3",
 		Args:              wantArgs(2, 2),
 		ValidArgsFunction: s.snapshotNames(false, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := strconv.Atoi(args[1])
 			if err != nil || number < 1 {
-				return usageError(cmd, "%q is no iteration's number: see litterbox log %s", args[1], args[0])
+				return usageError(cmd, "%q is not an iteration's number: see litterbox log %s", args[1], args[0])
 			}
 			return s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 				request.Dir, request.Name, request.Iteration = dir, args[0], number
@@ -239,6 +247,17 @@ func (s *session) snapshotNames(many, iterations bool) cobra.CompletionFunc {
 		}
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// statesOf completes snapshots and iterations of a sandbox.
+func (s *session) statesOf(cmd *cobra.Command, name, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var found []cobra.Completion
+	for _, one := range s.points(cmd, name, true, true) {
+		if strings.HasPrefix(one, toComplete) {
+			found = append(found, one)
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
 // points lists what a sandbox can go back to, each with a description.

@@ -27,7 +27,7 @@ func newStatus(s *session) *cobra.Command {
 		Use:   "status [NAME]",
 		Short: "Show everything about a sandbox",
 		Long: `Show everything about a sandbox, or about each sandbox of this repository: what
-runs in it, what it may see of the host, and where its state lies.`,
+runs in it, what it sees of the host, and where its state is stored.`,
 		Example: `  litterbox status fix-login
   litterbox status fix-login --json`,
 		Args:              wantArgs(0, 1),
@@ -98,7 +98,7 @@ func statusRows(c *console, s engine.Status) [][]string {
 	}
 	rows = append(rows,
 		[]string{"branch", s.Branch},
-		[]string{"base", short(s.Base)},
+		[]string{"base", baseLine(s.Info)},
 		[]string{"head", short(s.Head)},
 		[]string{"commits", decimal(s.Iterations)},
 		[]string{"isolation", string(s.Isolation)},
@@ -109,10 +109,15 @@ func statusRows(c *console, s engine.Status) [][]string {
 		[]string{"repository", s.Repository},
 		[]string{"trusted", yesNo(s.Trusted)},
 		[]string{"created", ago(c.now(), s.CreatedAt)},
-		[]string{"kept in", s.StateDir},
 	)
+	if s.Worker != nil {
+		rows = append(rows, []string{"worker", workerText(s.Worker)})
+	}
 	if s.BaseImage != nil {
 		rows = append(rows, []string{"base image", baseImage(s.BaseImage)})
+		if s.BaseImage.Runtime != "" {
+			rows = append(rows, []string{"runtime", s.BaseImage.Runtime})
+		}
 	}
 	for _, limit := range s.Limits {
 		running := s.State == sandbox.Running || s.State == sandbox.Paused
@@ -122,7 +127,7 @@ func statusRows(c *console, s engine.Status) [][]string {
 		rows = append(rows, []string{"uses", used(s.Resources)})
 	}
 	if s.Cost != nil {
-		rows = append(rows, []string{"cost", costText(s.Cost) + " for " + plural(int(s.Cost.Calls), "call", "calls") + " of models, " + tokenCount(s.Cost.Tokens()) + " tokens"})
+		rows = append(rows, []string{"cost", costText(s.Cost) + " for " + counted(int(s.Cost.Calls), "call", "calls") + " of models, " + tokenCount(s.Cost.Tokens()) + " tokens"})
 	}
 	for _, reached := range s.Reached {
 		rows = append(rows, []string{"reached", reached.Text + " (" + ago(c.now(), reached.At) + ")"})
@@ -149,6 +154,17 @@ func statusRows(c *console, s engine.Status) [][]string {
 	return rows
 }
 
+// baseLine says what a sandbox begins at, and how far that has gone on since.
+func baseLine(i engine.Info) string {
+	switch {
+	case i.BaseRef == "":
+		return short(i.Base)
+	case i.Behind == 0:
+		return short(i.Base) + " (" + i.BaseRef + ")"
+	}
+	return short(i.Base) + " (" + i.BaseRef + ", " + counted(i.Behind, "commit", "commits") + " behind: litterbox update " + i.Name + ")"
+}
+
 // baseImage is an image as people name it, with the digest that says which.
 func baseImage(i *sandbox.Image) string {
 	if i.Digest == "" || strings.HasSuffix(i.Reference, i.Digest) {
@@ -157,7 +173,7 @@ func baseImage(i *sandbox.Image) string {
 	return i.Reference + " (" + i.Digest + ")"
 }
 
-// used says what a place uses, as far as it was measured.
+// used words a place's resource use, as far as it was measured.
 func used(m *engine.Metrics) string {
 	var parts []string
 	add := func(known bool, text string) {
@@ -167,8 +183,8 @@ func used(m *engine.Metrics) string {
 	}
 	add(m.CPU >= 0, took(m.CPU)+" of processor")
 	add(m.Memory >= 0, sandbox.Bytes(m.Memory)+" of memory")
-	add(m.Processes >= 0, plural(m.Processes, "process", "processes"))
-	add(m.Threads >= 0, plural(m.Threads, "thread", "threads"))
+	add(m.Processes >= 0, counted(m.Processes, "process", "processes"))
+	add(m.Threads >= 0, counted(m.Threads, "thread", "threads"))
 	add(m.Read >= 0, sandbox.Bytes(m.Read)+" read")
 	add(m.Written >= 0, sandbox.Bytes(m.Written)+" written")
 	add(m.Uptime >= 0, "for "+took(m.Uptime))
@@ -184,7 +200,8 @@ func agentLine(c *console, agent *sandbox.Agent) string {
 		", heartbeat " + took(c.now().Sub(agent.Heartbeat)) + " ago)"
 }
 
-// leaseLine says who keeps what runs, and when it last said so.
+// leaseLine names the keeper of the running place, and the time of its last
+// heartbeat.
 func leaseLine(c *console, lease *sandbox.Lease) string {
 	if lease == nil {
 		return "-"
@@ -210,7 +227,7 @@ func cycleLine(c *console, cycle sandbox.Cycle) string {
 	return cycle.Command + " (" + state + ")"
 }
 
-// listening says what is not as everybody expects it of a port.
+// listening says what is unusual about a port.
 func listening(port engine.Port) string {
 	switch {
 	case !port.Open:
@@ -221,14 +238,6 @@ func listening(port engine.Port) string {
 	return ""
 }
 
-// plural is a number with the word that fits it.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return decimal(n) + " " + many
-}
-
 func decimal(n int) string { return strconv.Itoa(n) }
 
 func yesNo(b bool) string {
@@ -236,4 +245,19 @@ func yesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// workerText says what a worker began with.
+func workerText(w *sandbox.Worker) string {
+	text := "number " + number(w.Number) + ", from " + short(w.Commit)
+	if w.Branch != "" {
+		text += " of " + w.Branch
+	}
+	switch {
+	case w.From != "":
+		text += ", a fork of " + w.From
+	case w.Dirty:
+		text += "; the checkout held uncommitted changes, which stayed out"
+	}
+	return text
 }

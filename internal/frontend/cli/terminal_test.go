@@ -19,6 +19,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -248,7 +249,7 @@ func TestQuestions(t *testing.T) {
 			shown := s.shown(t)
 			want := "Merge them? [y/N]"
 			if c.args[0] == "delete" {
-				want = "fix holds 2 commits that nothing else has. Delete it? [y/N]"
+				want = "fix has 2 unmerged commits. Delete it? [y/N]"
 			} else if !strings.Contains(shown, ".husky/post-merge  (git runs it)") {
 				t.Errorf("the file is not named: %q", shown)
 			}
@@ -281,7 +282,7 @@ func TestAnInterruptedQuestionMeansNo(t *testing.T) {
 	s := newScreen(t)
 	e := &fake{delete: func(r engine.DeleteRequest) (engine.DeleteResult, error) {
 		go func() {
-			// The question must stand before it can be interrupted.
+			// The question must be open before it can be interrupted.
 			reader := bufio.NewReader(s.user)
 			if _, err := reader.ReadString(']'); err != nil {
 				t.Error(err)
@@ -306,7 +307,7 @@ func TestNetworkNoteForPeopleOnly(t *testing.T) {
 	e := &fake{create: func(context.Context, engine.CreateRequest) (engine.Creation, error) {
 		return engine.Creation{Info: info("fix")}, nil
 	}}
-	const note = "note: nothing gets out of it until you say so: litterbox allow fix HOST"
+	const note = "note: it has no network access; to open a host: litterbox allow fix HOST"
 	if got := lb(t, e, "", "create", "fix"); strings.Contains(got.Stderr, note) {
 		t.Errorf("a script is told: %q", got.Stderr)
 	}
@@ -316,5 +317,121 @@ func TestNetworkNoteForPeopleOnly(t *testing.T) {
 	}
 	if shown := s.shown(t); strings.Count(shown, note) != 1 {
 		t.Errorf("shown: %q", shown)
+	}
+}
+
+// workingFake has an agent at work until its context ends.
+type workingFake struct {
+	*fake
+	follow func(context.Context)
+	stop   func()
+}
+
+func (*workingFake) Exists(context.Context, string, string) (bool, error) { return true, nil }
+
+func (*workingFake) CheckAgent(context.Context, engine.AgentTask) error { return nil }
+
+func (*workingFake) StartAgent(_ context.Context, task engine.AgentTask) (engine.Run, []string, error) {
+	return engine.Run{Sandbox: task.Name, Title: "Claude Code", State: sandbox.RunWorking}, nil, nil
+}
+
+func (f *workingFake) FollowAgent(ctx context.Context, run engine.Run, _ bool, _ func(engine.RunLine) error) (engine.Run, error) {
+	f.follow(ctx)
+	return run, nil
+}
+
+func (f *workingFake) StopAgent(engine.Run) error {
+	f.stop()
+	return nil
+}
+
+func TestASecondInterruptLeavesAnAgentAtWork(t *testing.T) {
+	s := newScreen(t)
+	interrupt := func() {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+	}
+	e := &workingFake{fake: &fake{}, stop: func() { t.Error("the agent is ended") }, follow: func(ctx context.Context) {
+		interrupt()
+		if _, err := bufio.NewReader(s.user).ReadString(':'); err != nil {
+			t.Error(err)
+		}
+		interrupt()
+		<-ctx.Done()
+	}}
+	session := s.session(nil)
+	session.Engine = e
+	if code := session.Run(t.Context(), "agent", "run", "claude", "Fix it", "--in", "fix"); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if shown := s.shown(t); !strings.Contains(shown, "Claude Code works on in fix") {
+		t.Errorf("shown: %q", shown)
+	}
+}
+
+// secretFake stores values.
+type secretFake struct {
+	*fake
+	set func(engine.SecretRequest) (string, error)
+}
+
+func (f *secretFake) SetSecret(_ context.Context, r engine.SecretRequest) (string, error) {
+	return f.set(r)
+}
+
+func (*secretFake) Secrets(context.Context, string) ([]engine.Secret, error) { return nil, nil }
+
+func TestASecretIsNotShownWhileItIsTyped(t *testing.T) {
+	const value = "sk-typed-by-hand"
+	for _, c := range []struct {
+		name, answer string
+		code         int
+		stored       string
+	}{
+		{"a line", value + "\n", 0, value},
+		{"an interrupt instead", "", 130, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScreen(t)
+			before := s.modes(t)
+			var stored string
+			e := &secretFake{fake: &fake{}, set: func(r engine.SecretRequest) (string, error) {
+				stored = string(r.Value)
+				return "age:one", nil
+			}}
+			asked := make(chan string, 1)
+			go func() {
+				// The answer comes as soon as the question can be seen.
+				text, err := bufio.NewReader(s.user).ReadString(':')
+				asked <- text
+				if err != nil {
+					t.Error(err)
+				}
+				if _, err := io.WriteString(s.user, c.answer); err != nil {
+					t.Error(err)
+				}
+				if c.code == 130 { // Ctrl-C itself means nothing outside of the session, and empties the queues of the terminal
+					if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			session := s.session(nil)
+			session.Engine = e
+			if code := session.Run(t.Context(), "secrets", "set", "one"); code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			shown := <-asked + s.shown(t)
+			if !strings.Contains(shown, "value of one (not shown):") || strings.Contains(shown, "sk-") {
+				t.Errorf("shown: %q", shown)
+			}
+			if stored != c.stored {
+				t.Errorf("stored %q, want %q", stored, c.stored)
+			}
+			if s.modes(t) != before {
+				t.Error("the terminal is not as it was")
+			}
+		})
 	}
 }

@@ -60,7 +60,7 @@ func ago(now, then time.Time) string {
 	switch {
 	case then.IsZero():
 		return "-"
-	case age < -time.Minute: // somebody set the clock back
+	case age < -time.Minute: // the clock was set back
 		return "in the future"
 	case age < time.Minute:
 		return "just now"
@@ -120,7 +120,7 @@ func (c *console) committed(name string, it *sandbox.Iteration) error {
 	return c.print("[%s %s] %s\n", clean(name), short(it.Commit), clean(it.Message))
 }
 
-// noteCommitted says what a session at a terminal became.
+// noteCommitted says what a terminal session was committed as.
 func (c *console) noteCommitted(it *sandbox.Iteration) {
 	if it == nil {
 		c.note("nothing changed, so nothing is committed")

@@ -32,8 +32,8 @@ func newTop(s *session) *cobra.Command {
 		Use:   "top [--all]",
 		Short: "Watch what running sandboxes use",
 		Long: `Watch what the running sandboxes of this repository use, the busiest first, until
-q or Ctrl-C. Where standard output is no terminal, each look is printed below the one
-before.`,
+q or Ctrl-C. If standard output is not a terminal, each update is printed below the
+previous one.`,
 		Example: `  litterbox top
   litterbox top --all --once`,
 		Args:              wantArgs(0, 0),
@@ -60,7 +60,7 @@ const (
 
 func runTop(ctx context.Context, o *topOptions) error {
 	if o.interval < 100*time.Millisecond {
-		return fault.New(fault.Invalid, "cannot look every %v: that is too often", o.interval).WithHint("litterbox top --interval 1s")
+		return fault.New(fault.Invalid, "--interval %v is too short", o.interval).WithHint("litterbox top --interval 1s")
 	}
 	out, live := terminal(o.console.stdout)
 	live = live && !o.once
@@ -104,7 +104,7 @@ func runTop(ctx context.Context, o *topOptions) error {
 				return nil
 			case <-look.quit:
 				return nil
-			case <-look.resized: // what was measured last, drawn anew
+			case <-look.resized: // the last measurement, drawn anew
 				width, height, err := term.GetSize(int(out.Fd()))
 				if err == nil {
 					err = o.console.print("%s", screenful(now.text(before), width, height))
@@ -140,8 +140,8 @@ func viewOf(samples []engine.Sample, at time.Time) topView {
 	return view
 }
 
-// load is the share of one processor since the look before, in percent; -1
-// when there is nothing to compare with.
+// load is the share of one processor since the previous look, in percent; -1 when
+// there is nothing to compare with.
 func (v topView) load(before topView, id string) float64 {
 	used, known := before.cpu[id]
 	now, measured := v.cpu[id]
@@ -176,7 +176,7 @@ func (v topView) text(before topView) string {
 	return b.String()
 }
 
-// screenful cuts text to a screen and overwrites what stood there.
+// screenful cuts text to a screen and overwrites the text before.
 func screenful(text string, width, height int) string {
 	var b strings.Builder
 	b.WriteString(homeScreen)

@@ -15,11 +15,11 @@ func newTrash(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trash list|restore|empty",
 		Short: "See, restore and empty what was deleted",
-		Long: `See and restore sandboxes that were deleted, and empty the trash. The last commit
-of each deleted sandbox stays in the repository until the trash is emptied. Of
-one with work that was not merged, its files, ignored ones among them, its home
-and its log stay too, for as long as retention.trash says (7 days unless set)
-and while a tenth of the disk, or 10 GiB, is free.`,
+		Long: `List and restore deleted sandboxes, and empty the trash. The last commit of each
+deleted sandbox stays in the repository until the trash is emptied. If a sandbox
+had unmerged work, its files (ignored ones too), its home and its log also stay
+for the time that retention.trash sets (7 days unless set), while a tenth of the
+disk, or 10 GiB, is free.`,
 		Example: `  litterbox trash list
   litterbox trash restore fix-login
   litterbox trash empty --older-than 30d`,
@@ -42,8 +42,8 @@ func newTrashList(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List what was deleted and can be restored",
-		Long: `List the deleted sandboxes of this repository of which something is left: their
-last commits, and of some their files.`,
+		Long: `List the deleted sandboxes of this repository that can be restored: all with their
+last commits, and some with their files.`,
 		Example: `  litterbox trash list
   litterbox trash list --all --json`,
 		Args:              wantArgs(0, 0),
@@ -91,11 +91,10 @@ func newTrashRestore(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore NAME",
 		Short: "Restore a deleted sandbox",
-		Long: `Restore a deleted sandbox: its branch with all of its commits, and its files, its
-home and its log where those were kept. Without its files it begins with its last
-commit. Of several with the same name the newest is restored; the entry that
-litterbox trash list shows names another. The sandbox does not run: the next
-command in it starts it.`,
+		Long: `Restore a deleted sandbox: its branch with all commits, and its files, home and log
+if they were kept. Without its files it begins at its last commit. Of several with
+the same name the newest is restored; to restore another, give its entry from
+litterbox trash list. The sandbox is not started: the next command does that.`,
 		Example: `  litterbox trash restore fix-login
   litterbox trash restore fix-login-20260102-150405.000000000`,
 		Args:              wantArgs(1, 1),
@@ -129,8 +128,8 @@ func newTrashEmpty(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "empty [NAME...]",
 		Short: "Delete what the trash holds for good",
-		Long: `Delete for good what the trash holds: commits that no other branch has, and files.
-It shows what would go, and asks.`,
+		Long: `Delete the content of the trash for good: commits that no other branch has, and
+files. It lists what would be deleted, and asks.`,
 		Example: `  litterbox trash empty fix-login
   litterbox trash empty --older-than 30d --yes`,
 		Args:              wantArgs(0, -1),

@@ -22,8 +22,8 @@ func newTrust(s *session) *cobra.Command {
 		Use:   "trust",
 		Short: "Allow what this repository's .litterbox.toml asks for",
 		Long: `Allow what the .litterbox.toml of this checkout asks for: host directories,
-network, weaker isolation. It holds for exactly this content; a changed file must be trusted
-again.`,
+network, weaker isolation. This applies to exactly its present content; a changed
+file must be trusted again.`,
 		Example:           "  litterbox trust",
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -54,7 +54,7 @@ func runTrust(ctx context.Context, o *trustOptions) error {
 		}
 	}
 	if len(result.Grants) == 0 {
-		return o.console.print("  it asks for nothing that needs trust\n")
+		return o.console.print("  nothing in it needs trust\n")
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/watch"
 )
 
 type watchOptions struct {
@@ -31,14 +32,13 @@ func newWatch(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [NAME]",
 		Short: "Watch what agents do, live",
-		Long: `Watch what is done in the sandboxes of this repository, or in one of them, until
-Ctrl-C: calls of agents and commands of people with what came of them, what
-commands print, commits, refused destinations, changes of state. Sandboxes that
-are created meanwhile are watched too. It begins with what runs; with --since
-with what has happened since then.
+		Long: `Watch the sandboxes of this repository, or one of them, until Ctrl-C: calls of
+agents and commands of people with their results, the output of commands, commits,
+refused destinations, changes of state. Sandboxes created meanwhile are included.
+It begins with the commands that are running, or with --since at that time.
 
-To watch starts nothing and slows nothing down: who reads too slowly is told how
-many lines of output were left out. Secrets are redacted as in litterbox audit.
+Watching starts nothing and slows nothing down: a slow reader is told how many
+lines of output were left out. Secrets are redacted as in litterbox audit.
 With --json each line is one object, see docs/reference/watch.md.`,
 		Example: `  litterbox watch
   litterbox watch fix-login --since 10m
@@ -65,7 +65,7 @@ With --json each line is one object, see docs/reference/watch.md.`,
 
 func kinds() []string {
 	var names []string
-	for _, kind := range engine.ActivityKinds() {
+	for _, kind := range watch.Kinds() {
 		names = append(names, string(kind.Kind))
 	}
 	return names
@@ -75,7 +75,7 @@ func runWatch(ctx context.Context, o *watchOptions) error {
 	if o.since != "" {
 		since, ok := moment(o.console.now(), o.since)
 		if !ok {
-			return fault.New(fault.Invalid, "cannot understand --since %q", o.since).WithHint("litterbox watch --since 10m")
+			return fault.New(fault.Invalid, "cannot read --since %q", o.since).WithHint("litterbox watch --since 10m")
 		}
 		o.request.Since = since
 	}
@@ -85,7 +85,7 @@ func runWatch(ctx context.Context, o *watchOptions) error {
 				WithHint("litterbox watch --only %s", strings.Join(kinds(), ","))
 		}
 	}
-	if len(o.only) > 0 && !slices.Contains(o.only, string(engine.ActivityOutput)) && !slices.Contains(o.only, string(engine.ActivityLost)) {
+	if len(o.only) > 0 && !slices.Contains(o.only, string(watch.Output)) && !slices.Contains(o.only, string(watch.Lost)) {
 		o.request.NoOutput = true
 	}
 	return whileRead(ctx, o.console.stdout, func(ctx context.Context) error {
@@ -106,33 +106,33 @@ func runWatch(ctx context.Context, o *watchOptions) error {
 func (o *watchOptions) line(a engine.Activity) string {
 	word, color, rest := string(a.Kind), "", ""
 	switch a.Kind {
-	case engine.ActivityCall:
+	case watch.Call:
 		color, rest = "1;36", callText(a)+by(a)
-	case engine.ActivityRead:
+	case watch.Read:
 		color, rest = "36", callText(a)+by(a)+arrow(a)
-	case engine.ActivityResult:
+	case watch.Result:
 		if color = "32"; a.Outcome != "ok" || a.ExitCode != nil && *a.ExitCode != 0 {
 			color = "31"
 		}
 		rest = a.Action + arrow(a)
-	case engine.ActivityOutput:
+	case watch.Output:
 		word, rest = a.Stream, a.Text
 		if color = "2"; a.Stream == "stderr" {
 			color = "33"
 		}
-	case engine.ActivityLost:
+	case watch.Lost:
 		color, rest = "35", counted(int(a.Lines), "line of output is", "lines of output are")+" not shown: this watcher is too slow"
 		if a.Lines == 0 {
 			rest = "the rest of the output is not known: the sandbox stopped"
 		}
-	case engine.ActivityCommit:
+	case watch.Commit:
 		color, rest = "1;32", short(a.Commit)+" "+a.Text
 		if n, err := strconv.Atoi(a.Data["changed"]); err == nil {
 			rest += " (" + filesText(n) + ")"
 		}
-	case engine.ActivityState:
+	case watch.State:
 		color, rest = "34", stateText(a)
-	case engine.ActivityNetwork, engine.ActivityLimit:
+	case watch.Network, watch.Limit:
 		color, rest = "35", eventText(a)
 	}
 	name := a.Sandbox
@@ -164,7 +164,7 @@ func callText(a engine.Activity) string {
 	return a.Action
 }
 
-// by says who asked, when it was no human at a command line.
+// by names the requester, unless it is a human at a command line.
 func by(a engine.Activity) string {
 	if a.Who == nil || a.Who.Via == "cli" {
 		return ""
@@ -172,7 +172,7 @@ func by(a engine.Activity) string {
 	return " (" + strings.TrimSpace(a.Who.Client+" "+a.Who.Version) + ")"
 }
 
-// arrow says what came of a call.
+// arrow words the result of a call.
 func arrow(a engine.Activity) string {
 	text := " → "
 	switch {
@@ -183,7 +183,7 @@ func arrow(a engine.Activity) string {
 	default:
 		text += "ok"
 	}
-	if a.Kind == engine.ActivityResult {
+	if a.Kind == watch.Result {
 		text += " in " + took(a.Duration)
 	}
 	if a.Commit != "" {
@@ -250,14 +250,14 @@ value is missing.
 | sandbox, sandbox_id | its name, and what tells it from a later one of that name; missing for what concerns the whole repository |
 | call | number of the entry in the audit log, which a call and its result share |
 | action | the tool or the command |
-| who | who asked: ` + "`via` (cli or mcp), `client`, `version`, `session`, `user`, `pid`" + ` |
+| who | who asked: ` + "`via` (cli, mcp or ssh), `client`, `version`, `session`, `user`, `pid`" + ` |
 | arguments | as in the audit log: redacted, content of files as a hash |
 | outcome, problem | ` + "`ok`" + ` or the kind of the error, and its text |
 | exit_code | of a command |
 | duration_ns | how long the call took |
 | cycle | the run, see [litterbox cycles](commands.md#litterbox-cycles) |
 | stream, text | ` + "`stdout` or `stderr`" + `, and the line without its end; a commit's first line |
-| lines | how many lines are missing; without it nobody knows |
+| lines | how many lines are missing; without it that is unknown |
 | commit | its id |
 | state | of a sandbox as the watcher found it |
 | event, data | the event, see [events](events.md) |
@@ -265,13 +265,13 @@ value is missing.
 | kind | when | fields |
 |---|---|---|
 `)
-	for _, kind := range engine.ActivityKinds() {
+	for _, kind := range watch.Kinds() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", kind.Kind, kind.Meaning, kind.Fields)
 	}
 	b.WriteString(`
 ## What is shown of output
 
-The output of every command that runs without a terminal, whoever started it,
+The output of every command that runs without a terminal, from any client,
 line by line. Each keeper remembers the last 256 KiB of its sandbox's commands;
 watchers read from there, so a command never waits for one, and a watcher that
 falls behind gets a ` + "`lost`" + ` activity instead of what was overwritten. With

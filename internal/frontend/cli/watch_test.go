@@ -18,6 +18,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/cli"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/watch"
 )
 
 // watched is an engine in which all this happens.
@@ -72,27 +73,27 @@ func (w *watched) Status(context.Context, string, string) (engine.Status, error)
 	return s, nil
 }
 
-// activities has every kind with text in every field that somebody inside or an
+// activities has every kind with text in every field that a program inside or an
 // MCP client chooses.
 func activities(text string) []engine.Activity {
 	one := 1
 	who := &engine.AuditWho{Via: "mcp", Client: text, Version: text, Session: text}
 	list := []engine.Activity{
-		{Kind: engine.ActivityCall, Call: 3, Action: "sandbox-exec", Who: who, Arguments: map[string]any{"command": text}},
-		{Kind: engine.ActivityOutput, Cycle: 2, Stream: "stdout", Text: text},
-		{Kind: engine.ActivityOutput, Cycle: 2, Stream: "stderr", Text: text},
-		{Kind: engine.ActivityLost, Lines: 12},
-		{Kind: engine.ActivityLost},
-		{Kind: engine.ActivityCommit, Cycle: 2, Commit: "2222222bbbb", Text: text, Event: sandbox.EventIteration, Data: map[string]string{"changed": "2", "message": text}},
-		{Kind: engine.ActivityResult, Call: 3, Action: "sandbox-exec", Who: who, Outcome: "ok", ExitCode: &one, Commit: "2222222bbbb", Duration: 1500 * time.Millisecond},
-		{Kind: engine.ActivityRead, Call: 4, Action: "sandbox-read", Who: who, Arguments: map[string]any{"path": text}, Outcome: "not_found", Problem: text},
-		{Kind: engine.ActivityState, State: sandbox.Running, Who: who},
-		{Kind: engine.ActivityState, Event: sandbox.EventService, Data: map[string]string{"service": text, "problem": text}},
-		{Kind: engine.ActivityNetwork, Event: sandbox.EventRefused, Data: map[string]string{"host": text, "port": "443"}},
-		{Kind: engine.ActivityLimit, Event: sandbox.EventLimit, Data: map[string]string{"limit": "oom", "action": text}},
+		{Kind: watch.Call, Call: 3, Action: "sandbox-exec", Who: who, Arguments: map[string]any{"command": text}},
+		{Kind: watch.Output, Cycle: 2, Stream: "stdout", Text: text},
+		{Kind: watch.Output, Cycle: 2, Stream: "stderr", Text: text},
+		{Kind: watch.Lost, Lines: 12},
+		{Kind: watch.Lost},
+		{Kind: watch.Commit, Cycle: 2, Commit: "2222222bbbb", Text: text, Event: sandbox.EventIteration, Data: map[string]string{"changed": "2", "message": text}},
+		{Kind: watch.Result, Call: 3, Action: "sandbox-exec", Who: who, Outcome: "ok", ExitCode: &one, Commit: "2222222bbbb", Duration: 1500 * time.Millisecond},
+		{Kind: watch.Read, Call: 4, Action: "sandbox-read", Who: who, Arguments: map[string]any{"path": text}, Outcome: "not_found", Problem: text},
+		{Kind: watch.State, State: sandbox.Running, Who: who},
+		{Kind: watch.State, Event: sandbox.EventService, Data: map[string]string{"service": text, "problem": text}},
+		{Kind: watch.Network, Event: sandbox.EventRefused, Data: map[string]string{"host": text, "port": "443"}},
+		{Kind: watch.Limit, Event: sandbox.EventLimit, Data: map[string]string{"limit": "oom", "action": text}},
 	}
 	for i := range list {
-		list[i].Version, list[i].Time, list[i].Repository, list[i].Sandbox, list[i].SandboxID = engine.ActivityVersion, now, "/src/app", "fix", "id-fix"
+		list[i].Version, list[i].Time, list[i].Repository, list[i].Sandbox, list[i].SandboxID = watch.Version, now, "/src/app", "fix", "id-fix"
 	}
 	return list
 }
@@ -113,15 +114,15 @@ func TestWatch(t *testing.T) {
 	wantOutcome(t, lb(t, e, "", "watch", "--only", "nonsense"), outcome{Code: 2,
 		Stderr: "litterbox: cannot show only \"nonsense\": there is no such kind\n  try: litterbox watch --only call,result,read,output,lost,commit,state,network,limit\n"})
 	wantOutcome(t, lb(t, e, "", "watch", "--since", "never"), outcome{Code: 2,
-		Stderr: "litterbox: cannot understand --since \"never\"\n  try: litterbox watch --since 10m\n"})
+		Stderr: "litterbox: cannot read --since \"never\"\n  try: litterbox watch --since 10m\n"})
 }
 
 // Each kind in the documentation is one that is shown here, and the other way
 // round.
 func TestActivityKinds(t *testing.T) {
 	t.Parallel()
-	var documented, shown []engine.ActivityKind
-	for _, kind := range engine.ActivityKinds() {
+	var documented, shown []watch.Kind
+	for _, kind := range watch.Kinds() {
 		documented = append(documented, kind.Kind)
 	}
 	for _, a := range activities("") {
@@ -136,7 +137,8 @@ func TestActivityKinds(t *testing.T) {
 	}
 }
 
-// harmful tells what of a text a terminal would obey or a reader could not see.
+// harmful tells which parts of a text a terminal would obey or a reader could not
+// see.
 func harmful(text string) string {
 	if !utf8.ValidString(text) {
 		return "invalid UTF-8"
@@ -150,7 +152,7 @@ func harmful(text string) string {
 }
 
 // TestNothingAgentMadeHarmsATerminal puts attacks into every place that an agent
-// can choose, and reads what people read.
+// can choose, and reads the output that people read.
 func TestNothingAgentMadeHarmsATerminal(t *testing.T) {
 	t.Parallel()
 	for name, attack := range map[string]string{
@@ -205,7 +207,7 @@ func TestNothingAgentMadeHarmsATerminal(t *testing.T) {
 	}
 }
 
-// Who wants no more ends it.
+// A reader that wants no more ends it.
 func TestWatchEndsWithItsReader(t *testing.T) {
 	t.Parallel()
 	e := &watched{activities: activities("x")}

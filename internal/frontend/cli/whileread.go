@@ -15,9 +15,9 @@ import (
 // readerEvery bounds how long one look for the reader waits.
 const readerEvery = 250 * time.Millisecond
 
-// whileRead runs what follows something, with a context that ends when nobody
-// reads out any more, and returns that as an error. Otherwise whoever waits for
-// something to print would only notice when there is something, which may be
+// whileRead runs a command that follows something, with a context that ends when
+// the reader of out is gone, and returns that as an error. Otherwise a command that
+// waits for something to print would notice only when it prints, which may be
 // never.
 func whileRead(ctx context.Context, out io.Writer, follow func(context.Context) error) error {
 	file, ok := out.(*os.File)
@@ -36,11 +36,11 @@ func whileRead(ctx context.Context, out io.Writer, follow func(context.Context) 
 
 // awaitHangUp cancels when the other end of a pipe, socket or terminal is gone.
 func awaitHangUp(ctx context.Context, file *os.File, cancel context.CancelCauseFunc) {
-	// Nothing is asked for: only errors and hang-ups wake it (poll(2)).
+	// No event is requested: only errors and hang-ups wake it (poll(2)).
 	for fds := []unix.PollFd{{Fd: int32(file.Fd())}}; ctx.Err() == nil; {
 		n, err := unix.Poll(fds, int(readerEvery/time.Millisecond))
 		if n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
-			cancel(fault.Wrap("", syscall.EPIPE, "nobody reads the output any more"))
+			cancel(fault.Wrap("", syscall.EPIPE, "the reader of the output closed it"))
 			return
 		}
 		if n > 0 || err != nil && err != unix.EINTR {

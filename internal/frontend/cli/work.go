@@ -17,7 +17,7 @@ func (c *console) askToEnd(ctx context.Context, name string, work []engine.Work,
 	return c.ask(ctx, question)
 }
 
-// noteWork says of each work what became of it.
+// noteWork says what became of each piece of work.
 func (c *console) noteWork(what string, work []engine.Work) {
 	for _, one := range work {
 		c.note("%s: %s", what, clean(one.String()))

@@ -22,9 +22,9 @@ func newWrite(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "write NAME PATH [--append] [-m MESSAGE] <FILE",
 		Short: "Write a file of a sandbox from stdin and commit",
-		Long: `Write what stdin holds to a file of a sandbox and commit it. PATH is relative to
-the current directory of the project; a file that exists keeps its mode. With
---append what stdin holds comes after what is there.`,
+		Long: `Write standard input to a file in a sandbox and commit it. PATH is relative to the
+current directory of the project; an existing file keeps its mode. --append adds
+standard input to the end of the file.`,
 		Example:           "  litterbox write fix-login src/login.go -m 'Take the new parser' <login.go",
 		Args:              wantArgs(2, 2),
 		ValidArgsFunction: s.thenComplete(completePath),

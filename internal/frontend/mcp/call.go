@@ -14,7 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// finder tells which session a call is of. argument is the session that the
+// finder tells which session a call belongs to. argument is the session that the
 // call names itself; begins is true for tools that may begin one.
 type finder func(request *sdk.CallToolRequest, argument string, begins bool) (*session, error)
 
@@ -24,29 +24,29 @@ type registrar struct {
 	to      *sdk.Server
 	find    finder
 	handles bool
+	names   []string // of the tools so far
 }
 
-// tool is what a client gets to see of a tool, beside its schemas.
+// tool is what a client sees of a tool, besides its schemas.
 type tool struct {
 	name        string
-	title       string
 	description string
 	reads       bool // changes nothing; add sets it
 	idempotent  bool
-	additive    bool // takes nothing away that was there
+	additive    bool // removes nothing that exists
 	open        bool // may reach the network
 	begins      bool // may begin a session
 	apart       bool // needs no sandbox
 }
 
-// arguments of a tool say what of them belongs into the audit log.
+// arguments of a tool say which of them belong in the audit log.
 type arguments interface {
 	logged() map[string]any
-	// check finds what a schema cannot say; its error is fault.Invalid.
+	// check finds errors that a schema cannot express; its error is fault.Invalid.
 	check() error
 }
 
-// result is what a tool answers: text is for models and people; the exported
+// result is the answer of a tool: text is for models and people; the exported
 // fields are the same as structured content, for programs that ask for it.
 type result interface{ text() string }
 
@@ -57,12 +57,12 @@ type blocks interface{ blocks() []sdk.Content }
 type call struct {
 	*server
 	session *session
-	hold    engine.Hold // the sandbox; none for tools that stand apart
+	hold    engine.Hold // the sandbox; none for tools that need no sandbox
 	request *sdk.CallToolRequest
 	entry   *engine.Call // in the audit log
 
 	outcome engine.Outcome
-	detach  bool // somebody else closes the entry
+	detach  bool // another goroutine closes the entry
 
 	explicit bool // the client names its session with every call
 }
@@ -72,6 +72,7 @@ func (c *call) place() engine.Place { return engine.Place{Dir: c.Dir, Name: c.ho
 // add adds one tool.
 func add[In arguments, Out result](r *registrar, t tool, run func(context.Context, *call, In) (Out, error)) {
 	t.reads = readsOnly(t.name)
+	r.names = append(r.names, t.name)
 	input := schemaOf[In](r.handles)
 	if !t.begins && !t.apart {
 		addArgument(input, sandboxArgument, "") // eleven times the same words would cost a model more than they tell
@@ -80,7 +81,6 @@ func add[In arguments, Out result](r *registrar, t tool, run func(context.Contex
 	if r.server.Structured {
 		output = schemaOf[Out](false)
 	}
-	destructive, open := !t.reads && !t.additive, t.open
 	handler := func(ctx context.Context, request *sdk.CallToolRequest) (answer *sdk.CallToolResult, err error) {
 		defer func() {
 			// A defect in one tool must not end every session.
@@ -96,11 +96,23 @@ func add[In arguments, Out result](r *registrar, t tool, run func(context.Contex
 		return success(out, r.server.Structured)
 	}
 	r.to.AddTool(&sdk.Tool{
-		Name: t.name, Title: t.title, Description: t.description, InputSchema: input, OutputSchema: output,
-		Annotations: &sdk.ToolAnnotations{
-			ReadOnlyHint: t.reads, IdempotentHint: t.idempotent || t.reads, DestructiveHint: &destructive, OpenWorldHint: &open,
-		},
+		Name: t.name, Description: t.description, InputSchema: input, OutputSchema: output,
+		Annotations: t.annotations(),
 	}, handler)
+}
+
+// annotations leave out the protocol's defaults: that a tool which changes
+// something may destroy, and that it may reach the network.
+func (t tool) annotations() *sdk.ToolAnnotations {
+	hints := &sdk.ToolAnnotations{ReadOnlyHint: t.reads, IdempotentHint: t.idempotent || t.reads}
+	no := false
+	if t.additive && !t.reads {
+		hints.DestructiveHint = &no
+	}
+	if !t.open {
+		hints.OpenWorldHint = &no
+	}
+	return hints
 }
 
 // serve is one call from arguments to result: which session, its turn, an entry
@@ -114,7 +126,7 @@ func serve[In arguments, Out result](ctx context.Context, r *registrar, t tool, 
 		return out, err
 	}
 	if r.handles && about.session == "" {
-		// Begun by this call: without a sandbox nobody will ever name it.
+		// Begun by this call: without a sandbox no call will ever name it.
 		defer func() {
 			if !s.holds() {
 				r.server.sessions.end(s)
@@ -157,7 +169,10 @@ func serve[In arguments, Out result](ctx context.Context, r *registrar, t tool, 
 			return out, err
 		}
 	}
-	return run(ctx, c, in)
+	if out, err = run(ctx, c, in); err != nil && c.hold.Path != "" {
+		err = inProject{err, c.hold.Path}
+	}
+	return out, err
 }
 
 // about is the sandbox that a call is about, for the log.

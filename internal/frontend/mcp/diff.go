@@ -20,9 +20,9 @@ const (
 
 type diffArguments struct {
 	Path  string `json:"path,omitempty" jsonschema:"only this file or directory"`
-	Since string `json:"since,omitempty" jsonschema:"milestone (the last one) or a step's number; the base when left out"`
+	Since string `json:"since,omitempty" jsonschema:"milestone (the last one) or a step's number; default the base"`
 	With  string `json:"with,omitempty" jsonschema:"another sandbox to compare with instead"`
-	Limit int    `json:"limit,omitempty" jsonschema:"most bytes of the patch; 8000 when left out, at most 200000"`
+	Limit int    `json:"limit,omitempty" jsonschema:"most bytes; default 8000, at most 200000"`
 }
 
 func (a diffArguments) check() error {
@@ -60,10 +60,14 @@ type diffResult struct {
 	Total int           `json:"total" jsonschema:"changed files"`
 	Patch string        `json:"patch"`
 	Cut   bool          `json:"cut" jsonschema:"the patch is longer"`
+	Note  string        `json:"note,omitempty"`
 }
 
 func (r diffResult) text() string {
-	if r.Total == 0 {
+	switch {
+	case r.Note != "":
+		return "nothing changed; " + r.Note
+	case r.Total == 0:
 		return "nothing changed"
 	}
 	var b strings.Builder
@@ -83,7 +87,7 @@ func (r diffResult) text() string {
 func runDiff(ctx context.Context, c *call, in diffArguments) (diffResult, error) {
 	var scope []string
 	if in.Path != "" {
-		// Literal: a path is no pattern, and no option.
+		// Literal: a path is neither a pattern nor an option.
 		scope = []string{":(top,literal)" + strings.TrimPrefix(strings.TrimPrefix(in.Path, c.hold.Path+"/"), "./")}
 	}
 	compare := engine.DiffRequest{Dir: c.Dir, Name: c.hold.Name, Since: in.Since, With: in.With}
@@ -99,7 +103,8 @@ func runDiff(ctx context.Context, c *call, in diffArguments) (diffResult, error)
 		}
 	}
 	if out.Total == 0 {
-		return out, c.exists(ctx, in.Path)
+		out.Note, err = c.exists(ctx, in.Path)
+		return out, err
 	}
 	compare.Args = append([]string{"--find-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--"}, scope...)
 	patch, err := c.git(ctx, orDefault(in.Limit, diffDefault), compare)
@@ -139,18 +144,21 @@ func changedFiles(numstat string) func(yield func(changedFile) bool) {
 	}
 }
 
-// exists checks that a path in which nothing changed is there at all. One that
-// is hidden cannot be asked for.
-func (c *call) exists(ctx context.Context, path string) error {
+// exists checks that a path without changes exists at all. note says where that
+// could not be seen.
+func (c *call) exists(ctx context.Context, path string) (note string, err error) {
 	if path == "" {
-		return nil
+		return "", nil
 	}
-	_, _, err := c.page(ctx, readArguments{Path: path}, 1)
-	if fault.KindOf(err) == fault.NotFound {
-		return fault.New(fault.NotFound, "cannot compare %q: neither the sandbox nor what it is compared with has it", path).
+	_, _, err = c.page(ctx, readArguments{Path: path}, 1)
+	switch fault.KindOf(err) {
+	case fault.Denied:
+		return "the path is hidden, so whether it exists was not looked at", nil
+	case fault.NotFound:
+		return "", fault.New(fault.NotFound, "cannot compare %q: neither the sandbox nor what it is compared with has it", path).
 			WithHint("sandbox-files lists what there is; sandbox-diff without path shows all changes")
 	}
-	return nil
+	return "", nil
 }
 
 // git runs the engine's diff and keeps the first bytes of what it prints.

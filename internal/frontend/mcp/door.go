@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Bounds of connections. Those that have not shown the token are counted by
-// themselves, and the oldest goes when another one comes: whoever holds all of
-// them keeps out nobody who has it.
+// Bounds of connections. Connections that have not shown the token are counted
+// separately, and the oldest goes when a new one comes: a client that holds all of
+// them keeps out no client with the token.
 const (
 	maxConnections = 512
 	maxStrangers   = 128
-	refusedBody    = time.Second // for what a request that is refused goes on to send
+	refusedBody    = time.Second // for the rest of a refused request
 )
 
-// door is a listener that knows who has shown the token.
+// door is a listener that knows which connections have shown the token.
 type door struct {
 	net.Listener
 
@@ -103,6 +103,6 @@ func welcome(ctx context.Context) bool {
 // turnAway refuses a request, and does not wait long for the rest of it.
 func turnAway(w http.ResponseWriter, text string, code int) {
 	w.Header().Set("Connection", "close")
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBody)) // fails where nothing can be read any more
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBody)) // fails where nothing more can be read
 	http.Error(w, text, code)
 }

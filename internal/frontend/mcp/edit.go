@@ -42,16 +42,16 @@ func (e edit) check() error {
 }
 
 type editArguments struct {
-	Path       string `json:"path" jsonschema:"relative to the project, or absolute inside the sandbox"`
+	Path       string `json:"path" jsonschema:"in the project, or absolute"`
 	Old        string `json:"old,omitempty" jsonschema:"the exact text to replace, which occurs once"`
 	New        string `json:"new,omitempty" jsonschema:"what takes its place"`
 	Line       int    `json:"line,omitempty" jsonschema:"where old begins, if it occurs more than once; without old, the line to replace"`
 	ReplaceAll bool   `json:"replace_all,omitempty"`
-	Edits      []edit `json:"edits,omitempty" jsonschema:"several in this file, made in order and all or none"`
+	Edits      []edit `json:"edits,omitempty" jsonschema:"several, in order, all or none"`
 	Message    string `json:"message" jsonschema:"what and why, in one line: the commit's message"`
 }
 
-// all lists the replacements that are asked for.
+// all lists the requested replacements.
 func (a editArguments) all() []edit {
 	own := edit{Old: a.Old, New: a.New, Line: a.Line, ReplaceAll: a.ReplaceAll}
 	if len(a.Edits) > 0 && own == (edit{}) {
@@ -151,12 +151,12 @@ func runEdit(ctx context.Context, c *call, in editArguments) (editResult, error)
 		return editResult{}, err
 	}
 	c.outcome.Commit = made.Commit
-	out.Step, out.Commit, out.Notes = made.Number, made.Commit, notesOf(notes)
+	out.Step, out.Commit, out.Notes = made.Number, made.Commit, c.news(notes, "")
 	return out, nil
 }
 
-// wholeFile reads a file to edit. A hidden one may be edited, as it may be
-// written, but is not shown: not in what an error quotes either.
+// wholeFile reads a file to edit. A hidden one may be edited, as it may be written,
+// but is not shown: an error does not quote it either.
 func (c *call) wholeFile(ctx context.Context, path string) (content []byte, hidden bool, err error) {
 	buffer := &bounded{limit: editMost + 1}
 	request := engine.ShowRequest{Place: c.place(), Path: path, Limit: editMost + 1, Content: buffer}

@@ -19,10 +19,10 @@ const (
 
 type execArguments struct {
 	Command string  `json:"command" jsonschema:"a shell command"`
-	Message string  `json:"message" jsonschema:"what it does and why, in one line: the commit's message"`
-	Timeout float64 `json:"timeout,omitempty" jsonschema:"seconds until it is ended; 600 when left out"`
-	Dir     string  `json:"dir,omitempty" jsonschema:"working directory; the project when left out"`
-	Limit   int     `json:"limit,omitempty" jsonschema:"most bytes of output in the answer; 8000 when left out, at most 100000"`
+	Message string  `json:"message" jsonschema:"what and why, in one line: the commit's message"`
+	Timeout float64 `json:"timeout,omitempty" jsonschema:"seconds until it is ended; default 600"`
+	Dir     string  `json:"dir,omitempty" jsonschema:"default the project"`
+	Limit   int     `json:"limit,omitempty" jsonschema:"most bytes; default 8000, at most 100000"`
 }
 
 func (a execArguments) check() error {
@@ -47,7 +47,7 @@ func (a execArguments) logged() map[string]any {
 type waitArguments struct {
 	Command int  `json:"command" jsonschema:"its number, from sandbox-exec"`
 	Stop    bool `json:"stop,omitempty" jsonschema:"end it, with all it started"`
-	Limit   int  `json:"limit,omitempty" jsonschema:"most bytes of output in the answer; 8000 when left out, at most 100000"`
+	Limit   int  `json:"limit,omitempty" jsonschema:"most bytes; default 8000, at most 100000"`
 }
 
 func (a waitArguments) check() error {
@@ -148,7 +148,7 @@ func (r execResult) text() string {
 // had ended: 128 + SIGPIPE. The shell reports it because of pipefail.
 const pipeClosed = 141
 
-// show writes what a stream of a command printed, below head.
+// show writes the output of a stream of a command, below head.
 func show(b *strings.Builder, text, head string) {
 	if text == "" {
 		return
@@ -195,15 +195,15 @@ func runWait(ctx context.Context, c *call, in waitArguments) (execResult, error)
 	if err != nil {
 		return execResult{}, err
 	}
-	c.hold = j.hold // whatever sandbox the session has turned to
+	c.hold = j.hold // not the sandbox that the session has turned to
 	if in.Stop {
 		j.cancel()
 	}
 	return c.await(ctx, j, orDefault(in.Limit, outputDefault))
 }
 
-// unattended is the environment of commands at which nobody sits: what would
-// open an editor or a pager, or ask for a password, goes on or fails at once. An
+// unattended is the environment of commands without a user: programs that would
+// open an editor or a pager, or ask for a password, go on or fail at once. An
 // editor that changes nothing accepts the text that git proposes.
 func unattended() []string {
 	return []string{
@@ -235,7 +235,7 @@ func (c *call) shell(ctx context.Context) ([]string, error) {
 	return slices.Clone(shell), nil
 }
 
-// result words what came of a job, or what is known while it runs.
+// result words the outcome of a job, or its state while it runs.
 func (c *call) result(ctx context.Context, j *job, limit int) (execResult, error) {
 	out := execResult{ExitCode: -1, Files: []string{}, Background: []background{}, Denied: []denial{}, Notes: []string{}}
 	out.Running = !j.over()
@@ -267,7 +267,10 @@ func (c *call) result(ctx context.Context, j *job, limit int) (execResult, error
 		out.Background = append(out.Background, background{PID: p.PID, Command: oneLine(p.Command, 200)})
 	}
 	out.Output = exit.Output
-	out.Notes = append(notesOf(j.result.Notes), c.aboutHistory(j.command)...)
+	out.Notes = append(c.news(j.result.Notes, j.command), c.aboutHistory(j.command)...)
+	if j.waited {
+		out.Notes = append(out.Notes, "an editor waited for a terminal and was ended: change files with sandbox-edit, sandbox-write or sed")
+	}
 	c.addRefused(ctx, j, &out)
 	return out, nil
 }
@@ -290,8 +293,8 @@ func (c *call) addRefused(ctx context.Context, j *job, out *execResult) {
 	}
 }
 
-// share divides the room of an answer between the streams: each gets half, and
-// what the other does not need.
+// share divides the room of an answer between the streams: each gets half, and the
+// room that the other does not need.
 func share(limit int, stdout, stderr int64) (forOut, forErr int) {
 	half := int64(limit / 2)
 	switch {

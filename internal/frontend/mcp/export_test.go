@@ -19,7 +19,10 @@ var (
 	Share     = share
 )
 
-// Cut writes output in pieces and gives what is shown of it.
+// Listing is a list of tools as it is sent.
+func Listing(list *sdk.ListToolsResult) any { return listing{list} }
+
+// Cut writes output in pieces and gives the part that is shown.
 func Cut(limit int, pieces ...string) (string, bool) {
 	var s stream
 	for _, piece := range pieces {
@@ -56,7 +59,7 @@ func (t *Turn) TakeToRead(ctx context.Context) (func(), error) { return t.turn.t
 // Lend lets readers pass.
 func (t *Turn) Lend() func() { return t.turn.lend() }
 
-// Waiting counts those who wait.
+// Waiting counts the waiting calls.
 func (t *Turn) Waiting() int {
 	t.turn.mu.Lock()
 	defer t.turn.mu.Unlock()

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,15 +37,20 @@ func nextSteps() map[fault.Kind]string {
 func toolSteps() map[string]map[fault.Kind]string {
 	hidden := map[fault.Kind]string{fault.Denied: "hidden and internal files are not for this tool; where the task needs one: sandbox-exec with cat or an editor command"}
 	return map[string]map[fault.Kind]string{
-		"sandbox-create": {fault.AlreadyExists: "choose another name, or go on in it with sandbox-open"},
+		"sandbox-create": {
+			fault.AlreadyExists: "choose another name, or go on in it with sandbox-open",
+			fault.NotFound:      "leave base out to begin at the human's HEAD, or name a branch, tag or commit that exists",
+		},
 		"sandbox-open": {
 			fault.NotFound: "sandbox-list shows the names; sandbox-create makes a new one",
 			fault.Conflict: "another agent works there: sandbox-create a sandbox of your own",
 		},
 		"sandbox-read": hidden, "sandbox-edit": hidden, "sandbox-files": hidden, "sandbox-search": hidden,
-		"sandbox-write":   {fault.Denied: "that place is read-only inside: write below the project, ~ or /tmp"},
-		"sandbox-diff":    {fault.NotFound: "sandbox-list shows the sandboxes, sandbox-files the files"},
-		"sandbox-service": {fault.NotFound: "sandbox-service with action status lists the services; the human adds one in .litterbox.toml"},
+		"sandbox-snapshot": {fault.AlreadyExists: "choose another label, or leave it out"},
+		"sandbox-write":    {fault.Denied: "that place is read-only inside: write below the project, ~ or /tmp"},
+		"sandbox-diff":     {fault.NotFound: "sandbox-list shows the sandboxes, sandbox-files the files"},
+		"sandbox-update":   {fault.Conflict: "sandbox-update with markers leaves the conflicts in the files for you to resolve"},
+		"sandbox-service":  {fault.NotFound: "sandbox-service with action status lists the services; the human adds one in .litterbox.toml"},
 	}
 }
 
@@ -53,7 +59,7 @@ func toolSteps() map[string]map[fault.Kind]string {
 func failure(name string, err error) *sdk.CallToolResult {
 	kind := kindOf(err)
 	hint, next := fault.HintOf(err), toolSteps()[name][kind]
-	human := strings.HasPrefix(hint, "litterbox ") || strings.HasPrefix(hint, "findmnt ")
+	human := slices.ContainsFunc([]string{"litterbox ", "findmnt ", "git "}, func(program string) bool { return strings.HasPrefix(hint, program) })
 	switch {
 	case hint != "" && !human:
 		next = hint // it knows the case
@@ -71,8 +77,21 @@ func failure(name string, err error) *sdk.CallToolResult {
 	}
 }
 
-// limited is printable text of a bearable length: errors quote what they are
-// about, and that may be ten megabytes.
+// inProject is an error that names files of the project as other answers do:
+// relative to it, for the next call.
+type inProject struct {
+	error
+	project string
+}
+
+func (e inProject) Error() string {
+	return strings.ReplaceAll(e.error.Error(), `"`+e.project+"/", `"`)
+}
+
+func (e inProject) Unwrap() error { return e.error }
+
+// limited is printable text of a bearable length: errors quote their subject, which
+// may be ten megabytes.
 func limited(text string) string {
 	const most = 2 << 10
 	if len(text) > most {

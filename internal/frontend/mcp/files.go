@@ -7,15 +7,16 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
 type filesArguments struct {
-	Path  string `json:"path,omitempty" jsonschema:"a directory; the project when left out"`
-	Glob  string `json:"glob,omitempty" jsonschema:"such as *.go or src/**/*.{ts,tsx}; everything when left out"`
-	Limit int    `json:"limit,omitempty" jsonschema:"most files; 200 when left out, at most 2000"`
+	Path  string `json:"path,omitempty" jsonschema:"a directory; default the project"`
+	Glob  string `json:"glob,omitempty" jsonschema:"such as *.go or src/**/*.{ts,tsx}; default everything"`
+	Limit int    `json:"limit,omitempty" jsonschema:"most files; default 200, at most 2000"`
 }
 
-// listMost bounds what one call lists.
+// listMost bounds how many files one call lists.
 const listMost = 2000
 
 func checkLimit(limit int) error {
@@ -57,7 +58,7 @@ func runFiles(ctx context.Context, c *call, in filesArguments) (filesResult, err
 		Path: []byte(in.Path), Glob: []byte(in.Glob), Limit: orDefault(in.Limit, 200),
 	})
 	if err != nil {
-		return filesResult{}, err
+		return filesResult{}, c.aFile(ctx, in.Path, err)
 	}
 	out := filesResult{Files: []string{}, More: incomplete(found)}
 	for _, entry := range entries {
@@ -73,8 +74,19 @@ func runFiles(ctx context.Context, c *call, in filesArguments) (filesResult, err
 	return out, nil
 }
 
+// aFile words the error of listing a file.
+func (c *call) aFile(ctx context.Context, path string, err error) error {
+	if fault.KindOf(err) != fault.Invalid || path == "" {
+		return err
+	}
+	if _, _, readErr := c.page(ctx, readArguments{Path: path}, 1); readErr != nil {
+		return err
+	}
+	return fault.New(fault.Invalid, "cannot list %q: it is a file, not a directory", path).WithHint("sandbox-read with this path shows it")
+}
+
 // relative words the path of something found below start so that the next call
-// can use it as it is: relative to the project, or absolute outside of it.
+// can use it as it is: in the project, or absolute outside it.
 func (c *call) relative(start, below []byte) string {
 	path := string(start) + "/" + string(below)
 	return printable(strings.TrimPrefix(path, c.hold.Path+"/"))

@@ -2,13 +2,18 @@ package mcp
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// foreignTools are tools that models know from elsewhere, and what does the same
+// toolPrefix begins the name of each tool.
+const toolPrefix = "sandbox-"
+
+// foreignTools are tools that models know from elsewhere, and their counterparts
 // here.
 func foreignTools() map[string]string {
 	const (
@@ -31,16 +36,28 @@ func foreignTools() map[string]string {
 	}
 }
 
-// pointing answers a call of a foreign tool with the one that does it here, so
-// that the model can go on. Other unknown names are the protocol's error.
-func pointing(next sdk.MethodHandler) sdk.MethodHandler {
+// pointing serves a call of a tool by another spelling of its name, and answers one
+// of a foreign tool with its counterpart here, so that the model can go on. Other
+// unknown names get the protocol's error. names are the tools.
+func pointing(names []string) sdk.Middleware {
 	foreign := foreignTools()
-	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
-		if params, ok := request.GetParams().(*sdk.CallToolParamsRaw); ok && method == "tools/call" {
-			if way, known := foreign[params.Name]; known {
-				return failure(params.Name, fault.New(fault.NotFound, "there is no tool %q here", params.Name).WithHint("use %s", way)), nil
+	return func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+			if params, ok := request.GetParams().(*sdk.CallToolParamsRaw); ok && method == "tools/call" {
+				if own := respelled(params.Name); slices.Contains(names, own) {
+					params.Name = own
+				} else if way, known := foreign[params.Name]; known {
+					return failure(params.Name, fault.New(fault.NotFound, "there is no tool %q here", params.Name).WithHint("use %s", way)), nil
+				}
 			}
+			return next(ctx, method, request)
 		}
-		return next(ctx, method, request)
 	}
+}
+
+// respelled is a tool's name without clients' changes to it: they put the server's
+// name before it, and turn dashes into underscores.
+func respelled(name string) string {
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	return name[max(0, strings.LastIndex(name, toolPrefix)):]
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // generatedNames are directories and files that tools generate and that projects
-// keep out of git: what the usual .gitignore of their language names.
+// keep out of git: those that the usual .gitignore of their language names.
 func generatedNames() []string {
 	return []string{
 		"node_modules/", ".next/", ".nuxt/", ".parcel-cache/", ".turbo/", "coverage/", ".nyc_output/", // JavaScript
@@ -22,7 +22,7 @@ func generatedNames() []string {
 	}
 }
 
-// picture reports whether a binary file is one that people keep in git.
+// picture reports whether a binary file is of a kind that people keep in git.
 func picture(file string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".svg", ".woff", ".woff2", ".ttf", ".pdf"}, strings.ToLower(filepath.Ext(file)))
 }
@@ -71,25 +71,35 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
 }
 
-// aboutGenerated warns of generated files in a milestone, and proposes what to
-// write into .gitignore.
-func aboutGenerated(files []string) []string {
-	if len(files) == 0 {
-		return nil
-	}
-	var names []string
+// aboutGenerated warns of generated files in a milestone, and proposes lines for
+// .gitignore: each line once in a session, for a model that has decided to keep
+// such files.
+func (c *call) aboutGenerated(files []string) []string {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	var named, names []string
 	for _, file := range files {
 		name := generatedBy(file)
 		if name == "" {
 			name = file // a binary file of no known kind
 		}
+		if c.session.proposed[c.hold.ID+"/"+name] {
+			continue
+		}
+		named = append(named, file)
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
+	if len(names) == 0 {
+		return nil
+	}
+	for _, name := range names {
+		c.session.proposed[c.hold.ID+"/"+name] = true
+	}
 	slices.Sort(names)
 	return []string{
-		several(files, len(files)) + " look generated; if they are, write these lines into .gitignore, take the files out with git rm -r --cached, and make the milestone again: " +
+		"this looks generated: " + several(named, len(named)) + "; if so, write these lines into .gitignore, take the files out with git rm -r --cached, and make the milestone again: " +
 			strings.Join(names, " "),
 	}
 }

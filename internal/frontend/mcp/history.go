@@ -5,6 +5,19 @@ import (
 	"strings"
 )
 
+// news leaves out notes that the last change in this sandbox had too: a state
+// that lasts, such as damage to git inside, is named once, and again where a
+// command asks git.
+func (c *call) news(notes []string, command string) []string {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	before := c.session.standing[c.hold.ID]
+	c.session.standing[c.hold.ID] = notes
+	return slices.DeleteFunc(notesOf(notes), func(note string) bool {
+		return !strings.Contains(command, "git") && slices.ContainsFunc(before, func(old string) bool { return printable(old) == note })
+	})
+}
+
 // aboutHistory says, once in a session, why git inside does not show the steps:
 // its history is the agent's own. Answers name steps by their numbers, which
 // the tools take, and never a commit that git inside does not have.

@@ -53,7 +53,7 @@ func (s *server) serveHTTP(ctx context.Context) error {
 	}
 	stop := context.AfterFunc(ctx, func() {
 		// Answers of calls that end now still go out; streams without end do not
-		// hold us up.
+		// hold it up.
 		patience, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		for _, one := range s.sessions.list() {
@@ -123,9 +123,9 @@ func (s *server) token() (token string, made bool, err error) {
 	return token, false, nil
 }
 
-// guard lets nobody in but who has the token, and no browser that somebody
-// else's page steers: a name that was bound to this address has the wrong Host,
-// a page of another site the wrong Origin.
+// guard lets in only clients with the token, and no browser that another site's
+// page controls: a name bound to this address has the wrong Host, a page of another
+// site the wrong Origin.
 func (s *server) guard(token string, next http.Handler) http.Handler {
 	want := []byte("Bearer " + token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -165,7 +165,7 @@ func hostOf(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// loopback tells whether a name means this machine and no other.
+// loopback reports whether a name means this machine and no other.
 func loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -196,7 +196,7 @@ func (s *server) route() http.Handler {
 	})
 }
 
-// sessionsOf finds sessions by the protocol's own.
+// sessionsOf finds sessions by the protocol's own sessions.
 type sessionsOf struct {
 	server *server
 	mu     sync.Mutex
@@ -240,7 +240,7 @@ func (s *server) byHandle(_ *sdk.CallToolRequest, handle string, begins bool) (*
 	}
 	if !begins {
 		return nil, fault.New(fault.Invalid, "session is missing: this protocol revision has none of its own").
-			WithHint("pass what sandbox-create or sandbox-open returned as session")
+			WithHint("pass from sandbox-create or sandbox-open")
 	}
 	return s.sessions.open(s.Engine)
 }

@@ -10,16 +10,16 @@ import (
 )
 
 // ids keeps the form of request ids. The protocol's library reads numbers as
-// float64 and gives them back as integers: 1.0 would be answered as 1, and of
-// large ones the last digits would change. Such an id goes through the library
-// as a text of ours, and the answer gets the client's own spelling.
+// float64 and gives them back as integers: 1.0 would be answered as 1, and of large
+// ones the last digits would change. Such an id goes through the library as a
+// stand-in text, and the answer gets the client's own spelling.
 type ids struct {
 	mu   sync.Mutex
 	next int
-	kept map[string]json.RawMessage // by our text
+	kept map[string]json.RawMessage // by stand-in text
 }
 
-// disguised begins every text of ours; a NUL is in no client's id.
+// disguised begins every stand-in text; no client's id has a NUL.
 const disguised = "\x00id"
 
 // maxDisguised bounds the ids that are kept: a call that is canceled is never
@@ -31,7 +31,7 @@ func exact(raw json.RawMessage) bool {
 	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return true // no number
 	}
-	const most = 1 << 53 // what float64 counts to
+	const most = 1 << 53 // up to which float64 is exact
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	return err == nil && n < most && n > -most && strconv.FormatInt(n, 10) == string(raw)
 }
@@ -45,7 +45,7 @@ func (i *ids) in(line []byte) []byte {
 			RequestID json.RawMessage `json:"requestId"`
 		} `json:"params"`
 	}
-	// Params may be of any kind: what does not fit is not about a request.
+	// Params may be of any kind: those that do not fit are not about a request.
 	_ = json.Unmarshal(line, &head)
 	canceled := head.Method == "notifications/cancelled" && !exact(head.Params.RequestID)
 	if head.Method == "" || exact(head.ID) && !canceled {
@@ -69,7 +69,7 @@ func (i *ids) in(line []byte) []byte {
 	return encoded(message)
 }
 
-// text is ours for an id; a new one is made for a new request.
+// text is the stand-in for an id; a new request gets a new one.
 func (i *ids) text(raw json.RawMessage, made bool) json.RawMessage {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -92,7 +92,7 @@ func (i *ids) text(raw json.RawMessage, made bool) json.RawMessage {
 	return encoded(text)
 }
 
-// out is the line for a message of the library's, with the client's id.
+// out is the line for a message from the library, with the client's id.
 func (i *ids) out(message jsonrpc.Message) ([]byte, error) {
 	line, err := jsonrpc.EncodeMessage(message)
 	response, ok := message.(*jsonrpc.Response)
@@ -115,7 +115,7 @@ func (i *ids) out(message jsonrpc.Message) ([]byte, error) {
 	return encoded(answer), nil
 }
 
-// encoded is JSON of what always has one.
+// encoded is the JSON of a value that always has one.
 func encoded(value any) json.RawMessage {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // maxJobs bounds the commands that run at once in one session.
 const maxJobs = 8
 
-// progressEvery is how often a client that asked for it hears of a command.
+// progressEvery is how often a client that asked for it hears about a command.
 const progressEvery = 2 * time.Second
 
 // job is a command of a session. It outlives the call that started it, not the
@@ -28,6 +28,7 @@ type job struct {
 	stderr  stream
 	cancel  context.CancelFunc // ends its process group; it is still committed
 	warned  bool               // a call has ended early because of a refusal; guarded by the session's turn
+	waited  bool               // it was ended because it waited for a terminal; set before done is closed
 	done    chan struct{}
 
 	// Set before done is closed.
@@ -45,8 +46,8 @@ func (j *job) over() bool {
 	}
 }
 
-// start runs a command beside the call, which closes the call's entry in the
-// audit log when the command is over.
+// start runs a command beside the call. The end of the command closes the call's
+// entry in the audit log.
 func (c *call) start(ctx context.Context, request engine.ExecRequest) (*job, error) {
 	s := c.session
 	s.mu.Lock()
@@ -101,9 +102,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// refused reports whether the network has refused the command something that
-// the client has not been told yet. An install that is refused its registry may
-// try again for a minute, and the model would wait in silence.
+// refused reports whether the network has refused the command something that the
+// client does not know yet. An install that is refused its registry may try again
+// for a minute, and the model would wait in silence.
 func (c *call) refused(ctx context.Context, j *job) bool {
 	if j.warned {
 		return false
@@ -133,13 +134,18 @@ func (c *call) wait(ctx context.Context, j *job) {
 		case <-j.done:
 		case <-answer.C:
 		case <-ctx.Done():
-			// The client does not want it any more, or is gone.
+			// The client no longer wants it, or is gone.
 			j.cancel()
 			<-j.done
 		case <-tick.C:
 			if written := j.stdout.written() + j.stderr.written(); written != reported {
 				reported = written
 				c.progress(ctx, j)
+			} else if j.stdout.wantsTerminal() || j.stderr.wantsTerminal() {
+				j.waited = true
+				j.cancel()
+				<-j.done
+				return
 			}
 			if !c.refused(ctx, j) {
 				continue
@@ -159,7 +165,7 @@ func (c *call) progress(ctx context.Context, j *job) {
 	if line == "" {
 		line = j.stderr.lastLine()
 	}
-	// Progress is a courtesy: a client that is gone shows otherwise.
+	// Progress is a courtesy: the loss of a client shows elsewhere.
 	_ = c.request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 		ProgressToken: token, Progress: time.Since(j.begun).Seconds(), Message: line,
 	})

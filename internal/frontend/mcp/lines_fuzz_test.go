@@ -12,8 +12,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/frontend/mcp"
 )
 
-// FuzzLines lets anything arrive on standard input: every line of the answer is
-// a message, and who asks afterwards is answered, once.
+// FuzzLines lets anything arrive on standard input: every line of the answer is a
+// message, and a request afterwards is answered, once.
 func FuzzLines(f *testing.F) {
 	const hello = `{"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"claude-code","version":"2.0.1"}},"jsonrpc":"2.0","id":0}` + "\n" +
 		`{"method":"notifications/initialized","jsonrpc":"2.0"}` + "\n"
@@ -72,7 +72,7 @@ func FuzzLines(f *testing.F) {
 			_ = theirs.Close()
 		})
 		text := string(input) + "\n" + `{"jsonrpc":"2.0","id":` + last + `,"method":"tools/call","params":{"name":"sandbox-list","arguments":{}}}` + "\n"
-		_, _ = io.Copy(theirs, strings.NewReader(text)) // who does not read all of it does not answer
+		_, _ = io.Copy(theirs, strings.NewReader(text)) // a server that does not read all of it does not answer
 		_ = served.Wait()                               // the end of input ends it, with or without an error
 		stuck.Stop()
 		_ = says.Close()

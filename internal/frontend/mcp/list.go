@@ -16,7 +16,7 @@ type listed struct {
 	State   string `json:"state"`
 	Branch  string `json:"branch"`
 	Steps   int    `json:"steps" jsonschema:"commits so far"`
-	Agent   string `json:"agent" jsonschema:"who works there; empty when nobody does"`
+	Agent   string `json:"agent" jsonschema:"who works there; may be empty"`
 	Mine    bool   `json:"mine" jsonschema:"this session works there"`
 	Ports   []port `json:"ports,omitempty"`
 	Problem string `json:"problem,omitempty"`
@@ -60,7 +60,7 @@ func runList(ctx context.Context, c *call, _ noArguments) (listResult, error) {
 		one := listed{
 			Name: info.Name, State: string(info.State), Branch: info.Branch, Steps: info.Iterations, Problem: printable(info.Problem),
 		}
-		// One that cannot be told now, or was just deleted, is none to list.
+		// A sandbox that cannot tell now, or was just deleted, lists none.
 		one.Ports, _ = c.ports(ctx, info.Name)
 		if agent := info.Agent; agent != nil {
 			one.Mine = agent.Session == c.session.id

@@ -11,7 +11,7 @@ import (
 )
 
 type logArguments struct {
-	Limit int `json:"limit,omitempty" jsonschema:"how many; 20 when left out"`
+	Limit int `json:"limit,omitempty" jsonschema:"how many; default 20"`
 }
 
 func (a logArguments) check() error {

@@ -9,7 +9,7 @@ import (
 )
 
 type milestoneArguments struct {
-	Message string `json:"message" jsonschema:"what the task achieved: first line short, more below it where needed"`
+	Message string `json:"message" jsonschema:"what the task achieved: a short first line, then more"`
 }
 
 func (a milestoneArguments) check() error {
@@ -64,7 +64,7 @@ func runMilestone(ctx context.Context, c *call, in milestoneArguments) (mileston
 			suspects = append(suspects, f.Path)
 		}
 	}
-	out.Notes = append(out.Notes, aboutGenerated(suspects)...)
+	out.Notes = append(out.Notes, c.aboutGenerated(suspects)...)
 	out.Notes = append(out.Notes, aboutLarge(made.Large)...)
 	return out, nil
 }

@@ -12,7 +12,7 @@ import (
 
 type createArguments struct {
 	Name string `json:"name" jsonschema:"the task, such as fix-login"`
-	Base string `json:"base,omitempty" jsonschema:"branch, tag or commit to start from; the human's HEAD when left out"`
+	Base string `json:"base,omitempty" jsonschema:"branch, tag or commit; default the human's HEAD"`
 }
 
 func (a createArguments) check() error {
@@ -24,7 +24,7 @@ func (a createArguments) logged() map[string]any {
 func (a createArguments) sandbox() string { return a.Name }
 
 type openArguments struct {
-	Name string `json:"name" jsonschema:"the sandbox's name, as sandbox-list shows it"`
+	Name string `json:"name" jsonschema:"as sandbox-list shows it"`
 }
 
 func (a openArguments) check() error {
@@ -109,8 +109,8 @@ func runOpen(ctx context.Context, c *call, in openArguments) (openResult, error)
 	}, nil
 }
 
-// handle is the session as the client has to name it; empty where the protocol
-// does that.
+// handle is the session as the client must name it; empty where the protocol names
+// it.
 func (c *call) handle() string {
 	if !c.explicit {
 		return ""

@@ -78,16 +78,29 @@ func (s *stream) written() int64 {
 	return s.total
 }
 
+// wantsTerminal reports whether an editor has complained that it has no terminal.
+// Vim says so and then waits for ever: with no input it reads from standard error,
+// which is a pipe that never has any.
+func (s *stream) wantsTerminal() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Contains(s.head, []byte("Vim: Warning: Input is not from a terminal")) ||
+		bytes.Contains(s.head, []byte("Vim: Warning: Output is not to a terminal"))
+}
+
 // taken is a part of a command's output.
 type taken struct {
 	head, tail []byte
 	total      int64
 }
 
-// cut gives the output as text of about limit bytes: all of it, or beginning
-// and end with the count of what is missing between them.
+// cut gives the output as text of about limit bytes: all of it, or beginning and
+// end with the count of the bytes missing between them.
 func (t taken) cut(limit int) (text string, whole bool) {
 	all := append(bytes.Clone(t.head), t.tail...)
+	if binary(all) {
+		return fmt.Sprintf("binary, %d bytes\n", t.total), false
+	}
 	if t.total <= int64(limit) && int64(len(all)) == t.total {
 		return visible(all), true
 	}
@@ -99,7 +112,26 @@ func (t taken) cut(limit int) (text string, whole bool) {
 	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s", strings.TrimRight(visible(head), "\n"), missing, t.total, visible(tail)), false
 }
 
-// lineStart cuts a beginning at its last line's end, where that costs little.
+// binary reports whether output is not text: a tenth or more of it is not UTF-8, or
+// is control characters that text does not have. Terminals' own sequences and text
+// in an older encoding are text.
+func binary(output []byte) bool {
+	strange, all := 0, 0
+	for len(output) > 0 {
+		r, size := utf8.DecodeRune(output)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			strange++
+		case r < ' ' && !strings.ContainsRune("\a\b\t\n\v\f\r\x1b", r):
+			strange++
+		}
+		all++
+		output = output[size:]
+	}
+	return strange > 0 && strange*10 >= all
+}
+
+// lineStart cuts a beginning at the end of its last line, where that costs little.
 func lineStart(p []byte) []byte {
 	if at := bytes.LastIndexByte(p, '\n') + 1; at > len(p)*3/4 {
 		return p[:at]
@@ -107,7 +139,7 @@ func lineStart(p []byte) []byte {
 	return p
 }
 
-// lineEnd cuts an end at its first line's begin, where that costs little.
+// lineEnd cuts an end at the beginning of its first line, where that costs little.
 func lineEnd(p []byte) []byte {
 	if at := bytes.IndexByte(p, '\n') + 1; at < len(p)/4 {
 		return p[at:]
@@ -121,9 +153,9 @@ var escapes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])")
 })
 
-// visible makes text out of a program's output: colours and cursor movements go,
-// a line that was written over shows its last state, and no control character
-// is left that could steer the terminal of somebody who reads it.
+// visible makes text out of a program's output: colours and cursor movements go, a
+// line that was written over shows its last state, and no control character is left
+// that could control a reader's terminal.
 func visible(output []byte) string {
 	text := strings.ToValidUTF8(string(output), "\ufffd")
 	if strings.ContainsRune(text, '\x1b') {
@@ -140,8 +172,8 @@ func visible(output []byte) string {
 	return printable(text)
 }
 
-// printable replaces what can steer a terminal or reorder what is shown; line
-// breaks and tabs stay.
+// printable replaces characters that can control a terminal or reorder the text;
+// line breaks and tabs stay.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d' || !(unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029') {
@@ -151,7 +183,7 @@ func printable(text string) string {
 	}, strings.ToValidUTF8(text, "\ufffd"))
 }
 
-// oneLine is printable text on one line of at most so many bytes.
+// oneLine is printable text on one line of at most that many bytes.
 func oneLine(text string, most int) string {
 	text = strings.Join(strings.Fields(printable(text)), " ")
 	if len(text) > most {

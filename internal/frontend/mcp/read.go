@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	readDefault = 10_000  // bytes; what clients pass on to a model undivided
+	readDefault = 10_000  // bytes; as much as clients pass on to a model undivided
 	readMost    = 200_000 // bytes of one page
-	mediaMost   = 2 << 20 // bytes of an image or a sound, which are no use in pages
+	mediaMost   = 2 << 20 // bytes of an image or a sound, which are of no use in pages
 )
 
 type readArguments struct {
-	Path    string `json:"path" jsonschema:"relative to the project, or absolute inside the sandbox"`
-	Line    int64  `json:"line,omitempty" jsonschema:"first line wanted, from 1"`
-	EndLine int64  `json:"end_line,omitempty" jsonschema:"last line wanted"`
-	Offset  int64  `json:"offset,omitempty" jsonschema:"first byte wanted, instead of line"`
-	Limit   int64  `json:"limit,omitempty" jsonschema:"most bytes; 10000 when left out, at most 200000"`
+	Path    string `json:"path" jsonschema:"in the project, or absolute"`
+	Line    int64  `json:"line,omitempty" jsonschema:"first line, from 1"`
+	EndLine int64  `json:"end_line,omitempty" jsonschema:"last line"`
+	Offset  int64  `json:"offset,omitempty" jsonschema:"first byte, instead of line"`
+	Limit   int64  `json:"limit,omitempty" jsonschema:"most bytes; default 10000, at most 200000"`
 }
 
 func (a readArguments) check() error {
@@ -77,7 +77,7 @@ func (r readResult) text() string {
 	return b.String()
 }
 
-// blocks has binary content as what it is.
+// blocks has binary content in its own type.
 func (r readResult) blocks() []sdk.Content {
 	switch {
 	case !r.Binary || len(r.raw) == 0:
@@ -139,7 +139,7 @@ func runRead(ctx context.Context, c *call, in readArguments) (readResult, error)
 	return out, nil
 }
 
-// directory words the error of reading what is a directory.
+// directory words the error of reading a directory.
 func (c *call) directory(ctx context.Context, path string, err error) error {
 	if fault.KindOf(err) != fault.Invalid {
 		return err
@@ -150,8 +150,8 @@ func (c *call) directory(ctx context.Context, path string, err error) error {
 	return fault.New(fault.Invalid, "cannot read %q: it is a directory", path).WithHint("sandbox-files with this path lists it")
 }
 
-// firstLines cuts a page behind the last line that is wanted. all reports
-// whether that line is there as a whole.
+// firstLines cuts a page after the last wanted line. all reports whether that line
+// is complete.
 func firstLines(page []byte, in readArguments) (lines []byte, all bool) {
 	if in.EndLine == 0 {
 		return page, false

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,8 +17,8 @@ type replaced struct {
 	count   int
 }
 
-// apply makes an edit in the content of the file at path. Lines that end in CR
-// LF keep doing so. With quote an error may show what the file holds.
+// apply makes an edit in the content of the file at path. Lines that end in CR LF
+// keep doing so. With quote an error may show the file's content.
 func (e edit) apply(path string, content []byte, quote bool) (replaced, error) {
 	if !utf8.Valid(content) && !isASCII(e.New) {
 		return replaced{}, fault.New(fault.Unsupported, "cannot edit %q: it is not UTF-8, and new holds characters beyond ASCII", path).
@@ -95,7 +96,7 @@ func lineBounds(content []byte, line int) (at, end int) {
 	return at, len(content)
 }
 
-// fitting is new with the line ends of the line at which it comes to stand.
+// fitting is new with the line ends of the line where it goes.
 func (e edit) fitting(content []byte, at int) []byte {
 	end := bytes.IndexByte(content[at:], '\n')
 	if end > 0 && content[at+end-1] == '\r' || end == 0 && at > 0 && content[at-1] == '\r' {
@@ -109,7 +110,7 @@ func crlf(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
 }
 
-// occurrences finds where old stands, none overlapping another.
+// occurrences finds the places of old, none overlapping another.
 func occurrences(content, old []byte) (places []int) {
 	for from := 0; ; {
 		next := bytes.Index(content[from:], old)
@@ -121,7 +122,7 @@ func occurrences(content, old []byte) (places []int) {
 	}
 }
 
-// beginning keeps the places that lie in a line.
+// beginning keeps the places in a line.
 func beginning(content []byte, places []int, line int) (kept []int) {
 	from, to := lineBounds(content, line)
 	for _, at := range places {
@@ -142,17 +143,22 @@ func (e edit) missing(path string, content []byte, quote bool) error {
 	if !quote {
 		return err.WithHint("the file is hidden and cannot be shown here: look at it with sandbox-exec")
 	}
-	if strings.ContainsRune(e.Old, utf8.RuneError) && !utf8.Valid(content) {
-		return err.WithHint("the file is not UTF-8, so %q stands for other bytes: name the line in place of old", string(utf8.RuneError))
+	near, how := nearest(content, e.Old)
+	switch {
+	case !utf8.Valid(content) && !isASCII(e.Old):
+		again = fmt.Sprintf("the file is not UTF-8, so %q stands for other bytes: name the line in place of old", string(utf8.RuneError))
+	case alike(near.text) != near.text:
+		again = "copy it from here, or name the line in place of old: " + strconv.QuoteToASCII(near.text)
+	case how != "":
+		again = ""
 	}
-	near, spaces := nearest(content, e.Old)
 	switch {
 	case near.text == "":
 		return err.WithHint("%s", again)
-	case spaces:
-		return err.WithHint("%s differs in white space only; there stands exactly:\n%s", near.where(), limited(near.text))
+	case how == "":
+		return err.WithHint("%s comes nearest: %s\n%s", near.where(), limited(strings.TrimSpace(near.text)), limited(again))
 	}
-	return err.WithHint("%s comes nearest: %s\n%s", near.where(), limited(strings.TrimSpace(near.text)), again)
+	return err.WithHint("%s differs in %s only; there stands exactly:\n%s", near.where(), how, strings.TrimSuffix(limited(near.text)+"\n"+limited(again), "\n"))
 }
 
 // passage is some lines of a file.
@@ -168,20 +174,39 @@ func (p passage) where() string {
 	return "lines " + strconv.Itoa(p.first) + " to " + strconv.Itoa(p.last)
 }
 
+// alike is text with plain characters in place of their look-alikes, which models
+// and editors mix up.
+func alike(text string) string {
+	if isASCII(text) {
+		return text
+	}
+	return strings.NewReplacer(
+		"\u2018", "'", "\u2019", "'", "\u201a", "'", "\u201b", "'", "\u2032", "'",
+		"\u201c", `"`, "\u201d", `"`, "\u201e", `"`, "\u2033", `"`,
+		"\u2010", "-", "\u2011", "-", "\u2012", "-", "\u2013", "-", "\u2014", "-", "\u2212", "-",
+		"\u00a0", " ", "\u2007", " ", "\u2009", " ", "\u202f", " ", "\u3000", " ",
+		"\u2026", "...", "\u00ad", "", "\u200b", "", "\ufeff", "",
+	).Replace(text)
+}
+
 // nearestMost is how many lines of a file are compared.
 const nearestMost = 50_000
 
-// nearest finds what old probably means: the lines that differ from it in white
-// space only, or else the line most like the longest line of old.
-func nearest(content []byte, old string) (near passage, spaces bool) {
-	lines := strings.Split(string(content), "\n")
+// nearest finds what old probably means: the lines that differ from it as how says,
+// or else the line most like the longest line of old.
+func nearest(content []byte, old string) (near passage, how string) {
+	lines, plain := strings.Split(string(content), "\n"), strings.Split(alike(string(content)), "\n")
 	lines = lines[:min(len(lines), nearestMost)]
-	wanted := strings.Split(strings.Trim(old, "\n"), "\n")
+	exact, wanted := strings.Split(strings.Trim(old, "\n"), "\n"), strings.Split(strings.Trim(alike(old), "\n"), "\n")
 	for i := range lines {
-		if i+len(wanted) > len(lines) || !sameWords(lines[i:i+len(wanted)], wanted) {
+		if i+len(wanted) > len(lines) || !sameWords(plain[i:i+len(wanted)], wanted) {
 			continue
 		}
-		return passage{i + 1, i + len(wanted), strings.Join(lines[i:i+len(wanted)], "\n")}, true
+		near = passage{i + 1, i + len(wanted), strings.Join(lines[i:i+len(wanted)], "\n")}
+		if sameWords(lines[i:i+len(exact)], exact) {
+			return near, "white space"
+		}
+		return near, "characters that look alike"
 	}
 	telling := ""
 	for _, line := range wanted {
@@ -195,7 +220,7 @@ func nearest(content []byte, old string) (near passage, spaces bool) {
 			best, near = like, passage{i + 1, i + 1, line}
 		}
 	}
-	return near, false
+	return near, ""
 }
 
 // sameWords reports whether lines are the same but for white space.

@@ -20,7 +20,7 @@ const (
 	sandboxArgument = "sandbox"
 )
 
-// concerns is what a call says itself of where it belongs.
+// concerns is a call's own statement of where it belongs.
 type concerns struct {
 	session string // empty where the protocol has sessions
 	sandbox string // empty for the one opened last
@@ -30,12 +30,12 @@ type concerns struct {
 func schemaOf[T any](handles bool) *jsonschema.Schema {
 	schema, err := jsonschema.For[T](nil)
 	if err != nil {
-		panic(err) // a type of ours that no schema describes: the tests see it
+		panic(err) // a type of this package without a schema: the tests see it
 	}
 	tidy(schema)
-	schema.AdditionalProperties = nil // decode refuses what is unknown, and says it better
+	schema.AdditionalProperties = nil // decode refuses unknown ones, and says it better
 	if handles {
-		addArgument(schema, sessionArgument, "what sandbox-create or sandbox-open returned as session")
+		addArgument(schema, sessionArgument, "from sandbox-create or sandbox-open")
 	}
 	return schema
 }
@@ -78,7 +78,7 @@ func decode[In arguments](name string, schema *jsonschema.Schema, raw json.RawMe
 	}
 	for key, value := range given {
 		if string(value) == "null" {
-			delete(given, key) // some clients send what they leave out
+			delete(given, key) // some clients send null for an omitted argument
 		}
 	}
 	respell(schema, given)
@@ -140,7 +140,7 @@ func signature(schema *jsonschema.Schema) string {
 	return strings.Join(parts, ", ")
 }
 
-// filled demands that a text is there.
+// filled demands a text that is not empty.
 func filled(key, value, what string) error {
 	if strings.TrimSpace(value) == "" {
 		return fmt.Errorf("%s is empty: %s", key, what)
@@ -156,7 +156,7 @@ const (
 	nameMost    = 256       // of a sandbox
 )
 
-// message checks what becomes a commit's message.
+// message checks text for a commit message.
 func message(text string) error {
 	if err := filled("message", text, why); err != nil {
 		return err
@@ -172,10 +172,10 @@ func shortEnough(key, value string, most int) error {
 	return nil
 }
 
-// path checks a path that has to be there.
+// path checks a required path.
 func path(value, what string) error {
 	return errors.Join(filled("path", value, what), shortEnough("path", value, pathMost))
 }
 
-// why is what a message is for.
+// why says what a message is for.
 const why = "say in one line what this does and why; it becomes the commit's message"

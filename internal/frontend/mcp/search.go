@@ -10,12 +10,12 @@ import (
 )
 
 type searchArguments struct {
-	Pattern    string `json:"pattern" jsonschema:"regular expression (RE2), matched line by line"`
-	Path       string `json:"path,omitempty" jsonschema:"a directory or a file; the project when left out"`
+	Pattern    string `json:"pattern"`
+	Path       string `json:"path,omitempty" jsonschema:"a directory or a file; default the project"`
 	Glob       string `json:"glob,omitempty" jsonschema:"only files such as *.go"`
 	IgnoreCase bool   `json:"ignore_case,omitempty"`
-	Context    int    `json:"context,omitempty" jsonschema:"lines to show around each match, at most 20"`
-	Limit      int    `json:"limit,omitempty" jsonschema:"most lines; 50 when left out, at most 2000"`
+	Context    int    `json:"context,omitempty" jsonschema:"lines around each match, at most 20"`
+	Limit      int    `json:"limit,omitempty" jsonschema:"most lines; default 50, at most 2000"`
 }
 
 func (a searchArguments) check() error {

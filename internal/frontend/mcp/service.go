@@ -11,9 +11,9 @@ import (
 
 type serviceArguments struct {
 	Action  string `json:"action" jsonschema:"start, stop, restart, status or logs"`
-	Service string `json:"service,omitempty" jsonschema:"its name; all of them for status when left out"`
-	From    int64  `json:"from,omitempty" jsonschema:"of logs: the next of the page before, 1 for the beginning; the last lines when left out"`
-	Lines   int    `json:"lines,omitempty" jsonschema:"of logs: how many at most, 50 when left out"`
+	Service string `json:"service,omitempty" jsonschema:"its name; default all of them for status"`
+	From    int64  `json:"from,omitempty" jsonschema:"of logs: the next of the page before, 1 for the beginning; default the last lines"`
+	Lines   int    `json:"lines,omitempty" jsonschema:"of logs: at most, default 50"`
 }
 
 // What one page of a log may hold: a model pays for every line.
@@ -105,7 +105,7 @@ func runService(ctx context.Context, c *call, in serviceArguments) (serviceResul
 }
 
 // serviceLog gives one page of what a service printed: the last lines, or those
-// from an offset on. Both are cut to what a model should read at once.
+// from an offset on. Both are cut to as much as a model should read at once.
 func serviceLog(ctx context.Context, c *call, in serviceArguments) (serviceResult, error) {
 	lines := orDefault(in.Lines, logLines)
 	request := engine.LogRequest{Dir: c.Dir, Name: c.hold.Name, Service: in.Service, From: in.From, Limit: lines}
@@ -126,7 +126,7 @@ func serviceLog(ctx context.Context, c *call, in serviceArguments) (serviceResul
 	for i := range page.Lines {
 		line := page.Lines[i]
 		if last {
-			line = page.Lines[len(page.Lines)-1-i] // the newest are the ones that count
+			line = page.Lines[len(page.Lines)-1-i] // the newest count
 		}
 		text := logText(line.Text)
 		if line.Own {

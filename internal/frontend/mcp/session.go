@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// maxSessions bounds what clients of an HTTP server can make it remember.
+	// maxSessions bounds how many sessions clients can make an HTTP server
+	// remember.
 	maxSessions = 256
-	// idleSession is how long a session over HTTP lasts without a call: its
-	// client may have gone without a word.
+	// idleSession is how long a session over HTTP lasts without a call: its client
+	// may have gone silently.
 	idleSession = time.Hour
 	// endPatience bounds the wait for commands to end and be committed.
 	endPatience = 20 * time.Second
@@ -41,24 +42,26 @@ type session struct {
 	shell map[string][]string // that runs commands, by the sandbox's id; none when not asked yet
 	ended bool
 
-	history bool // it has heard why git inside does not show the steps
+	history  bool                // it knows why git inside does not show the steps
+	proposed map[string]bool     // lines for .gitignore that it has heard of, by the sandbox's id
+	standing map[string][]string // notes of the last change, by the sandbox's id
 }
 
-// identify notes who the client says it is.
+// identify notes the client's own name for itself.
 func (s *session) identify(name, version string) engine.Actor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = time.Now()
-	const most = 80 // of what a client calls itself
+	const most = 80 // of a client's name
 	if name != "" {
 		s.actor.Client, s.actor.Version = oneLine(name, most), oneLine(version, most)
 	}
 	return s.actor
 }
 
-// held gives the sandbox that a call is for, after showing that the session
-// lives. name is empty for the one opened last; another one that the session has
-// worked in is claimed again where it has been given up.
+// held gives the sandbox that a call is for, after showing that the session lives.
+// name is empty for the one opened last; another sandbox of the session is claimed
+// again if it was given up.
 func (s *session) held(ctx context.Context, dir, name string) (engine.Hold, error) {
 	hold, err := s.find(name)
 	if err != nil {
@@ -179,7 +182,7 @@ func (s *session) runs(id string) bool {
 	return false
 }
 
-// renew shows that the session lives; what is wrong shows at the next call.
+// renew shows that the session lives; an error shows at the next call.
 func (s *session) renew(ctx context.Context) {
 	s.mu.Lock()
 	open := slices.Clone(s.open)
@@ -189,8 +192,8 @@ func (s *session) renew(ctx context.Context) {
 	}
 }
 
-// end ends the session's commands, which commits what they did, and gives up
-// its sandboxes.
+// end ends the session's commands, which commits their work, and gives up its
+// sandboxes.
 func (s *session) end() {
 	s.cancel()
 	s.mu.Lock()
@@ -215,7 +218,7 @@ func (s *session) end() {
 	}
 }
 
-// idle tells whether nothing has been asked and nothing has run for so long.
+// idle reports whether for that long nothing was asked and nothing ran.
 func (s *session) idle(now time.Time, limit time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +250,7 @@ func (r *registry) open(e UseCases) (*session, error) {
 		return nil, fault.New(fault.Unavailable, "cannot begin a session: %d are open", len(r.all)).
 			WithHint("end one of them, or try again later")
 	}
-	s := &session{id: rand.Text(), engine: e, jobs: map[int]*job{}, shell: map[string][]string{}, left: map[string]bool{}, used: time.Now()}
+	s := &session{id: rand.Text(), engine: e, jobs: map[int]*job{}, shell: map[string][]string{}, left: map[string]bool{}, proposed: map[string]bool{}, standing: map[string][]string{}, used: time.Now()}
 	s.actor = engine.Actor{Via: "mcp", Session: s.id}
 	s.ctx, s.cancel = context.WithCancel(r.base)
 	r.all[s.id] = s
@@ -285,8 +288,8 @@ func (r *registry) list() []*session {
 	return all
 }
 
-// keep renews what sessions hold and ends those that nobody uses, until stop,
-// which ends them all and waits for it.
+// keep renews the holds of sessions and ends unused sessions, until stop, which
+// ends them all and waits for it.
 func (r *registry) keep(ctx context.Context, e UseCases) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -10,9 +10,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// spellings are names that models use for arguments because other tools of
-// coding agents have them. One is understood where a tool has the argument
-// that it stands for and none of that name.
+// spellings are names that models use for arguments because other tools of coding
+// agents have them. A spelling is understood where a tool has the argument that it
+// stands for and none of that name.
 func spellings() map[string]string {
 	return map[string]string{
 		"cwd": "dir", "workdir": "dir", "working_dir": "dir", "working_directory": "dir", "directory": "dir",
@@ -32,6 +32,7 @@ func spellings() map[string]string {
 		"sandbox": "name", "sandbox_name": "name", "title": "name",
 		"command_id": "command", "kill": "stop",
 		"base_branch": "base", "ref": "base", "from_ref": "base",
+		"step": "to", "snapshot": "to", "iteration": "to",
 	}
 }
 
@@ -65,7 +66,7 @@ func respell(schema *jsonschema.Schema, given map[string]json.RawMessage) {
 func respellEach(schema *jsonschema.Schema, list json.RawMessage) json.RawMessage {
 	var each []map[string]json.RawMessage
 	if json.Unmarshal(list, &each) != nil {
-		return list // the check of types says what is wrong
+		return list // the type check reports the error
 	}
 	for _, one := range each {
 		respell(schema, one)

@@ -19,7 +19,7 @@ import (
 // maxMessage bounds one message in bytes, over every transport.
 const maxMessage = 32 << 20
 
-// maxQueued bounds the calls that wait for their turn, in bytes; maxWaiting in
+// maxQueued bounds the calls that wait for their turn in bytes; maxWaiting in
 // number.
 const maxQueued = 64 << 20
 
@@ -41,17 +41,17 @@ func (s *server) serveStdio(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case <-gone:
-		// The client closed its end, or what it sends cannot be read: the
-		// session is over either way, and in order.
+		// The client closed its end, or its input cannot be read: the session is
+		// over either way, and in order.
 	}
 	s.sessions.end(one)
 	return nil
 }
 
-// lines is the stdio transport: one JSON-RPC message a line. Unlike the SDK's
-// it survives lines that are no message, and it hands over one tool call at a
-// time, in the order in which they came, as an agent means them. Calls that only
-// read pass one that waits for a command.
+// lines is the stdio transport: one JSON-RPC message a line. Unlike the SDK's it
+// survives lines that are not messages, and it hands over one tool call at a time,
+// in order of arrival, as an agent means them. Calls that only read pass one that
+// waits for a command.
 type lines struct {
 	in   io.Reader
 	out  io.Writer
@@ -60,7 +60,8 @@ type lines struct {
 
 // Connect implements sdk.Transport.
 func (l *lines) Connect(context.Context) (sdk.Connection, error) {
-	c := &lineConn{out: l.out, incoming: make(chan incoming), free: make(chan struct{}, 1), closed: make(chan struct{}), turn: l.turn}
+	c := &lineConn{out: l.out, incoming: make(chan incoming), free: make(chan struct{}, 1), closed: make(chan struct{}), turn: l.turn,
+		owed: make(map[jsonrpc.ID]struct{})}
 	if c.turn != nil {
 		c.turn.onLend(c.again)
 	}
@@ -95,7 +96,8 @@ type lineConn struct {
 	busy   bool
 	under  jsonrpc.ID // the call under way
 	queue  []waitingCall
-	queued int // bytes
+	queued int                     // bytes
+	owed   map[jsonrpc.ID]struct{} // requests without an answer that call no tool
 }
 
 // SessionID implements sdk.Connection.
@@ -107,8 +109,8 @@ func (c *lineConn) Close() error {
 	return nil
 }
 
-// pump reads lines until the end. It outlives Close when nothing comes any
-// more: a read of standard input cannot be interrupted.
+// pump reads lines until the end. It outlives Close when no more input comes: a
+// read of standard input cannot be interrupted.
 func (c *lineConn) pump(in io.Reader) {
 	reader := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -195,11 +197,11 @@ func (c *lineConn) one(line []byte) {
 	}
 }
 
-// complain answers what has no id that could be answered.
+// complain answers input without a usable id.
 func (c *lineConn) complain(code int, text string) {
 	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": text}})
 	if err == nil {
-		_ = c.line(line) // a client that is gone shows at the next read
+		_ = c.line(line) // a lost client shows at the next read
 	}
 }
 
@@ -210,11 +212,19 @@ func (c *lineConn) line(line []byte) error {
 	return err
 }
 
-// Read implements sdk.Connection: the next message, tool calls in turn.
+// Read implements sdk.Connection: the next message, tool calls in turn. After the
+// last line it waits until requests that call no tool are answered, because the SDK
+// drops pending answers at the end of its input: a script that pipes one request in
+// gets its answer. A tool at work is ended instead: the client may be gone.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	var ended error
 	for {
-		if request := c.next(); request != nil {
-			return request, nil
+		if ended == nil {
+			if request := c.next(); request != nil {
+				return request, nil
+			}
+		} else if !c.owes() {
+			return nil, ended
 		}
 		select {
 		case <-ctx.Done():
@@ -225,7 +235,8 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			continue
 		case in := <-c.incoming:
 			if in.err != nil {
-				return nil, in.err
+				ended = in.err
+				continue
 			}
 			if message := c.admit(in); message != nil {
 				return message, nil
@@ -262,6 +273,13 @@ func toolOf(request *jsonrpc.Request) string {
 	return params.Name
 }
 
+// owes reports whether a request that calls no tool has no answer yet.
+func (c *lineConn) owes() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.owed) > 0
+}
+
 // again has Read look at the queue once more.
 func (c *lineConn) again() {
 	select {
@@ -270,7 +288,7 @@ func (c *lineConn) again() {
 	}
 }
 
-// admit passes a message on, or puts a call into the queue and returns nil.
+// admit passes a message on, or queues a call and returns nil.
 func (c *lineConn) admit(in incoming) jsonrpc.Message {
 	request, ok := in.message.(*jsonrpc.Request)
 	if !ok {
@@ -282,7 +300,10 @@ func (c *lineConn) admit(in incoming) jsonrpc.Message {
 	case request.Method == "notifications/cancelled":
 		c.cancelQueued(request)
 		return request
-	case request.Method != "tools/call" || !request.IsCall():
+	case !request.IsCall():
+		return request
+	case request.Method != "tools/call":
+		c.owed[request.ID] = struct{}{}
 		return request
 	case len(c.queue) >= maxWaiting || c.queued+in.size > maxQueued:
 		go c.refuse(request.ID)
@@ -297,8 +318,8 @@ func (c *lineConn) admit(in incoming) jsonrpc.Message {
 	return request
 }
 
-// cancelQueued drops a call that was canceled before its turn; it is not
-// answered, as the protocol has it.
+// cancelQueued drops a call that was canceled before its turn, or stops waiting for
+// a canceled request; it is not answered, as the protocol requires.
 func (c *lineConn) cancelQueued(request *jsonrpc.Request) {
 	var params struct {
 		RequestID any `json:"requestId"`
@@ -310,6 +331,7 @@ func (c *lineConn) cancelQueued(request *jsonrpc.Request) {
 	if err != nil {
 		return
 	}
+	delete(c.owed, id)
 	for i, waiting := range c.queue {
 		if waiting.request.ID == id {
 			c.queue = append(c.queue[:i:i], c.queue[i+1:]...)
@@ -319,7 +341,7 @@ func (c *lineConn) cancelQueued(request *jsonrpc.Request) {
 	}
 }
 
-// refuse answers a call for which there is no room.
+// refuse answers a call that the queue has no room for.
 func (c *lineConn) refuse(id jsonrpc.ID) {
 	const overloaded = -32000 // implementation-defined server error
 	response := &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
@@ -333,16 +355,16 @@ func (c *lineConn) refuse(id jsonrpc.ID) {
 // Write implements sdk.Connection.
 func (c *lineConn) Write(_ context.Context, message jsonrpc.Message) error {
 	line, err := c.ids.out(message)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.line(line)
 	}
-	err = c.line(line)
 	if response, ok := message.(*jsonrpc.Response); ok {
 		c.mu.Lock()
 		if c.busy && response.ID == c.under {
 			c.busy = false
-			c.again()
 		}
+		delete(c.owed, response.ID)
+		c.again()
 		c.mu.Unlock()
 	}
 	return err

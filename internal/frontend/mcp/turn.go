@@ -11,8 +11,8 @@ import (
 // maxWaiting bounds the calls that wait in one session.
 const maxWaiting = 1000
 
-// turn lets one call at a time pass, in the order in which they came. A call
-// that only waits for a command lends its turn to calls that only read.
+// turn lets one call at a time pass, in order of arrival. A call that only waits
+// for a command lends its turn to calls that only read.
 type turn struct {
 	mu      sync.Mutex
 	busy    bool
@@ -29,8 +29,8 @@ type waiter struct {
 	shared bool // it passed as a reader; set before ready is closed
 }
 
-// take waits for the caller's turn and returns how to give it on. reads is true
-// for calls that change nothing.
+// take waits for the caller's turn and returns a function that passes it on. reads
+// is true for calls that change nothing.
 func (t *turn) take(ctx context.Context, reads bool) (give func(), err error) {
 	t.mu.Lock()
 	switch {
@@ -62,7 +62,7 @@ func (t *turn) take(ctx context.Context, reads bool) (give func(), err error) {
 	switch at := slices.Index(t.waiting, mine); {
 	case at >= 0:
 		t.waiting = slices.Delete(t.waiting, at, at+1)
-		t.admit() // readers may have stood behind it
+		t.admit() // readers may have waited behind it
 	case mine.shared:
 		t.readers-- // it passed at this very moment
 	default:
@@ -100,7 +100,7 @@ func (t *turn) isLent() bool {
 	return t.lent
 }
 
-// admit lets the readers pass that stand first, while the turn is lent.
+// admit lets the readers at the head of the queue pass, while the turn is lent.
 func (t *turn) admit() {
 	for t.lent && len(t.waiting) > 0 && t.waiting[0].reads {
 		first := t.waiting[0]

@@ -10,7 +10,7 @@ import (
 )
 
 type writeArguments struct {
-	Path    string `json:"path" jsonschema:"relative to the project, or absolute inside the sandbox"`
+	Path    string `json:"path" jsonschema:"in the project, or absolute"`
 	Content string `json:"content" jsonschema:"of the whole file"`
 	Message string `json:"message" jsonschema:"what and why, in one line: the commit's message"`
 }
@@ -53,6 +53,6 @@ func runWrite(ctx context.Context, c *call, in writeArguments) (writeResult, err
 	}
 	c.outcome.Commit = made.Commit
 	return writeResult{
-		Path: printable(in.Path), Bytes: len(in.Content), Step: made.Number, Commit: made.Commit, Changed: notesOf(made.Paths), Notes: notesOf(notes),
+		Path: printable(in.Path), Bytes: len(in.Content), Step: made.Number, Commit: made.Commit, Changed: notesOf(made.Paths), Notes: c.news(notes, ""),
 	}, nil
 }

@@ -21,10 +21,10 @@ const (
 	TextInput       Text = "input" // as TextSet with eol=lf
 )
 
-// Attributes is what the conversions need to know about a path.
+// Attributes are the attributes of a path that the conversions need.
 type Attributes struct {
 	Text                Text
-	CRLF                Text   // the deprecated crlf, which counts when Text is unspecified
+	CRLF                Text   // the deprecated crlf, which counts if Text is unspecified
 	EOL                 string // "lf", "crlf" or ""
 	WorkingTreeEncoding string // as written; "" when there is none
 	Ident               bool
@@ -36,7 +36,7 @@ type Attributes struct {
 type Stack struct {
 	fold   bool
 	top    *level // the deepest file with lines
-	info   *level // counts more than any other
+	info   *level // outranks all others
 	macros macros
 
 	global     macros // of the built-in and global lines, for Enter("")
@@ -50,7 +50,7 @@ type level struct {
 	lines []line
 }
 
-// Option is a choice for [NewStack].
+// Option is an option for [NewStack].
 type Option int
 
 // IgnoreCase is core.ignoreCase: patterns match in either case.
@@ -75,10 +75,9 @@ func NewStack(global, info []byte, options ...Option) *Stack {
 	return s
 }
 
-// Enter makes the stack of dir, a directory below the one of s (relative to
-// the root, with slashes, "" is the root) whose .gitattributes has the given
-// content; nil when there is none. s stays as it is. Macros may be defined in
-// the root only.
+// Enter makes the stack of dir, a directory below the one of s (relative to the
+// root, with slashes, "" is the root) whose .gitattributes has the given content;
+// nil when there is none. s stays as it is. Macros may be defined only in the root.
 //
 // The lines take up to some forty times the memory of the content; the caller
 // bounds a file that a sandbox wrote.
@@ -105,7 +104,7 @@ func push(top *level, dir string, lines []line) *level {
 	return &level{below: top, dir: dir, lines: lines}
 }
 
-// Lookup gives the attributes of path, a file, relative to the root.
+// Lookup returns the attributes of path, a file, relative to the root.
 func (s *Stack) Lookup(path string) Attributes {
 	r := resolution{macros: s.macros, open: numKnown}
 	name := strings.LastIndexByte(path, '/') + 1
@@ -125,7 +124,7 @@ func (s *Stack) Lookup(path string) Attributes {
 	return r.attributes()
 }
 
-// base is where the part of path below the level's directory begins.
+// base returns where the part of path below the level's directory begins.
 func (l *level) base(path string) (int, bool) {
 	if l.dir == "" {
 		return 0, true
@@ -168,8 +167,8 @@ func knownName(name string) known {
 	return unknown
 }
 
-// resolution is the look-up of one path. What is decided first stands, since
-// the lines come in falling priority.
+// resolution is the look-up of one path. The first decision counts, since the
+// lines come in falling priority.
 type resolution struct {
 	macros  macros
 	states  [numKnown]*state
@@ -178,8 +177,8 @@ type resolution struct {
 }
 
 // apply takes over the states of a line that matched, the last one first, and
-// expands macros where they stand. It keeps its own stack: macros can nest as
-// deep as a hostile file is long.
+// expands macros in place. It keeps its own stack: macros can nest as deep as
+// a hostile file is long.
 func (r *resolution) apply(states []state) {
 	var buffer [8][]state
 	pending := append(buffer[:0], states)

@@ -152,8 +152,8 @@ func FuzzLookup(f *testing.F) {
 		default:
 			t.Errorf("eol is %q", a.EOL)
 		}
-		// What the root says twice, and what an unrelated directory says,
-		// changes nothing.
+		// Repeated lines of the root, and lines of an unrelated directory,
+		// change nothing.
 		again := root.Enter("", content).Enter("no-such-directory", []byte("* text=auto eol=crlf ident filter=no\n"))
 		if diff := cmp.Diff(a, again.Lookup(path)); diff != "" && !strings.HasPrefix(path, "no-such-directory/") {
 			t.Error(diff)

@@ -21,10 +21,10 @@ type charset interface {
 }
 
 // findCharset knows the encodings for which golang.org/x/text agrees with
-// glibc's iconv, under names that iconv accepts; nil for any other. Compared
-// and left out, because one character or more differs and would silently
-// change a blob: Shift_JIS, EUC-JP, EUC-KR, Big5, GB18030, KOI8-U, macintosh,
-// windows-1255 and windows-1258 (glibc composes their accents).
+// glibc's iconv, under names that iconv accepts; nil for any other. These were
+// compared and left out, because one character or more differs and would
+// silently change a blob: Shift_JIS, EUC-JP, EUC-KR, Big5, GB18030, KOI8-U,
+// macintosh, windows-1255 and windows-1258 (glibc composes their accents).
 //
 // To add one: 1. compare both over all byte pairs, 2. add it here, 3. add it
 // to TestCharsetsAsGit.
@@ -164,7 +164,7 @@ func (ascii) decode(content []byte) ([]byte, bool) {
 func (a ascii) encode(content []byte) ([]byte, bool) { return a.decode(content) }
 
 // singleByte is a table of 256 characters. An ISO part has the control
-// characters 0x80 to 0x9f at their own places, which x/text leaves out of most.
+// characters 0x80 to 0x9f in their own places, which x/text mostly leaves out.
 type singleByte struct {
 	table *charmap.Charmap
 	iso   bool
@@ -201,7 +201,7 @@ func (s singleByte) encode(content []byte) ([]byte, bool) {
 }
 
 // multiByte is an East Asian encoding. None of those here has the replacement
-// character, so that it can stand for what x/text could not decode.
+// character, so it can stand for bytes that x/text could not decode.
 type multiByte struct{ encoding encoding.Encoding }
 
 func (m multiByte) decode(content []byte) ([]byte, bool) {

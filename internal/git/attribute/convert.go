@@ -1,6 +1,6 @@
 package attribute
 
-// Settings is the user's configuration, with git's own spellings of a value
+// Settings is the user's configuration, with git's spellings of a value
 // already reduced to one.
 type Settings struct {
 	AutoCRLF string // core.autocrlf: "true", "input", "false" or ""
@@ -8,7 +8,7 @@ type Settings struct {
 	LFS      bool   // filter.lfs is configured, so that git would run Git LFS
 }
 
-// Convert tells whether a conversion could change the content of a file with
+// Convert reports whether a conversion could change the content of a file with
 // these attributes. For most files it is false, and the content is the blob.
 func Convert(a Attributes, s Settings) bool {
 	endings, _ := lineEndings(a, s)
@@ -20,13 +20,12 @@ func Convert(a Attributes, s Settings) bool {
 // are not run; their content stays as it is. The result may share memory with
 // content.
 //
-// storedHasCRLF tells whether [HasCRLF] is true of the blob that the index
+// storedHasCRLF reports whether [HasCRLF] is true of the blob that the index
 // (for a sandbox, the commit before) holds for the path; it is called at most
 // once, and only where it matters. Nil means there is no such blob.
 //
-// An error means that git would refuse the file: an encoding that is unknown
-// here, or content that is not in that encoding. Then content comes back as
-// it is.
+// An error means that git would refuse the file: an encoding that is unknown here,
+// or content that is not in that encoding. Then content is returned unchanged.
 func ToGit(content []byte, a Attributes, s Settings, storedHasCRLF func() bool) ([]byte, error) {
 	converted := content
 	if a.lfs(s) {
@@ -50,10 +49,10 @@ func ToGit(content []byte, a Attributes, s Settings, storedHasCRLF func() bool) 
 	return converted, nil
 }
 
-// ToWorkTree is the way back: it turns the content of a blob into that of its
+// ToWorkTree is the reverse: it turns the content of a blob into that of its
 // file. blobID is the blob's object name in hex, which ident shows. An LFS
-// pointer stays a pointer: the object is not here. Errors are those of ToGit,
-// and git then checks out the content as it is, which comes back too.
+// pointer stays a pointer: the object is not here. Errors are those of ToGit;
+// git then checks out the content as it is, which is also returned.
 func ToWorkTree(content []byte, a Attributes, s Settings, blobID string) ([]byte, error) {
 	converted := content
 	if a.Ident {

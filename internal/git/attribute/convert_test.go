@@ -17,7 +17,7 @@ func blobID(content []byte) string {
 	return fmt.Sprintf("%x", sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...)))
 }
 
-// content is made of what the rules look at.
+// content is made of the bytes that the rules look at.
 func content(r *rand.Rand) []byte {
 	var b bytes.Buffer
 	if r.IntN(20) == 0 {
@@ -95,7 +95,7 @@ func setting(round int) (attribute.Settings, []string) {
 	return s, args
 }
 
-// index gives the object of every path that is staged.
+// index returns the object of every staged path.
 func (repo repository) index(t *testing.T) map[string]string {
 	t.Helper()
 	objects := map[string]string{}
@@ -316,8 +316,8 @@ func FuzzConvert(f *testing.F) {
 			}
 			return
 		}
-		// What a blob is checked out as must come back as that blob, or every
-		// sandbox would show it as changed.
+		// A checked-out blob must convert back to that blob, or every sandbox
+		// would show it as changed.
 		file, err := attribute.ToWorkTree(blob, a, attribute.Settings{EOL: "lf"}, strings.Repeat("0", 40))
 		if err != nil {
 			return // a character that decodes and does not encode

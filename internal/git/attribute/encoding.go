@@ -7,7 +7,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// encoding is working-tree-encoding without what changes nothing.
+// encoding returns working-tree-encoding, or "" if it changes nothing.
 func (a Attributes) encoding() string {
 	if form, ok := utfForm(a.WorkingTreeEncoding); ok && form == "8" {
 		return ""
@@ -15,7 +15,7 @@ func (a Attributes) encoding() string {
 	return a.WorkingTreeEncoding
 }
 
-// utfForm gives what follows "UTF" in the name of a Unicode encoding, in
+// utfForm returns what follows "UTF" in the name of a Unicode encoding, in
 // upper case and without the dash: "8", "16", "16LE-BOM".
 func utfForm(name string) (string, bool) {
 	form, ok := strings.CutPrefix(strings.ToUpper(name), "UTF")
@@ -23,8 +23,8 @@ func utfForm(name string) (string, bool) {
 }
 
 // decode turns content in the named encoding into UTF-8. The names are those
-// of git and of iconv(1), which git asks; what iconv knows and this package
-// does not is an error, never a guess.
+// of git and of iconv(1), which git asks; an encoding that iconv knows and
+// this package does not is an error, never a guess.
 func decode(content []byte, name string) ([]byte, error) {
 	var decoded []byte
 	var ok bool
@@ -58,7 +58,7 @@ func decode(content []byte, name string) ([]byte, error) {
 	return decoded, nil
 }
 
-// encode is the way back.
+// encode is the reverse.
 func encode(content []byte, name string) ([]byte, error) {
 	if form, isUTF := utfForm(name); isUTF {
 		w, found := findWide(form)

@@ -68,8 +68,8 @@ func TestEncodingsAsGit(t *testing.T) {
 		}
 	}
 
-	// What is accepted here goes to one git add, which fails where git
-	// accepts less; what is refused, to a git of its own.
+	// Accepted files go to one git add, which fails if git accepts less;
+	// refused ones each go to a git of their own.
 	repo := newRepository(t)
 	var lines, add bytes.Buffer
 	seen := map[string]bool{}

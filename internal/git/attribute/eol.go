@@ -2,7 +2,7 @@ package attribute
 
 import "bytes"
 
-// endings says whether line endings are converted.
+// endings reports whether line endings are converted.
 type endings int
 
 const (
@@ -11,8 +11,8 @@ const (
 	guess          // git looks at the content first
 )
 
-// lineEndings combines attributes and configuration. crlf tells whether lines
-// end in CRLF in the work tree.
+// lineEndings combines attributes and configuration. The result crlf reports
+// whether lines end in CRLF in the work tree.
 func lineEndings(a Attributes, s Settings) (e endings, crlf bool) {
 	text := a.Text
 	if text == TextUnspecified {
@@ -37,14 +37,14 @@ func lineEndings(a Attributes, s Settings) (e endings, crlf bool) {
 	return asIs, false
 }
 
-// crlf is what a text file gets in the work tree when no attribute says it.
-// The native ending is LF on every system that litterbox runs on.
+// crlf reports whether a text file gets CRLF in the work tree when no attribute
+// says so. The native ending is LF on every system that litterbox runs on.
 func (s Settings) crlf() bool {
 	return s.AutoCRLF == "true" || s.AutoCRLF != "input" && s.EOL == "crlf"
 }
 
-// census counts what git's guess at text or binary looks at (gather_stats in
-// its convert.c).
+// census counts what git looks at to guess text or binary (gather_stats in its
+// convert.c).
 type census struct {
 	loneCR, loneLF, crlf         int
 	nul, printable, nonprintable int
@@ -70,7 +70,7 @@ func count(content []byte) census {
 			n.nonprintable++
 		}
 	}
-	// ^Z at the end is how DOS ended a text file.
+	// DOS ended a text file with ^Z.
 	if bytes.HasSuffix(content, []byte{0x1a}) {
 		n.nonprintable--
 	}
@@ -81,9 +81,9 @@ func (n census) binary() bool {
 	return n.loneCR > 0 || n.nul > 0 || n.printable>>7 < n.nonprintable
 }
 
-// HasCRLF tells whether a blob is text with CRLF line endings. Where git
-// guesses, a file whose blob is keeps its CRLF, so that turning on a
-// conversion does not rewrite files that nobody touched.
+// HasCRLF reports whether a blob is text with CRLF line endings. Where git
+// guesses, a file with such a blob keeps its CRLF, so that turning on a
+// conversion does not rewrite untouched files.
 func HasCRLF(blob []byte) bool {
 	if bytes.IndexByte(blob, '\r') < 0 {
 		return false

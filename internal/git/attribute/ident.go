@@ -5,7 +5,7 @@ import "bytes"
 // collapseIdent turns every "$Id: …$" within a line into "$Id$".
 func collapseIdent(content []byte) []byte {
 	var converted []byte
-	kept := 0 // what stands before it is in converted
+	kept := 0 // everything before it is in converted
 	for at := 0; ; {
 		i := bytes.Index(content[at:], []byte("$Id:"))
 		if i < 0 {
@@ -27,7 +27,7 @@ func collapseIdent(content []byte) []byte {
 	return append(converted, content[kept:]...)
 }
 
-// identEnd finds the end of an ident whose text begins at content[at]: behind
+// identEnd finds the end of an ident whose text begins at content[at]: after
 // the next '$', unless the line ends first.
 func identEnd(content []byte, at int) (end int, ok bool) {
 	i := bytes.IndexAny(content[at:], "$\n")
@@ -37,9 +37,8 @@ func identEnd(content []byte, at int) (end int, ok bool) {
 	return at + i + 1, true
 }
 
-// expandIdent turns every "$Id$" into "$Id: <blobID> $". A text that is there
-// already is replaced, unless a space inside shows that it comes from another
-// version control system.
+// expandIdent turns every "$Id$" into "$Id: <blobID> $". An existing text is replaced,
+// unless a space inside shows that it comes from another version control system.
 func expandIdent(content []byte, blobID string) []byte {
 	var converted []byte
 	kept := 0
@@ -69,7 +68,7 @@ func expandIdent(content []byte, blobID string) []byte {
 	return append(converted, content[kept:]...)
 }
 
-// foreign tells whether the text of an ident has a space other than the first
+// foreign reports whether the text of an ident has a space other than the first
 // and the last byte.
 func foreign(text []byte) bool {
 	return len(text) > 2 && bytes.IndexByte(text[1:len(text)-1], ' ') >= 0

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// lfs tells whether git would replace the content by a pointer.
+// lfs reports whether git would replace the content with a pointer.
 func (a Attributes) lfs(s Settings) bool { return s.LFS && a.Filter == "lfs" }
 
 const lfsVersion = "version https://git-lfs.github.com/spec/v1"
 
-// pointer is what Git LFS stores instead of content, by its specification.
-// The content itself is the LFS object of that sha256; to keep it is up to
-// the caller. Nothing stays nothing, and a pointer that was checked out
-// without its object stays the same pointer.
+// pointer returns what Git LFS stores instead of content, by its
+// specification. The content itself is the LFS object of that sha256; keeping
+// it is up to the caller. Empty content stays empty, and a pointer that was
+// checked out without its object stays the same pointer.
 func pointer(content []byte) []byte {
 	if len(content) == 0 || isPointer(content) {
 		return content
@@ -23,8 +23,8 @@ func pointer(content []byte) []byte {
 	return fmt.Appendf(nil, "%s\noid sha256:%x\nsize %d\n", lfsVersion, sha256.Sum256(content), len(content))
 }
 
-// isPointer follows git-lfs, which takes what is shorter than 512 bytes and
-// parses, whatever space surrounds it.
+// isPointer follows git-lfs, which accepts content that is shorter than 512
+// bytes and parses, with any space around it.
 func isPointer(content []byte) bool {
 	if len(content) >= 512 {
 		return false

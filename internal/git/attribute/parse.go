@@ -18,7 +18,7 @@ const (
 
 const blank = " \t\r\n"
 
-// line gives states to the files that a pattern matches.
+// line sets the states of the files that a pattern matches.
 type line struct {
 	pattern wildmatch.Pattern
 	states  []state
@@ -41,7 +41,7 @@ const (
 	isValue                        // name=value
 )
 
-// macros are attributes that bring others when they are set, by name.
+// macros are attributes that set others when they are set, by name.
 type macros map[string]macro
 
 type macro struct {
@@ -49,7 +49,7 @@ type macro struct {
 	index  int // 0 … len(macros)-1
 }
 
-// merge unites definitions; the last one of a name stands.
+// merge unites definitions; the last one of a name counts.
 func merge(all ...macros) macros {
 	united := macros{}
 	for _, m := range all {
@@ -62,8 +62,8 @@ func merge(all ...macros) macros {
 }
 
 // parse reads the content of an attributes file. Every content is valid: git
-// warns of a line it cannot use and goes on. Macros are returned apart; the
-// caller drops them where none are allowed.
+// warns of a line it cannot use and goes on. Macros are returned separately;
+// the caller drops them where none are allowed.
 func parse(content []byte, fold bool) ([]line, macros) {
 	if len(content) >= maxFile {
 		return nil, nil
@@ -90,7 +90,7 @@ func parse(content []byte, fold bool) ([]line, macros) {
 			continue
 		}
 		p := wildmatch.Parse(pattern, fold)
-		// Negative patterns are forbidden, and one for directories only
+		// Negative patterns are forbidden, and a pattern for directories only
 		// matches no file.
 		if !p.Negated && !p.DirOnly && len(states) > 0 {
 			lines = append(lines, line{p, states})
@@ -116,7 +116,7 @@ func cutWord(text string) (word, rest string) {
 	return text, ""
 }
 
-// cutMacro gives the name that "[attr]name" defines. A bare "[attr]" is an
+// cutMacro returns the name that "[attr]name" defines. A bare "[attr]" is an
 // ordinary pattern.
 func cutMacro(pattern string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(pattern, "[attr]")
@@ -128,7 +128,7 @@ func cutMacro(pattern string) (name string, ok bool) {
 	return name, true
 }
 
-// parseStates reads the words behind a pattern. One invalid name spoils all.
+// parseStates reads the words after a pattern. One invalid name invalidates all.
 func parseStates(text string) ([]state, bool) {
 	var states []state
 	for {

@@ -10,18 +10,18 @@ import (
 // wide is UTF-16 or UTF-32.
 type wide struct {
 	size int  // bytes of a unit
-	big  bool // byte order, where no mark says it
+	big  bool // byte order, if no mark says it
 	mark markRule
 }
 
-// markRule is what git wants of the byte order mark.
+// markRule is git's rule about the byte order mark.
 type markRule uint8
 
 const (
-	markForbidden markRule = iota // the name says the order; a mark would be stored as a character
+	markForbidden markRule = iota // the name gives the order; a mark would be stored as a character
 	markRequired
 	markOptional // read as if required, but git does not insist
-	markWritten  // git only writes this form: iconv, which reads, knows no such name
+	markWritten  // git only writes this form: iconv, which reads, does not know the name
 )
 
 func findWide(form string) (wide, bool) {
@@ -48,7 +48,7 @@ func findWide(form string) (wide, bool) {
 	return wide{}, false
 }
 
-// marked tells whether content begins with a byte order mark, and of which order.
+// marked reports whether content begins with a byte order mark, and in which order.
 func (w wide) marked(content []byte) (marked, big bool) {
 	for _, big := range []bool{true, false} {
 		if w.size > 0 && bytes.HasPrefix(content, wide{size: w.size, big: big}.put(nil, '\ufeff')) {
@@ -68,8 +68,8 @@ func (w wide) order() interface {
 	return binary.LittleEndian
 }
 
-// decode fails on a unit cut short, on half a surrogate pair, and on what is
-// no code point, as iconv does.
+// decode fails on a unit cut short, on half a surrogate pair, and on a number
+// that is no code point, as iconv does.
 func (w wide) decode(content []byte) ([]byte, bool) {
 	if len(content)%w.size != 0 {
 		return nil, false
@@ -103,7 +103,7 @@ func (w wide) decode(content []byte) ([]byte, bool) {
 	return decoded, true
 }
 
-// encode writes valid UTF-8, behind a mark unless that is forbidden.
+// encode writes valid UTF-8, after a mark unless that is forbidden.
 func (w wide) encode(content []byte) []byte {
 	encoded := make([]byte, 0, w.size*(len(content)+1))
 	if w.mark != markForbidden {

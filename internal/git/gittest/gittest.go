@@ -13,7 +13,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// Home gives the test its own HOME and git configuration, and a umask that
+// Home gives the test its own HOME and git configuration, and an umask that
 // must not matter.
 func Home(t testing.TB) string {
 	t.Helper()
@@ -92,7 +92,7 @@ func Open(t testing.TB, dir string) *git.Repository {
 	return r
 }
 
-// Kind demands an error of a kind, with a hint where one is promised.
+// Kind requires an error of a kind, with a hint where one is promised.
 func Kind(t *testing.T, err error, want fault.Kind, hinted bool) {
 	t.Helper()
 	if got := fault.KindOf(err); got != want {
@@ -108,8 +108,8 @@ func Exists(path string) bool {
 	return err == nil
 }
 
-// Context is the test's context on behalf of who runs the test, with the
-// environment as it is now: after [Home].
+// Context returns the test's context on behalf of the user who runs the test,
+// with the current environment: call it after [Home].
 func Context(t testing.TB) context.Context {
 	return caller.For(t.Context(), caller.ThisProcess())
 }

@@ -16,13 +16,13 @@ import (
 // and of every .gitignore from the root down to it. It is immutable, so that
 // siblings share their parent, and safe for concurrent use.
 type Stack struct {
-	dir     string // where Enter led; "" is the root
+	dir     string // the directory entered; "" is the root
 	fold    bool
-	ignored bool   // dir or a directory above it is: then all below is
-	top     *level // the file that counts most; nil when none has a pattern
+	ignored bool   // dir or a directory above it is, and so everything below
+	top     *level // the file that ranks highest; nil if none has a pattern
 }
 
-// level is one file of patterns. Deeper levels count more.
+// level is one file of patterns. Deeper levels rank higher.
 type level struct {
 	below    *level
 	dir      string
@@ -67,16 +67,16 @@ func push(top *level, dir string, content []byte, fold bool) *level {
 	return &level{below: top, dir: dir, patterns: patterns}
 }
 
-// Ignored tells whether git ignores path when it is not tracked. The path is
-// relative to the root and lies below the directory of s; directories between
-// the two are judged on the way, but a .gitignore in them is unknown here.
+// Ignored reports whether git ignores path when it is not tracked. The path is
+// relative to the root and lies below the directory of s; directories in
+// between are judged on the way, but a .gitignore in them is unknown here.
 func (s *Stack) Ignored(path string, isDir bool) bool {
 	_, ignored := s.Verdict(path, isDir)
 	return ignored
 }
 
-// Verdict is Ignored, and tells also whether any pattern decided. A path that
-// matched and is not ignored was included again by a pattern with '!'.
+// Verdict is Ignored, and also reports whether any pattern decided. A path
+// that matched and is not ignored was included again by a pattern with '!'.
 func (s *Stack) Verdict(path string, isDir bool) (matched, ignored bool) {
 	from := 0
 	if below(s.dir, path) {
@@ -98,7 +98,7 @@ func (s *Stack) Verdict(path string, isDir bool) (matched, ignored bool) {
 }
 
 // decide looks for the last pattern that matches, in the deepest file that
-// has one. name is where the last component of path begins.
+// has one. name is the offset of the last component of path.
 func (l *level) decide(path string, name int, isDir bool) (matched, ignored bool) {
 	for ; l != nil; l = l.below {
 		if !below(l.dir, path) {
@@ -115,12 +115,12 @@ func (l *level) decide(path string, name int, isDir bool) (matched, ignored bool
 	return false, false
 }
 
-// below tells whether path lies in dir.
+// below reports whether path lies in dir.
 func below(dir, path string) bool {
 	return dir == "" || len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir
 }
 
-// start is where the part of a path below dir begins.
+// start returns the offset of the part of a path below dir.
 func start(dir string) int {
 	if dir == "" {
 		return 0

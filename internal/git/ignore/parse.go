@@ -26,10 +26,10 @@ func parse(content []byte, fold bool) []wildmatch.Pattern {
 	return patterns
 }
 
-// trimSpaces drops trailing spaces, except one that a backslash quotes and
-// what stands before it.
+// trimSpaces drops trailing spaces, except one quoted by a backslash and those
+// before it.
 func trimSpaces(text string) string {
-	end := 0 // behind the last byte that stays
+	end := 0 // after the last byte that stays
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case ' ':

@@ -58,17 +58,15 @@ func Parse(text string, fold bool) Pattern {
 		p.kind, p.literal = wholePath, text
 		return p
 	}
-	// The glob is compiled without the literal before it, as git does it, and
-	// that shows: in "a**/b" the "**" then stands at the start of a glob, and
-	// "ab" matches.
+	// The glob is compiled without the literal before it, as in git, and that shows:
+	// in "a**/b" the "**" then stands at the start of a glob, and "ab" matches.
 	p.kind, p.literal, p.glob = globPath, text[:wild], Compile(text[wild:], Mode{Path: true, Fold: fold})
 	return p
 }
 
-// Match tells whether the pattern matches path. Slashes separate; base is
-// where the part below the pattern's own directory begins, name where the
-// last component begins. DirOnly is for the caller to heed, who knows what
-// the path is.
+// Match reports whether the pattern matches path. Slashes separate; base is where
+// the part below the pattern's own directory begins, name where the last component
+// begins. DirOnly is left to the caller, who knows whether the path is a directory.
 func (p *Pattern) Match(path string, base, name int) bool {
 	switch p.kind {
 	case wholeName:

@@ -2,7 +2,7 @@ package wildmatch
 
 import "strings"
 
-// set is the bytes that a bracket expression accepts.
+// set holds the bytes that a bracket expression accepts.
 type set [256 / 64]uint64
 
 func (s *set) add(c byte)      { s[c/64] |= 1 << (c % 64) }
@@ -33,7 +33,7 @@ func parseSet(glob string, i int, mode Mode) (*set, int) {
 		if i < len(glob) {
 			return glob[i]
 		}
-		return 0 // as the NUL behind a C string; a glob holds none itself
+		return 0 // like the NUL after a C string; a glob holds none itself
 	}
 	s := new(set)
 	negated := at(i) == '!' || at(i) == '^'
@@ -104,9 +104,8 @@ func (s *set) addRange(low, high byte, fold bool) {
 	})
 }
 
-// class gives the members of a POSIX class as git's own ctype table has them,
-// in which vertical tab and form feed are no space. It is nil for a name that
-// does not exist.
+// class returns the members of a POSIX class as in git's own ctype table, where
+// vertical tab and form feed are not space. It is nil for a name that does not exist.
 func class(name string, fold bool) func(byte) bool {
 	switch name {
 	case "alnum":

@@ -19,11 +19,11 @@ type Mode struct {
 	Fold bool // core.ignoreCase: ASCII letters match in either case
 }
 
-// Glob is a compiled glob. The zero value matches the empty text only. It is
+// Glob is a compiled glob. The zero value matches only the empty text. It is
 // immutable and safe for concurrent use.
 type Glob struct {
 	steps []step
-	least int // bytes that a text must have
+	least int // the least number of bytes that a text must have
 	path  bool
 	fold  bool
 	never bool // malformed: git never lets such a glob match
@@ -36,7 +36,7 @@ const (
 	opAny            // any byte, in path mode except '/'
 	opSet            // a byte of the set
 	opStar           // any number of bytes, in path mode up to the next '/'
-	opDeep           // any number of bytes whatever they are
+	opDeep           // any number of any bytes
 	opDirs           // "**/": nothing, or anything that ends in '/'
 )
 
@@ -46,8 +46,8 @@ type step struct {
 	set  *set
 }
 
-// Compile prepares a glob. It cannot fail: what is malformed never matches.
-// As in git's C strings, a NUL ends the glob.
+// Compile prepares a glob. It cannot fail: a malformed glob never matches. As
+// in git's C strings, a NUL ends the glob.
 func Compile(glob string, mode Mode) Glob {
 	if i := strings.IndexByte(glob, 0); i >= 0 {
 		glob = glob[:i]
@@ -95,6 +95,9 @@ func Compile(glob string, mode Mode) Glob {
 	return g
 }
 
+// Never reports whether the glob is malformed, so that no text matches.
+func (g *Glob) Never() bool { return g.never }
+
 // parseStars reads the run of stars at glob[i]. Two or more are "**" only
 // where they fill a whole path component; elsewhere they count as one.
 func parseStars(glob string, i int, path bool) (step, int) {
@@ -118,7 +121,7 @@ func parseStars(glob string, i int, path bool) (step, int) {
 	return step{op: opDeep}, end
 }
 
-// Match tells whether the glob matches the whole text.
+// Match reports whether the glob matches the whole text.
 //
 // Of the stars already passed only two can still change the outcome: the last
 // '*' of the present path component, and the last "**" before it. Every
@@ -130,7 +133,7 @@ func (g *Glob) Match(text string) bool {
 		return false
 	}
 	at, pos := 0, 0          // next step, next byte
-	starAt, starPos := -1, 0 // after the last '*', and where it ends now
+	starAt, starPos := -1, 0 // after the last '*', and its present end
 	deepAt, deepPos := -1, 0 // the same for "**"
 	dirs := false            // that one is "**/"
 	for at < len(g.steps) || pos < len(text) {

@@ -92,6 +92,18 @@ func TestGlob(t *testing.T) {
 	}
 }
 
+// Malformed globs say so, and no others do.
+func TestNever(t *testing.T) {
+	for glob, want := range map[string]bool{
+		"": false, "*": false, "[a-c]": false, "[z-a]": false, `\[`: false, `a\`: true, "[a": true, "[[:none:]]": true,
+	} {
+		compiled := wildmatch.Compile(glob, path)
+		if got := compiled.Never(); got != want {
+			t.Errorf("%q: %t, want %t", glob, got, want)
+		}
+	}
+}
+
 func TestClasses(t *testing.T) {
 	// git's ctype, counted over all 256 bytes.
 	for name, want := range map[string]int{
@@ -158,7 +170,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// TestManyStars never ends where the work is exponential.
+// TestManyStars never ends if the work is exponential.
 func TestManyStars(t *testing.T) {
 	name := strings.Repeat("a", 4096)
 	deep := strings.Repeat("a/", 2048)
@@ -244,7 +256,7 @@ func (n *naive) match(g, t int) (ok bool) {
 	return one.Match(n.text[t:t+1]) && n.match(g+size, t+1)
 }
 
-// isBracket tells whether s is one whole bracket expression. A set, as a
+// isBracket reports whether s is one whole bracket expression. A set, as a
 // glob of its own, matches single bytes or nothing; two bytes tell them apart.
 func (n *naive) isBracket(s string) bool {
 	inner := s[1:]

@@ -14,14 +14,14 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// maxDatagram is the largest payload of UDP, and more than one of ours has.
+// maxDatagram is the largest payload of UDP, and more than any of ours has.
 const maxDatagram = 65535
 
-// packets sends datagrams and refusals to programs inside, in the name of those
-// that they wrote to.
+// packets sends datagrams and refusals to programs inside, in the name of their
+// peers.
 type packets struct{ out4, out6 int }
 
-// CarryDatagrams hands what programs send over UDP to the keeper, from now on.
+// CarryDatagrams hands datagrams that programs send to the keeper, from now on.
 func (e *Intake) CarryDatagrams(sockets DatagramSockets) error {
 	e.packets = &packets{sockets.Out4, sockets.Out6}
 	names := &senders{names: map[netip.AddrPort]sender{}}
@@ -40,8 +40,8 @@ func (e *Intake) CarryDatagrams(sockets DatagramSockets) error {
 	return nil
 }
 
-// passDatagrams decides nothing, and keeps nothing but the names of senders.
-// What cannot be handed on is refused, as a closed port would.
+// passDatagrams decides nothing, and keeps nothing but the names of senders. It
+// refuses a datagram that cannot be handed on, as a closed port would.
 func (e *Intake) passDatagrams(conn *net.UDPConn, names *senders) {
 	buffer, control := make([]byte, maxDatagram), make([]byte, unix.CmsgSpace(unix.SizeofSockaddrInet6))
 	for {
@@ -55,7 +55,7 @@ func (e *Intake) passDatagrams(conn *net.UDPConn, names *senders) {
 		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 		to, ok := SentTo(control[:oobn])
 		if !ok || to.Addr().IsLoopback() || to.Port() == 0 {
-			continue // sent to our own port: there is nobody to ask for it
+			continue // sent to our own port: there is no destination to ask about
 		}
 		keeper := e.keeper.Load()
 		if keeper == nil || keeper.SendDatagram(wire.Datagram{
@@ -84,8 +84,8 @@ func SentTo(control []byte) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// reply gives a program what came from where it had sent to. Nothing waits: a
-// datagram may be lost.
+// reply gives a program a datagram from the address it had sent to. It never
+// blocks: a datagram may be lost.
 func (p *packets) reply(d wire.Datagram) {
 	if p == nil || len(d.Payload) > maxDatagram-udpHeader {
 		return
@@ -93,14 +93,14 @@ func (p *packets) reply(d wire.Datagram) {
 	p.send(d.Destination.Addr(), d.Source.Addr(), unix.IPPROTO_UDP, datagram(d.Destination, d.Source, d.Payload))
 }
 
-// refuse tells a program that nobody listens there: its next call ends with
+// refuse tells a program that nothing listens there: its next call ends with
 // ECONNREFUSED (udp(7)).
 func (p *packets) refuse(source, destination netip.AddrPort) {
 	if p == nil {
 		return
 	}
 	from, to := destination.Addr(), source.Addr()
-	// The message quotes the beginning of what was sent (RFC 792, RFC 4443).
+	// The message quotes the beginning of the datagram (RFC 792, RFC 4443).
 	sent := datagram(source, destination, nil)
 	protocol, kind, code := byte(unix.IPPROTO_ICMP), byte(3), byte(3)
 	if from.Is6() {
@@ -165,7 +165,7 @@ func packet(from, to netip.Addr, protocol byte, payload []byte) []byte {
 	return append(p, payload...)
 }
 
-// pseudo is the sum of the header that UDP and ICMPv6 count besides their own.
+// pseudo is the sum of the pseudo-header that UDP and ICMPv6 add to their own.
 func pseudo(from, to netip.Addr, protocol byte, length int) uint32 {
 	sum := uint32(protocol) + uint32(length)
 	for _, address := range [][]byte{from.AsSlice(), to.AsSlice()} {
@@ -176,7 +176,7 @@ func pseudo(from, to netip.Addr, protocol byte, length int) uint32 {
 	return sum
 }
 
-// checksum is the internet's (RFC 1071), begun with sum.
+// checksum is the internet checksum (RFC 1071), begun with sum.
 func checksum(sum uint32, data []byte) uint16 {
 	for ; len(data) >= 2; data = data[2:] {
 		sum += uint32(binary.BigEndian.Uint16(data))
@@ -190,8 +190,8 @@ func checksum(sum uint32, data []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// senders remembers who sends from where for a moment: finding out costs more
-// than a datagram.
+// senders briefly remembers which process sends from which address: finding out
+// costs more than a datagram.
 type senders struct {
 	mu    sync.Mutex
 	names map[netip.AddrPort]sender

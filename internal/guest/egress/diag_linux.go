@@ -13,10 +13,11 @@ import (
 // Diag asks the kernel about one socket (sock_diag(7), linux/inet_diag.h). The
 // tables in /proc/net say the same, but to read them the kernel walks a table
 // that it shares among all namespaces and that grows with the machine's
-// memory: more than a millisecond on one of 24 GB, against some microseconds.
+// memory: more than a millisecond on one with 24 GB, against a few
+// microseconds.
 type Diag struct {
 	Mu       sync.Mutex
-	Fd       int // from before the filter of system calls, which lets nobody open one; 0 is none
+	Fd       int // opened before the system call filter, which forbids that; 0 is none
 	Sequence uint32
 }
 
@@ -31,7 +32,7 @@ const (
 )
 
 // NewDiag uses an open socket of NETLINK_SOCK_DIAG. The kernel answers within
-// the call that asks; the time limit is for one that does not.
+// the call that asks; the time limit is for a kernel that does not.
 func NewDiag(fd int) *Diag {
 	limit := unix.NsecToTimeval(int64(time.Second))
 	if fd > 0 && unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit) != nil {
@@ -76,7 +77,7 @@ func (d *Diag) inode(local, remote netip.AddrPort) string {
 			return ""
 		}
 		if binary.NativeEndian.Uint32(answer[8:]) != d.Sequence {
-			continue // to a question that was given up
+			continue // to an abandoned question
 		}
 		return DiagAnswer(answer[:n])
 	}
@@ -88,7 +89,7 @@ func DiagAnswer(answer []byte) (inode string) {
 		return "" // an error: no such socket any more, or a kernel without tcp_diag
 	}
 	if answer[diagState] == diagListen {
-		return "" // nobody is connected; this is who would take it
+		return "" // nothing is connected; this is the listener
 	}
 	if inode := binary.NativeEndian.Uint32(answer[diagInode:]); inode != 0 {
 		return strconv.FormatUint(uint64(inode), 10)

@@ -17,29 +17,30 @@ import (
 )
 
 // Intake is the sandbox's only way out: every connection that a program makes
-// arrives here (the kernel redirects it), learns where it wanted to go, and is
-// passed on to the keeper, which decides. DNS messages go the same way. The
+// arrives here (the kernel redirects it) and is passed on, with its original
+// destination, to the keeper, which decides. DNS messages go the same way. The
 // guest decides nothing; without a keeper everything is refused.
 type Intake struct {
 	keeper  atomic.Pointer[wire.Egress]
 	next    atomic.Uint64
 	mu      sync.Mutex
 	waiting map[uint64]chan []byte // DNS queries by id
+	held    held                   // those announced
 	Owners  owners
 	packets *packets // nil without datagrams; set before the first keeper
 }
 
-// maxQueries bounds what a flood of DNS queries can hold here.
+// maxQueries bounds how much a flood of DNS queries can hold here.
 const maxQueries = 1024
 
 // queryTimeout is how long a query waits for the keeper, which answers at
 // once or not at all.
 const queryTimeout = 5 * time.Second
 
-// Start opens the guest's two ports on both families. A sandbox whose
-// network was not set up (no nftables) refuses everything by itself.
+// Start opens the guest's two ports on both families. A sandbox without a
+// network setup (no nftables) refuses everything by itself.
 func Start(sockets *Diag) (*Intake, error) {
-	e := &Intake{waiting: map[uint64]chan []byte{}}
+	e := &Intake{waiting: map[uint64]chan []byte{}, held: newHeld()}
 	e.Owners.Sockets = sockets
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		ip := net.ParseIP(host)
@@ -62,10 +63,11 @@ func Start(sockets *Diag) (*Intake, error) {
 	return e, nil
 }
 
-// Attach serves one keeper until its connection ends. A later keeper takes over.
-func (e *Intake) Attach(conn *net.UnixConn) {
-	link := wire.NewEgress(conn)
-	e.keeper.Store(link)
+// Take makes link the way to the keeper, in place of an earlier one.
+func (e *Intake) Take(link *wire.Egress) { e.keeper.Store(link) }
+
+// Serve listens to a keeper that was taken, until its connection ends.
+func (e *Intake) Serve(link *wire.Egress) {
 	for {
 		received, err := link.Receive()
 		if err != nil {
@@ -80,6 +82,8 @@ func (e *Intake) Attach(conn *net.UnixConn) {
 			if waiter != nil {
 				waiter <- received.Query.Message // buffered
 			}
+		case wire.KindDeclined:
+			e.held.drop(received.ID)
 		case wire.KindDatagram:
 			e.packets.reply(received.Datagram)
 		case wire.KindUnreachable:
@@ -88,9 +92,10 @@ func (e *Intake) Attach(conn *net.UnixConn) {
 	}
 	e.keeper.CompareAndSwap(link, nil)
 	link.Close()
+	e.held.dropAll(link)
 }
 
-// accept serves what comes, a bounded number at once: the rest waits with the
+// accept serves connections, a bounded number at once: the rest wait in the
 // kernel. A flood must leave descriptors for the commands that the guest starts.
 func accept(listener *net.TCPListener, serve func(*net.TCPConn)) {
 	places := make(chan struct{}, atOnce())
@@ -121,28 +126,39 @@ func atOnce() int {
 	return max(1, int(limit.Cur)/8)
 }
 
-// pass hands a connection to the keeper. What cannot be handed on is reset at
-// once, so that the program sees a refusal and does not hang.
+// pass hands a connection to the keeper. One that cannot be handed on is reset
+// at once, so that the program sees a refusal and does not hang.
 func (e *Intake) pass(conn *net.TCPConn) {
-	defer conn.Close() // the keeper has its own descriptor by then
 	destination, ok := originalDestination(conn)
 	keeper := e.keeper.Load()
 	if !ok || keeper == nil {
-		_ = conn.SetLinger(0)
+		reset(conn)
 		return
 	}
 	who := ""
 	if from, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
 		who = e.Owners.of("tcp", from.AddrPort(), destination)
 	}
-	if err := keeper.SendConnection(conn, wire.Connection{Destination: destination, Process: who}); err != nil {
-		_ = conn.SetLinger(0)
+	c := wire.Connection{Destination: destination, Process: who}
+	if !keeper.Passes() {
+		e.announce(keeper, conn, c)
+		return
 	}
+	if err := keeper.SendConnection(conn, c); err != nil {
+		reset(conn)
+	}
+	_ = conn.Close() // the keeper has its own descriptor by then
+}
+
+// reset ends a connection so that the program sees a refusal.
+func reset(conn *net.TCPConn) {
+	_ = conn.SetLinger(0) // fails only on a dead socket
+	_ = conn.Close()
 }
 
 // originalDestination asks connection tracking where a redirected connection
-// was going (SO_ORIGINAL_DST, linux/netfilter_ipv4.h). A program that
-// connected to our port by itself has no answer, and no way out.
+// was going (SO_ORIGINAL_DST, linux/netfilter_ipv4.h). A connection made to our
+// port directly has no answer, and no way out.
 func originalDestination(conn *net.TCPConn) (netip.AddrPort, bool) {
 	local, ok := conn.LocalAddr().(*net.TCPAddr)
 	if !ok {
@@ -237,7 +253,7 @@ func (e *Intake) serveDatagrams(conn *net.UDPConn) {
 	}
 }
 
-// serveStream answers DNS over TCP (RFC 7766): messages with their length.
+// serveStream answers DNS over TCP (RFC 7766): messages prefixed by their length.
 func (e *Intake) serveStream(conn *net.TCPConn) {
 	defer conn.Close()
 	for {

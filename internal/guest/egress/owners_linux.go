@@ -16,18 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// owners finds the process behind a connection, for the record of what was
-// tried. It is a service to the reader, no basis of a decision: what it finds
-// is the sandbox's own word.
+// owners finds the process behind a connection, for the record of attempts. It
+// is a service to the reader and no basis for a decision, as its findings are
+// the sandbox's own word.
 type owners struct {
 	Sockets *Diag
 
 	mu     sync.Mutex
-	recent []owner          // who connected last, newest first
+	recent []owner          // those that connected last, newest first
 	seen   map[string]owner // all sockets of the process that was searched last
 }
 
-// owner is a process, with the descriptor by which it was found last.
+// owner is a process, with the descriptor that it was last found by.
 type owner struct{ pid, fd int }
 
 // of names the process that sends from address over network, tcp or udp, as
@@ -47,8 +47,8 @@ func (o *owners) of(network string, address, destination netip.AddrPort) string 
 	link := "socket:[" + inode + "]"
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// A program that connects once connects again, from the same descriptor or
-	// one of the next; and what connects in a crowd was seen with the first.
+	// A program that connects once connects again, from the same descriptor or one
+	// of the next; and those that connect in a crowd were seen with the first.
 	if one, ok := o.seen[link]; ok && is(one.pid, one.fd, link) {
 		return processName(one.pid)
 	}
@@ -91,7 +91,7 @@ func (o *owners) search(pid int, link string) bool {
 	return true
 }
 
-// processes are all but this one, the newest first.
+// processes lists all but this one, the newest first.
 func processes() []int {
 	pids, err := proc.Insiders()
 	if err != nil {
@@ -104,7 +104,7 @@ func processes() []int {
 
 // socketInode looks the local end up in /proc/net/tcp or udp (proc_net_tcp in
 // the kernel's Documentation/networking): columns 2 and 10. A socket of IPv6
-// can speak IPv4 too, and stands in the other table then.
+// can speak IPv4 too, and is then in the other table.
 func socketInode(network string, address netip.AddrPort) string {
 	tables := []string{network + "6"}
 	if address.Addr().Unmap().Is4() {
@@ -139,14 +139,14 @@ func InodeOf(table io.Reader, port string) string {
 	return ""
 }
 
-// is tells whether a descriptor of a process is the socket of link.
+// is reports whether a descriptor of a process is the socket of link.
 func is(pid, fd int, link string) bool {
 	target := make([]byte, len(link)+1)
 	n, err := unix.Readlink("/proc/"+strconv.Itoa(pid)+"/fd/"+strconv.Itoa(fd), target)
 	return err == nil && string(target[:n]) == link
 }
 
-// sockets are those that a process has open, by what its descriptors link to.
+// sockets lists the sockets that a process has open, by what its descriptors link to.
 func sockets(pid int) map[string]owner {
 	file, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
 	if err != nil {
@@ -171,10 +171,10 @@ func sockets(pid int) map[string]owner {
 	return all
 }
 
-// mostSockets bounds what a process with many descriptors costs.
+// mostSockets bounds the cost of a process with many descriptors.
 const mostSockets = 8192
 
-// processName reads comm by hand: with os.ReadFile it is half of the whole
+// processName reads comm by hand: os.ReadFile would be half of the whole
 // search.
 func processName(pid int) string {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/comm", unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -8,11 +8,11 @@ const (
 	DatagramPort   = 64998
 )
 
-// DatagramSockets are descriptors that only somebody with rights over the
-// sandbox's network can open. Those for packets from inside take datagrams for
-// any address (IP_TRANSPARENT, IP_RECVORIGDSTADDR) on DatagramPort; the others
-// send whole packets in the name of any (IPPROTO_RAW), which come back in
-// through the loopback interface.
+// DatagramSockets are descriptors that can only be opened with rights over the
+// sandbox's network. Those for packets from inside take datagrams for any
+// address (IP_TRANSPARENT, IP_RECVORIGDSTADDR) on DatagramPort; the others send
+// whole packets from any address (IPPROTO_RAW), which come back in through the
+// loopback interface.
 type DatagramSockets struct {
 	In4, In6   int
 	Out4, Out6 int

@@ -12,9 +12,10 @@ import (
 )
 
 // Attributes changes modes and times of files for commands, in a place that
-// shares the host's file system: Landlock lets everybody change them of every
-// file of the user. The call itself never goes on, because its arguments could
-// change after a look at them; what is looked at is the file that is changed.
+// shares the host's file system: Landlock lets any process change those of all
+// the user's files. The call itself never goes on, because its arguments could
+// change after a look at them; the guest looks at the very file that it
+// changes.
 type Attributes struct {
 	Watched
 	Writable []string
@@ -39,7 +40,7 @@ type attributeCall struct {
 	flags uint64
 }
 
-// attributeCallOf tells the calls apart, by the numbers of each architecture.
+// attributeCallOf distinguishes the calls, by the numbers of each architecture.
 func attributeCallOf(n *notification) (c attributeCall, ok bool) {
 	a := n.args
 	switch [2]uint32{n.arch, uint32(n.nr)} {
@@ -86,7 +87,7 @@ func (a *Attributes) change(n *notification) (errno unix.Errno) {
 		return unix.EPERM
 	}
 	if !a.valid(n) {
-		return unix.EINTR // nobody waits for the answer
+		return unix.EINTR // the caller no longer waits
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(file, &st); err != nil {
@@ -108,8 +109,8 @@ func (a *Attributes) change(n *notification) (errno unix.Errno) {
 	return errno
 }
 
-// allows tells whether an open file lies in the place. Nothing inside can link
-// or move a file of elsewhere there.
+// allows reports whether an open file lies in the place. Nothing inside can link
+// or move a file from elsewhere there.
 func (a *Attributes) allows(real string) bool {
 	for _, dir := range a.Writable {
 		if real == dir || strings.HasPrefix(real, dir+"/") {
@@ -119,8 +120,8 @@ func (a *Attributes) allows(real string) bool {
 	return false
 }
 
-// open opens what the call names, as a place in the file system only: nothing
-// is read, and a pipe or a device does not notice.
+// open opens what the call names, only as a location in the file system
+// (O_PATH): nothing is read, and a pipe or a device does not notice.
 func (c attributeCall) open(pid uint32) (int, unix.Errno) {
 	if c.path == 0 && c.dir < 0 {
 		return -1, unix.EBADF // AT_FDCWD too: only a path starts there
@@ -188,7 +189,7 @@ func (c attributeCall) readTimes(pid uint32) (times [2]unix.Timespec, ok bool) {
 	return times, true
 }
 
-// touch sets the times of an open file, a link's too (AT_EMPTY_PATH, 5.8).
+// touch sets the times of an open file, also of a link (AT_EMPTY_PATH, 5.8).
 func touch(file int, times [2]unix.Timespec) error {
 	empty := []byte{0}
 	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(file), uintptr(unsafe.Pointer(&empty[0])),

@@ -13,24 +13,25 @@ import (
 )
 
 // Commands run under the guest's uid, so the kernel would let them change its
-// limits and how it is scheduled, and a guest that never runs serves nobody.
-// Two things stand against that:
+// limits and its scheduling, and a guest that never runs serves no one. Two
+// things prevent that:
 //
-// Of scheduling the kernel also asks whether the caller's capabilities hold all
-// of the target's (cap_safe_nice of security/commoncap.c). So the guest keeps
-// one that no command gets, and that means nothing in a user namespace. That
-// costs nothing, and holds for groups of processes and threads to come.
+// For scheduling, the kernel also checks whether the caller's capabilities
+// include all of the target's (cap_safe_nice of security/commoncap.c). So the
+// guest keeps one that no command gets, and that means nothing in a user
+// namespace. That costs nothing, and also covers groups of processes and future
+// threads.
 //
-// Of limits, and where there is no user namespace, it does not ask. Such calls
-// about anybody but the caller are put to the guest, see onlyItself.
+// For limits, and where there is no user namespace, it does not check. Those
+// calls go to the guest unless they are about the caller, see onlyItself.
 
-// apart is the capability: the kernel looks for it in the first user namespace
-// alone (epoll_ctl(2), EPOLLWAKEUP).
+// apart is the capability: the kernel checks for it only in the first user
+// namespace (epoll_ctl(2), EPOLLWAKEUP).
 const apart = unix.CAP_BLOCK_SUSPEND
 
 // StandApart leaves the guest with that capability as one that it could use,
-// and that nobody inherits; without it, it does nothing. It counts for every
-// thread, but where the program was linked with cgo for the caller's alone.
+// and that no child inherits; without it, it does nothing. It applies to every
+// thread, but only to the caller's if the program was linked with cgo.
 func StandApart() error {
 	if set, err := unix.PrctlRetInt(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_IS_SET, apart, 0, 0); err != nil || set != 1 {
 		return nil
@@ -50,7 +51,7 @@ func StandApart() error {
 }
 
 // aboutProcess reports whether a call changes the process that its arguments
-// name, and which that is: 0 is the caller, and below it a group or a user.
+// name, and which one: 0 is the caller, and below it a group or a user.
 func aboutProcess(n *notification) (pid int32, ok bool) {
 	const group = -1
 	switch [2]uint32{n.arch, uint32(n.nr)} {
@@ -74,16 +75,15 @@ func aboutProcess(n *notification) (pid int32, ok bool) {
 	return 0, false
 }
 
-// isLimit reports whether a call is one that the capability above is not asked
-// about.
+// isLimit reports whether the capability above is not checked for a call.
 func isLimit(n *notification) bool {
 	return n.arch == unix.AUDIT_ARCH_X86_64 && n.nr == 302 || n.arch == unix.AUDIT_ARCH_AARCH64 && n.nr == 261
 }
 
-// onlyItself lets a call go on that can reach nobody but the caller: one about
-// its own process or thread, whose numbers it keeps as long as it waits here.
-// Any other number could belong to a thread of the guest by the time that the
-// call goes on. Who is in a pid namespace below the guest's cannot name it.
+// onlyItself lets a call go on that can only reach the caller: one about its
+// own process or thread, whose numbers it keeps as long as it waits here. Any
+// other number could belong to a thread of the guest by the time the call goes
+// on. A process in a pid namespace below the guest's cannot name it.
 func (w Watched) onlyItself(n *notification, pid int32) answer {
 	goOn := answer{flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	refused := answer{errno: -int32(unix.EPERM)}
@@ -118,7 +118,7 @@ func holdsApart(status []byte) bool {
 	return err != nil || set>>apart&1 == 1
 }
 
-// ownDepth is in how many pid namespaces that can be seen from here the guest
+// ownDepth is the number of pid namespaces visible from here in which the guest
 // has a number.
 func ownDepth() int {
 	status, err := os.ReadFile("/proc/self/status")

@@ -54,9 +54,9 @@ func (r *renamer) makePlain(path string) {
 	}
 }
 
-// isPlain is the quick way for what was made in the sandbox itself (package
-// managers rename such directories by the thousand): a probe that stays in
-// .git. When it has no answer, nothing is lost.
+// isPlain is the quick way for directories made in the sandbox itself (package
+// managers rename those by the thousand): a probe that stays in .git. When it
+// has no answer, nothing is lost.
 func (r *renamer) isPlain(parent int, name string) bool {
 	if r.probe == nil {
 		s, err := newScratch(r.workspace, nil)
@@ -72,7 +72,7 @@ func (r *renamer) isPlain(parent int, name string) bool {
 	case unix.ENOTEMPTY:
 		return true
 	case nil:
-		// Somebody has emptied the probe; it was a rename indeed.
+		// The probe was emptied; it was indeed a rename.
 		_ = unix.Renameat(r.probe.dir, probeName, parent, name)
 	case unix.ENOENT:
 	default:
@@ -83,8 +83,8 @@ func (r *renamer) isPlain(parent int, name string) bool {
 	return false
 }
 
-// replace moves the content of a directory into the scratch tree and puts
-// that into its place.
+// replace moves the content of a directory into the scratch tree and puts the
+// tree into its place.
 func (s *scratch) replace(parent int, name string, old *unix.Stat_t) error {
 	const passes = 8 // others may go on making files in it meanwhile
 	tree, err := makeDirectory(s.dir, treeName)
@@ -139,8 +139,8 @@ func moveChildren(from, to, depth int) error {
 	return nil
 }
 
-// moveDirectory moves what a plain rename could not: a directory of a lower
-// layer, or one that is read-only.
+// moveDirectory moves a directory that a plain rename could not: a directory of
+// a lower layer, or one that is read-only.
 func moveDirectory(from, to int, name string, depth int) error {
 	if depth > maxDepth {
 		return unix.ELOOP
@@ -221,7 +221,7 @@ func makeWritable(dir int, mode uint32) error {
 	return unix.Fchmod(dir, mode&0o7777|0o700)
 }
 
-// makeDirectory makes and opens a directory; one that is there already will do.
+// makeDirectory makes and opens a directory; an existing one will do.
 func makeDirectory(at int, name string) (int, error) {
 	if err := unix.Mkdirat(at, name, 0o700); err != nil && err != unix.EEXIST {
 		return -1, err
@@ -233,7 +233,7 @@ func openDirectory(at int, name string) (int, error) {
 	return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// splitPath parts a path before its last name, and cleans nothing: behind a
+// splitPath parts a path before its last name, and cleans nothing: after a
 // symbolic link ".." is not what it looks like.
 func splitPath(path string) (above, name string) {
 	i := strings.LastIndexByte(path, '/')

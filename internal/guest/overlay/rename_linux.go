@@ -13,14 +13,14 @@ import (
 // namespace answers EXDEV for a directory that a lower layer has (userxattr
 // forbids redirect_dir; Documentation/filesystems/overlayfs.rst), which breaks
 // git mv and os.Rename. So the kernel asks here before each rename of a
-// command (seccomp_unotify(2)): such a directory becomes one of the upper
-// layer alone, under its own name, and then the caller's own call goes on,
-// with the caller's own rights. No rename is ever done in the caller's stead,
-// and so nothing is gained by changing the arguments meanwhile. (The other calls
-// that are asked about: see setGroup and onlyItself.)
+// command (seccomp_unotify(2)): that directory becomes one of the upper layer
+// alone, under its own name, and then the caller's own call goes on, with the
+// caller's own rights. No rename is ever done on the caller's behalf, so nothing
+// is gained by changing the arguments meanwhile. (For the other calls see
+// setGroup and onlyItself.)
 //
-// One call is looked at after the other. A process that stands inside of such
-// a directory while another renames it finds itself in a deleted one.
+// Calls are handled one after the other. A process whose working directory
+// another process renames this way finds itself in a deleted one.
 type renamer struct {
 	Watched
 	workspace string
@@ -28,6 +28,7 @@ type renamer struct {
 	overlay   bool   // false: another file system, where there is nothing to do
 	root      unix.Stat_t
 	mounts    []uint64 // where directories may get the set-group-ID bit
+	install   bool     // see WithoutSetID
 	probe     *scratch // tells at once which directories are plain; nil until one is needed
 }
 
@@ -49,6 +50,10 @@ func NewRenamer(listener int, workspace, home string) (*renamer, error) {
 	return r, nil
 }
 
+// WithoutSetID gives programs that ask for set-user-ID or set-group-ID bits the
+// rest of their mode, on every mount: a package manager would give up otherwise.
+func (r *renamer) WithoutSetID() { r.install = true }
+
 // Serve answers every notification, for as long as the guest lives.
 func (r *renamer) Serve() {
 	r.each(func(n *notification) answer {
@@ -56,7 +61,7 @@ func (r *renamer) Serve() {
 			return r.onlyItself(n, pid)
 		}
 		c, ok := callOf(n)
-		if !ok { // never one to go on with, whatever it is
+		if !ok { // never one to let go on
 			return answer{errno: -int32(r.setGroup(n))}
 		}
 		r.help(n, c)
@@ -71,7 +76,7 @@ type renameCall struct {
 	flags            uint64
 }
 
-// callOf tells the three calls apart, by the numbers of each architecture
+// callOf distinguishes the three calls, by the numbers of each architecture
 // (arch/x86/entry/syscalls/syscall_64.tbl, asm-generic/unistd.h).
 func callOf(n *notification) (c renameCall, ok bool) {
 	const here = unix.AT_FDCWD
@@ -87,8 +92,8 @@ func callOf(n *notification) (c renameCall, ok bool) {
 	return renameCall{}, false
 }
 
-// help does what the call needs to succeed. Whatever stands in the way, the
-// caller then hears from the kernel itself.
+// help does what the call needs to succeed. On failure the caller gets the
+// kernel's own error.
 func (r *renamer) help(n *notification, c renameCall) {
 	defer func() { _ = recover() }() // a defect here must not stop every rename inside
 	if !r.overlay || c.flags&^(unix.RENAME_EXCHANGE|unix.RENAME_NOREPLACE) != 0 {
@@ -99,7 +104,7 @@ func (r *renamer) help(n *notification, c renameCall) {
 	if !ok {
 		return
 	}
-	// Nearly every rename is one of a file, and ends here.
+	// Nearly every rename is of a file, and ends here.
 	fromHere := r.isDirectory(from)
 	if !fromHere && !exchange {
 		return
@@ -128,15 +133,15 @@ func (r *renamer) isDirectory(path string) bool {
 	return unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && st.Dev == r.device
 }
 
-// sameRoot tells whether the caller resolves paths from the guest's own root;
+// sameRoot reports whether the caller resolves paths from the guest's own root;
 // after a chroot the paths below would name something else.
 func (r *renamer) sameRoot(pid uint32) bool {
 	var st unix.Stat_t
 	return unix.Stat(procPath(pid, "root"), &st) == nil && st.Dev == r.root.Dev && st.Ino == r.root.Ino
 }
 
-// callerPath reads a path argument and leads it through /proc, so that it
-// names for the guest what it names for the caller.
+// callerPath reads a path argument and resolves it through /proc, so that it
+// names the same file for the guest as for the caller.
 func callerPath(pid uint32, dirfd int32, address uint64) (string, bool) {
 	path, ok := callerString(pid, address)
 	if !ok || path == "" {
@@ -144,7 +149,7 @@ func callerPath(pid uint32, dirfd int32, address uint64) (string, bool) {
 	}
 	absolute := path[0] == '/'
 	path = strings.TrimRight(path, "/")
-	// Not through filepath.Join: "link/.." is not what it makes of it.
+	// Not filepath.Join, which gets "link/.." wrong.
 	if name := path[strings.LastIndexByte(path, '/')+1:]; name == "" || name == "." || name == ".." {
 		return "", false // the kernel refuses these
 	}
@@ -162,7 +167,7 @@ func procPath(pid uint32, name string) string {
 }
 
 // callerString reads a C string from the caller's memory, page by page: the
-// page behind the one it ends in may not exist.
+// page after its last one may not exist.
 func callerString(pid uint32, address uint64) (string, bool) {
 	const page = 4096
 	mem, err := unix.Open(procPath(pid, "mem"), unix.O_RDONLY|unix.O_CLOEXEC, 0)

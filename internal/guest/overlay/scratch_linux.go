@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inside of a scratch directory.
+// The entries of a scratch directory.
 const (
 	scratchPrefix = "litterbox-rename-"
 	treeName      = "tree"    // the directory that takes the place of the old one
-	journalName   = "journal" // where the old one stands: a path, as bytes
+	journalName   = "journal" // where the old one is: a path, as bytes
 	probeName     = "probe"   // a directory that is never empty
 	probeContent  = "full"
 )
@@ -24,14 +24,14 @@ const (
 // scratch is a hidden directory on the workspace's overlay where a directory
 // is rebuilt.
 type scratch struct {
-	base   int // the directory it stands in
+	base   int // the directory it is in
 	name   string
 	dir    int
-	hidden bool // it stands in .git
+	hidden bool // it is in .git
 }
 
-// newScratch makes one in .git, where no commit looks; in the workspace
-// itself where there is no .git or where that is what shall move (nil: nothing).
+// newScratch makes one in .git, where no commit looks, or in the workspace
+// itself when there is no .git or when that is what moves (nil: nothing).
 func newScratch(workspace string, moving *unix.Stat_t) (*scratch, error) {
 	base, err := openPath(filepath.Join(workspace, ".git"))
 	var git, root unix.Stat_t
@@ -64,11 +64,11 @@ func newScratch(workspace string, moving *unix.Stat_t) (*scratch, error) {
 // movable tries whether a directory can be renamed as it is, without moving
 // it: onto a directory that is not empty. The overlay refuses what it cannot
 // move (EXDEV) before it looks at the target (ENOTEMPTY); ovl_rename in
-// fs/overlayfs/dir.c. Any other refusal is not ours to mend.
+// fs/overlayfs/dir.c. Any other refusal is not ours to fix.
 func (s *scratch) movable(parent int, name string, mode uint32) bool {
 	err := unix.Renameat(parent, name, s.dir, probeName)
 	if err == unix.EACCES && mode&0o200 == 0 {
-		// A read-only directory may not change its parent, yet its name it may.
+		// A read-only directory may change its name, but not its parent.
 		if dir, openErr := openDirectory(parent, name); openErr == nil {
 			defer unix.Close(dir)
 			if unix.Fchmod(dir, mode&0o7777|0o200) == nil {
@@ -80,7 +80,7 @@ func (s *scratch) movable(parent int, name string, mode uint32) bool {
 	return err != unix.EXDEV
 }
 
-// note writes down where the directory stands, for RecoverRenames.
+// note writes down where the directory is, for RecoverRenames.
 func (s *scratch) note(where string) error {
 	fd, err := unix.Openat(s.dir, journalName, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *scratch) note(where string) error {
 	return errors.Join(err, f.Close())
 }
 
-// putBack returns what the tree holds to the directory it came from. Where a
+// putBack returns what the tree holds to the directory it came from. When a
 // file of the same name has appeared there meanwhile, that one stays and ours
 // is kept in the scratch directory.
 func (s *scratch) putBack(parent int, name string) error {
@@ -145,7 +145,7 @@ func putBack(fromDir int, from string, toDir int, to string, depth int) error {
 	return unix.Unlinkat(fromDir, from, unix.AT_REMOVEDIR)
 }
 
-// close removes the scratch directory, unless it still holds somebody's files.
+// close removes the scratch directory, unless it still holds files.
 func (s *scratch) close() {
 	_ = unix.Unlinkat(s.dir, probeName+"/"+probeContent, unix.AT_REMOVEDIR)
 	_ = unix.Unlinkat(s.dir, probeName, unix.AT_REMOVEDIR)
@@ -186,7 +186,7 @@ func recoverRename(at, name string) {
 	defer s.close()
 	where, err := proc.ReadSmall(filepath.Join(at, name, journalName), unix.PathMax)
 	if err != nil {
-		return // it had not begun
+		return // the move had not begun
 	}
 	parent, err := openPath(filepath.Dir(string(where)))
 	if err != nil {
@@ -198,7 +198,7 @@ func recoverRename(at, name string) {
 
 // childNames lists a directory from its beginning.
 func childNames(dir int) ([]string, error) {
-	fd, err := openDirectory(dir, ".") // with a position of its own
+	fd, err := openDirectory(dir, ".") // for a position of its own
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ type answer struct {
 
 // each answers every notification, for as long as the guest lives.
 func (w Watched) each(decide func(*notification) answer) {
-	// Closed, the kernel answers ENOSYS to whoever calls; open and unserved,
-	// they would hang.
+	// Once it is closed, the kernel answers callers with ENOSYS; open and
+	// unserved, they would hang.
 	defer unix.Close(w.Listener)
 	for {
 		var n notification
@@ -54,7 +54,7 @@ func (w Watched) ioctl(request uintptr, arg unsafe.Pointer) unix.Errno {
 	return errno
 }
 
-// valid tells whether the caller still waits, so that its pid is still its own.
+// valid reports whether the caller still waits, so that its pid is still its own.
 func (w Watched) valid(n *notification) bool {
 	id := n.id
 	return w.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == 0

@@ -1,2 +1,2 @@
-// Package proc reads what the sandbox's own /proc tells of its processes.
+// Package proc reads what the sandbox's own /proc says about its processes.
 package proc

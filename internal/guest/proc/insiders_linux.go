@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Insiders lists the processes inside, but for the guest: all that /proc shows
+// Insiders lists the processes inside, except the guest: all that /proc shows
 // where the guest is PID 1, and its descendants elsewhere, where /proc is the
-// host's. Whoever loses a parent becomes the guest's child.
+// host's. A process that loses its parent becomes the guest's child.
 func Insiders() ([]int, error) {
 	if !IsInit() {
 		return Descendants(os.Getpid()), nil
@@ -86,12 +86,12 @@ func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	return nil, nil, err
 }
 
-// IsInit tells whether this process is PID 1 of its namespace, and so may
+// IsInit reports whether this process is PID 1 of its namespace, and so may
 // signal "everybody" without reaching beyond the sandbox.
 func IsInit() bool { return os.Getpid() == 1 }
 
 func ReadNames(dir string) ([]string, error) {
-	// O_DIRECTORY: what lies there may be a pipe, whose opening never returns.
+	// O_DIRECTORY: a pipe may be there, and opening that never returns.
 	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ type starting struct {
 func (*starting) Abandon() {}
 
 // Command implements keeper.Starting.
-func (s *starting) Command(ctx context.Context, order keeper.Order) (keeper.Report, error) {
+func (s *starting) Command(ctx context.Context, order keeper.Order, progress func(keeper.Progress)) (keeper.Report, error) {
 	data, err := json.Marshal(order)
 	if err != nil {
 		return keeper.Report{}, err
@@ -124,7 +124,7 @@ func (s *starting) Command(ctx context.Context, order keeper.Order) (keeper.Repo
 			end()
 			return
 		}
-		one.err = keeper.Run(own, s.keepers.Drivers, mine, report)
+		one.err = keeper.Run(own, s.keepers.Drivers, mine, report, nil)
 	}()
 	select {
 	case <-report.done:
@@ -133,12 +133,11 @@ func (s *starting) Command(ctx context.Context, order keeper.Order) (keeper.Repo
 		<-one.over
 		return keeper.Report{}, ctx.Err()
 	}
-	var said keeper.Report
-	if err := json.Unmarshal(report.text.Bytes(), &said); err != nil {
+	said, err := keeper.ReadReport(&report.text, progress)
+	if err != nil {
 		<-one.over
-		return keeper.Report{}, keeper.ErrSilent
 	}
-	return said, nil
+	return said, err
 }
 
 func (k *Keepers) add(id string, one *running, started Started) {

@@ -1,16 +1,15 @@
 // Package launch starts keepers as processes: the keeper's program, in a session
 // of its own, with its order on standard input and its report on standard
-// output. What a keeper does is package keeper's.
+// output. Package keeper says what a keeper does.
 package launch
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
@@ -20,18 +19,21 @@ import (
 // Log is the keeper's standard error, in the state directory of its sandbox.
 const Log = "keeper.log"
 
-// Verb is the argument by which a program knows that it is a keeper.
+// Verb is the argument that tells a program that it is a keeper.
 const Verb = "keeper"
 
 // Processes implements keeper.Starter.
 type Processes struct {
 	// Program opens the program that keeps sandboxes of a driver.
 	Program func(driver string) (*os.File, error)
-	// Name is its argv[0], by which it knows what it is.
+	// Name is its argv[0], which tells it what it is.
 	Name string
-	// Guest opens the program that places are made of; no file is the keeper's
-	// own. nil is that too.
+	// Guest opens the program that places are made of. No file means the keeper's
+	// own, and so does nil.
 	Guest func() (*os.File, error)
+	// Env returns what else a keeper of a driver finds in its environment; nil is
+	// nothing.
+	Env func(driver string) ([]string, error)
 }
 
 // GuestDescriptor is the keeper's descriptor of the guest's program, where its
@@ -50,6 +52,13 @@ func (s Processes) Start(driver, dir string, env []string) (keeper.Starting, err
 	defer program.Close()
 	if guest != nil {
 		defer guest.Close()
+	}
+	if s.Env != nil {
+		more, err := s.Env(driver)
+		if err != nil {
+			return nil, err
+		}
+		env = append(slices.Clone(env), more...)
 	}
 	log, err := os.OpenFile(filepath.Join(dir, Log), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -71,7 +80,7 @@ func (s Processes) Start(driver, dir string, env []string) (keeper.Starting, err
 		files = append(files, guest)
 	}
 	// An empty list, unlike nil, is no environment at all.
-	child, err := os.StartProcess(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), []string{s.Name, Verb}, &os.ProcAttr{
+	child, err := process.Start(program, []string{s.Name, Verb}, &os.ProcAttr{
 		Dir: "/", Env: append([]string{}, env...), Files: files, Sys: detached(),
 	})
 	if err != nil {
@@ -80,7 +89,7 @@ func (s Processes) Start(driver, dir string, env []string) (keeper.Starting, err
 	return &starting{child, order, report, guest != nil}, nil
 }
 
-// open opens both programs, which takes a look at all that is in them, at once.
+// open opens both programs at once, since each is read in full.
 func (s Processes) open(driver string) (program, guest *os.File, err error) {
 	if s.Guest == nil {
 		program, err = s.Program(driver)
@@ -128,7 +137,7 @@ func (s *starting) Abandon() {
 }
 
 // Command implements keeper.Starting.
-func (s *starting) Command(ctx context.Context, order keeper.Order) (keeper.Report, error) {
+func (s *starting) Command(ctx context.Context, order keeper.Order, progress func(keeper.Progress)) (keeper.Report, error) {
 	order.Guest = s.guest
 	data, err := json.Marshal(order)
 	if err != nil {
@@ -142,17 +151,9 @@ func (s *starting) Command(ctx context.Context, order keeper.Order) (keeper.Repo
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = s.child.Kill(); s.report.Close() })
 	defer stop()
-	var answer bytes.Buffer
-	_, err = answer.ReadFrom(s.report)
+	report, err := keeper.ReadReport(s.report, progress)
 	if ctx.Err() != nil {
 		return keeper.Report{}, ctx.Err()
 	}
-	if err != nil {
-		return keeper.Report{}, err
-	}
-	var report keeper.Report
-	if err := json.Unmarshal(answer.Bytes(), &report); err != nil {
-		return keeper.Report{}, keeper.ErrSilent
-	}
-	return report, nil
+	return report, err
 }

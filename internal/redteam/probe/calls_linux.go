@@ -24,7 +24,7 @@ func named(err error) string {
 	return err.Error()
 }
 
-// call makes a raw system call. What it opens stays open: the probe ends soon.
+// call makes a raw system call. Descriptors stay open: the probe ends soon.
 func call(number uintptr, args ...uintptr) string {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -49,8 +49,8 @@ const bad = ^uintptr(0)
 // calls tries system calls. Each acts on nothing but the probe and its own
 // temporary files, or has arguments that the kernel refuses for another reason
 // than the sandbox does: so the two are told apart, and nothing happens to the
-// machine where a call is allowed. It refuses to run as the machine's root all
-// the same; the control is `probe bare calls`.
+// machine where a call is allowed. It still refuses to run as the machine's
+// root; the control is `probe bare calls`.
 func calls([]string) (any, error) {
 	if holdsMachine() {
 		return nil, errMachine
@@ -125,13 +125,13 @@ func calls([]string) (any, error) {
 		"openat2":      call(unix.SYS_OPENAT2, at, nowhere, null, 0),
 		"mknod device": call(unix.SYS_MKNODAT, at, text(file+"-device"), unix.S_IFCHR|0o600, 0), // 0:0, which a user may make
 
-		// The terminal of whoever attached; the descriptor does not exist.
+		// The terminal of an attached user; the descriptor does not exist.
 		"tiocsti":      call(unix.SYS_IOCTL, bad, unix.TIOCSTI, null),
 		"tiocsti high": call(unix.SYS_IOCTL, bad, 1<<32|unix.TIOCSTI, null), // CVE-2019-7303
 		"tioclinux":    call(unix.SYS_IOCTL, bad, unix.TIOCLINUX, null),
 		"tiocsetd":     call(unix.SYS_IOCTL, bad, unix.TIOCSETD, null),
 
-		// What acts on files without writing to them.
+		// Calls that act on files without writing to them.
 		"lease":           call(unix.SYS_FCNTL, reading, unix.F_SETLEASE, unix.F_RDLCK),
 		"lease high":      call(unix.SYS_FCNTL, reading, 1<<32|unix.F_SETLEASE, unix.F_RDLCK),
 		"delegation":      call(unix.SYS_FCNTL, directory, unix.F_SETDELEG, uintptr(unsafe.Pointer(&[2]uint32{}))),

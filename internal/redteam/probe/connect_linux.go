@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds one attempt. Where there is no network the kernel answers at
-// once; what does not answer was sent somewhere. PATIENCE is longer where
-// somebody is sure to answer, on however busy a machine.
+// patience bounds one attempt. Without a network the kernel answers at once;
+// an unanswered attempt was sent somewhere. PATIENCE is longer where an answer
+// is sure, even on a busy machine.
 var patience = func() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("PATIENCE")); err == nil {
 		return d
@@ -21,7 +21,7 @@ var patience = func() time.Duration {
 	return 3 * time.Second
 }()
 
-// connect tries connections and says which reach somebody who answers.
+// connect tries connections and says which get an answer.
 func connect(args []string) (any, error) {
 	result := outcomes{}
 	for i := 0; i+1 < len(args); i += 2 {
@@ -57,7 +57,7 @@ func reason(err error) string {
 }
 
 // addressed makes every address local and answers there, then connects: the
-// control which shows that the attempts can succeed. It needs a network
+// control that shows that the attempts can succeed. It needs a network
 // namespace of its own (bare).
 func addressed(args []string) (any, error) {
 	if holdsMachine() {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deep makes directories in a directory, each in the one before and none with
-// any permission, deeper than a path can be.
+// deep makes nested directories in a directory, none with any permission,
+// deeper than a path can be.
 func deep(args []string) (any, error) {
 	if len(args) != 2 {
 		return nil, errors.New("usage: deep DIRECTORY DEPTH")

@@ -1,7 +1,7 @@
 package probe
 
-// Denied says what each attempt of the verb calls answers in a sandbox, by the
-// kind of thing that it tries.
+// Denied returns the answer of each attempt of the verb calls in a sandbox, by
+// the kind of call that it tries.
 func Denied() map[string]map[string]string {
 	denied := map[string]map[string]string{}
 	for _, row := range []struct {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// foreign enters the kernel by an entry that a filter may have forgotten, for
-// unshare(CLONE_NEWUSER), and prints the result. It may not survive.
+// foreign calls unshare(CLONE_NEWUSER) through a kernel entry that a filter
+// may have forgotten, and prints the result. It may not survive.
 func foreign(args []string) (any, error) {
 	switch args[0] {
 	case "x32": // the same table, with a bit set: __X32_SYSCALL_BIT

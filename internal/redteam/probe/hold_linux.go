@@ -8,15 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold does to files what a descriptor that is open for reading is enough for,
-// unless something else than their permissions stands in the way. It changes
-// nothing that lasts: what is set is what is there.
+// hold does to files what a descriptor open for reading allows, unless
+// something other than their permissions forbids it. It changes nothing that
+// lasts: it sets what is already set.
 func hold(args []string) (any, error) {
 	result := outcomes{}
 	for _, path := range args {
 		at, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if errors.Is(err, unix.ENOENT) {
 			continue // not every kind of workspace has it
+		}
+		if errors.Is(err, unix.EACCES) { // not every kind of place shows it
+			result["flags "+path], result["lease "+path] = named(err), named(err)
+			continue
 		}
 		if err != nil {
 			return nil, err

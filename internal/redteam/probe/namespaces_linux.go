@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errMachine is what verbs answer that would change the machine if its root
-// ran them outside of everything.
+// errMachine is the answer of verbs that would change the machine if its root
+// ran them outside any sandbox.
 var errMachine = errors.New("run by the machine's root: use bare")
 
-// holdsMachine tells whether capabilities here count for the whole machine: in
+// holdsMachine reports whether capabilities here count for the whole machine: in
 // the first user namespace all ids are mapped (user_namespaces(7)).
 func holdsMachine() bool {
 	data, err := os.ReadFile("/proc/self/uid_map")
@@ -22,7 +22,7 @@ func holdsMachine() bool {
 }
 
 // bare runs the probe again in namespaces of its own, as their root: what an
-// ordinary user of this kernel can reach without any sandbox.
+// ordinary user of this kernel can reach without a sandbox.
 func bare(args []string) (any, error) {
 	return nil, inNamespaces(&exec.Cmd{Path: "/proc/self/exe", Args: append([]string{Name}, args...)})
 }

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// others changes what the scheduler and the kernel's limits know of another
-// process, thread by thread, and of the groups that it belongs to. It sets
-// what cannot be set back, so the control takes a process of its own.
+// others changes the scheduling and the limits of another process, thread by
+// thread, and of its groups. Some changes cannot be undone, so the control
+// takes a process of its own.
 func others(args []string) (any, error) {
 	if holdsMachine() && args[0] == "1" {
 		return nil, errMachine
@@ -32,7 +32,7 @@ func others(args []string) (any, error) {
 	return result, nil
 }
 
-// everybody does the same to everything of this user at once.
+// everybody does the same to all processes of this user at once.
 func everybody([]string) (any, error) {
 	uid := os.Getuid()
 	return outcomes{

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// outcomes say what each attempt answered: "ok", or the name of an errno.
+// outcomes holds each attempt's answer: "ok", or the name of an errno.
 type outcomes map[string]string
 
 // Main runs the verb that the arguments name and returns the exit code.
@@ -35,9 +35,12 @@ func Main(args []string) int {
 		"types":       types,       // TEXT: into the input of every terminal
 		"shared":      shared,      // JSON: what a place without namespaces may not touch
 		"setgroup":    setgroup,    // DIRECTORY: the set-group-ID bit for everything in it
+		"notify":      notify,      // SEED DURATION DIRECTORY OUTSIDE PID: calls that are put to the guest, from processes that are killed in them
+		"notified":    notified,    // SEED DIRECTORY OUTSIDE PID: one of those processes
 		"resolve":     resolve,     // NAME...: addresses of names
-		"fork":        fork,        // NUMBER: so many processes at once
+		"fork":        fork,        // NUMBER: that many processes at once
 		"deep":        deep,        // DIRECTORY DEPTH: directories in directories, without permissions
+		"delta":       delta,       // DIRECTORY MIB: a pack of a few kilobytes that makes a file of that many MiB
 		"tree":        tree,        // MODE NAME OBJECT...: a raw git tree object
 	}
 	verb, ok := verbs[args[1]]

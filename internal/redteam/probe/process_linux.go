@@ -25,7 +25,7 @@ func signals(args []string) (any, error) {
 	for n := 1; n <= 64; n++ {
 		result[strconv.Itoa(n)] = named(unix.Kill(pid, unix.Signal(n)))
 		// As a fault and as a timer would deliver it; the Go runtime takes
-		// these for its own troubles.
+		// these for its own faults.
 		info := siginfo{Signo: int32(n), Code: -1} // SI_QUEUE
 		_, _, errno := unix.RawSyscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(n), uintptr(unsafe.Pointer(&info)))
 		result["queued "+strconv.Itoa(n)] = named(errno)
@@ -48,7 +48,7 @@ func process(args []string) (any, error) {
 	if pid == 1 && holdsMachine() {
 		return nil, errMachine
 	}
-	runtime.LockOSThread() // whoever traces is one thread
+	runtime.LockOSThread() // the tracer is one thread
 	result := outcomes{
 		"seize":  named(unix.PtraceSeize(pid)),
 		"attach": attached(pid),
@@ -83,7 +83,7 @@ func attached(pid int) string {
 	return named(err)
 }
 
-// readMemory reads where every program of this kind begins.
+// readMemory reads where every such program begins.
 func readMemory(pid int) string {
 	var got [16]byte
 	local := []unix.Iovec{{Base: &got[0], Len: uint64(len(got))}}

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quota takes what the kernel counts by user, up to so many of each: instances
-// of inotify and pending signals. With a file it says there what it got, and
-// keeps it.
+// quota takes what the kernel counts by user, up to a number of each: instances of
+// inotify and pending signals. With a file it writes there what it got, and keeps it.
 func quota(args []string) (any, error) {
 	runtime.LockOSThread() // the signals wait for this thread
 	most := [2]int{}

@@ -11,7 +11,7 @@ import (
 )
 
 // setgroup DIRECTORY: every way to the set-group-ID bit, for a directory, for a
-// file, and for a file that was a directory when somebody looked.
+// file, and for a file that was a directory when it was checked.
 func setgroup(args []string) (any, error) {
 	in := func(name string) string { return filepath.Join(args[0], name) }
 	for _, name := range []string{"directory", "swapped"} {
@@ -55,8 +55,8 @@ func setgroup(args []string) (any, error) {
 	return result, nil
 }
 
-// race changes what a call means while somebody may be looking at it: the names
-// in the directory, the path in memory, the open file behind a number.
+// race changes what a call means while a supervisor may be checking it: the
+// names in the directory, the path in memory, the open file behind a number.
 func race(in func(string) string, opened map[string]uintptr) {
 	const mode, rounds, spare = 0o2755, 300, 200
 	at := ^uintptr(-unix.AT_FDCWD - 1)

@@ -13,7 +13,7 @@ import (
 )
 
 // outside is what a place that shares the host's file system and processes may
-// not touch; every part of it belongs to the test.
+// not touch; all of it belongs to the test.
 type outside struct {
 	Dir      string // holds the files secret, victim and mode
 	Keys     string // of the sandbox's wire
@@ -26,7 +26,7 @@ type outside struct {
 	Memory   int // a System V shared memory segment
 }
 
-// shared tries everything that such a place could do to what is outside of it.
+// shared tries everything that a place like that could do to things outside it.
 func shared(args []string) (any, error) {
 	var to outside
 	if err := json.Unmarshal([]byte(args[0]), &to); err != nil {
@@ -75,8 +75,8 @@ func shared(args []string) (any, error) {
 		"affinity":    func() error { return setAffinity(to.PID) },
 		"scheduler":   func() error { return setScheduler(to.PID) },
 		"io priority": func() error { return setIOPriority(to.PID) },
-		// Files of the place itself, as it could any of the user's: root's are
-		// the system's.
+		// Files of the place itself, as it could with any of the user's:
+		// root's are the system's.
 		"lease": own(lease),
 		"flags": own(func(at int, _ string) error { return setFlags(at) }),
 		"segment": func() error {
@@ -110,7 +110,7 @@ func shared(args []string) (any, error) {
 	return got, nil
 }
 
-// throughLink uses a name that one may change, for a file that one may not.
+// throughLink uses a name that the process may change, for a file that it may not.
 func throughLink(path string, use func(string) error) error {
 	link := "link-" + strconv.Itoa(os.Getpid())
 	if err := os.Symlink(path, link); err != nil {

@@ -6,12 +6,11 @@ import (
 	"strconv"
 )
 
-// mostProcesses bounds what fork takes, whatever its argument says: it also
-// runs where nothing else bounds it.
+// mostProcesses bounds what fork takes, whatever its argument: it also runs
+// where nothing else bounds it.
 const mostProcesses = 300
 
-// fork starts so many processes, says how many there were at once, and ends
-// them.
+// fork starts a number of processes, says how many there were at once, and ends them.
 func fork(args []string) (any, error) {
 	wanted, err := strconv.Atoi(args[0])
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// types puts bytes into the input of every terminal within reach, as if
-// somebody typed them there (TIOCSTI, ioctl_tty(2)).
+// types puts bytes into the input of every terminal within reach, as if they
+// were typed there (TIOCSTI, ioctl_tty(2)).
 func types(args []string) (any, error) {
 	result := outcomes{}
 	fds := map[string]int{"stdin": 0, "stdout": 1, "stderr": 2}

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Forms are the ways in which programs write a value, each with the same of a
-// placeholder: as it is, for JSON, a URL, a form or HTML, in hexadecimal, and
-// within Base64, wherever in there it begins. alloc, which may be nil, gives
-// room for what is made of the value; some encodings of values with characters
-// that need one pass through ordinary memory.
+// Forms are the ways in which programs write a value, each with the same form of
+// a placeholder: as it is, for JSON, a URL, a form or HTML, in hexadecimal, and
+// within Base64, at every offset. alloc, which may be nil, gives room for forms
+// of the value; some encodings of values with characters that need one pass
+// through ordinary memory.
 func Forms(value, placeholder []byte, id int, alloc func(n int) []byte) []Pair {
 	if alloc == nil {
 		alloc = func(n int) []byte { return make([]byte, n) }
@@ -53,9 +53,9 @@ func Forms(value, placeholder []byte, id int, alloc func(n int) []byte) []Pair {
 	return pairs
 }
 
-// within is what of text shows in Base64, whatever stands around it, when
-// before bytes, modulo three, stand in front of it: the characters that hold
-// nothing but bits of text.
+// within is the part of text that shows in Base64 in any surroundings, when
+// before bytes, modulo three, precede it: the characters that hold only bits of
+// text.
 func within(encoding *base64.Encoding, text []byte, before int, alloc func(int) []byte) []byte {
 	padded := alloc(before + len(text))
 	copy(padded[before:], text)
@@ -64,8 +64,9 @@ func within(encoding *base64.Encoding, text []byte, before int, alloc func(int) 
 	return out[(8*before+5)/6 : 8*len(padded)/6]
 }
 
-// unreserved reports whether a value looks the same in all encodings of text:
-// what RFC 3986 calls unreserved, without the tilde, which some encode.
+// unreserved reports whether a value looks the same in all encodings of text: the
+// characters that RFC 3986 calls unreserved, without the tilde, which some
+// encode.
 func unreserved(value []byte) bool {
 	return !slices.ContainsFunc(value, func(c byte) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
@@ -111,7 +112,7 @@ func lowerEscapes(text string) string {
 	return string(b)
 }
 
-// asciiJSON escapes what is not ASCII in a JSON string, as Python does.
+// asciiJSON escapes non-ASCII characters in a JSON string, as Python does.
 func asciiJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {

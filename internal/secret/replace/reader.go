@@ -5,13 +5,13 @@ import (
 	"io"
 )
 
-// readSize is how much is read at once. A piece that is there is passed on
-// without waiting for more.
+// readSize is how much is read at once. An available piece is passed on without
+// waiting for more.
 const readSize = 16 << 10
 
-// Reader gives what src holds, replaced. It reads no further than it is asked
-// to, and passes each piece on when it comes. At its end, in whatever way, it
-// wipes what it kept; wipe it where it is not read to the end.
+// Reader gives the content of src, replaced. It reads no further than it is asked
+// to, and passes each piece on when it comes. However it ends, it then wipes its
+// buffers; wipe it where it is not read to the end.
 func (t *Table) Reader(src io.Reader) *Reader {
 	return &Reader{src: src, stream: t.Stream()}
 }
@@ -48,7 +48,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Wipe clears what the reader keeps; it must not be read after that.
+// Wipe clears the reader's buffers; it must not be read after that.
 func (r *Reader) Wipe() {
 	if r.err == nil {
 		r.err = io.ErrClosedPipe

@@ -49,7 +49,7 @@ func TestStream(t *testing.T) {
 		{table("secret", ""), "xsecrety", "xy"},
 		{table("ab", "1", "abcd", "2"), "abc abcd ab", "1c 2 1"},
 		{table("aab", "1"), "aaab", "a1"},
-		{table("abc", "xab"), "abcc", "xxab"},     // what is made by chance is replaced too
+		{table("abc", "xab"), "abcc", "xxab"},     // a sequence made by chance is replaced too
 		{table("abc", "xabcx"), "-abc-", "-***-"}, // it would never end
 		{table("abc", "1", "bcd", "2"), "abcd bcd", "1d 2"},
 		{&replace.Table{}, "as it is", "as it is"},
@@ -66,7 +66,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// What cannot begin a sequence is passed on at once.
+// Bytes that cannot begin a sequence are passed on at once.
 func TestNothingIsHeldBack(t *testing.T) {
 	t.Parallel()
 	stream := table("secret", "PLACED").Stream()
@@ -159,9 +159,9 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// FuzzStream: whatever the value, the text around it and the pieces, nothing
-// that comes out has the value, what goes in without it comes out unchanged,
-// and pieces make no difference.
+// FuzzStream checks, for any value, surrounding text and pieces, that no output
+// has the value, that text without it comes out unchanged, and that pieces make
+// no difference.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte("sk-ant-api03-0123456789"), []byte("authorization: "), []byte("\r\n"), uint64(1))
 	f.Add([]byte("aaaaaaaaaaaaaaaa"), []byte("aaaaaaaaaaaa"), []byte("aaaaaaaaaaaaaaaaa"), uint64(2))
@@ -170,7 +170,7 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(`a"b\c/d+e=f&g`), []byte(`{"a":"`), []byte(`"}`), uint64(5))
 	f.Fuzz(func(t *testing.T, value, before, after []byte, seed uint64) {
 		made, err := secret.Placeholder(value)
-		if err != nil || len(value)+len(before)+len(after) > 1000 { // what is held is looked at again with each piece
+		if err != nil || len(value)+len(before)+len(after) > 1000 { // held bytes are examined again with each piece
 			t.Skip("no secret, or more than a run has time for")
 		}
 		placeholder := []byte(made)

@@ -8,19 +8,19 @@ import (
 // Stream replaces in one stream.
 type Stream struct {
 	t    *Table
-	held []byte // what may begin a sequence
+	held []byte // bytes that may begin a sequence
 	work []byte
 }
 
 // Stream begins a stream.
 func (t *Table) Stream() *Stream { return &Stream{t: t} }
 
-// Append appends to dst what can be said of the stream after its next piece src;
-// with end, src is the last piece. dst and src must not overlap.
+// Append appends to dst the output that is certain after the next piece src; with
+// end, src is the last piece. dst and src must not overlap.
 func (s *Stream) Append(dst, src []byte, end bool) []byte {
 	text := append(append(s.work[:0], s.held...), src...)
 	s.held = s.held[:0]
-	from := 0 // what is not appended yet
+	from := 0 // start of the part not yet appended
 	for i := s.t.next(text, 0); i < len(text); i = s.t.next(text, i) {
 		found, open := s.t.match(text[i:])
 		if open && !end {
@@ -35,9 +35,9 @@ func (s *Stream) Append(dst, src []byte, end bool) []byte {
 		}
 		dst = append(dst, text[from:i]...)
 		pair := s.t.pairs[found]
-		// The replacement takes the place of the end of the sequence, and what
-		// begins inside it is looked at too: with what follows, its end can be
-		// the beginning of another sequence.
+		// The replacement takes the place of the end of the sequence, and
+		// sequences that begin inside it are looked for too: with the next bytes,
+		// its end can be the beginning of another sequence.
 		end := i + len(pair.Old)
 		if len(pair.New) > len(pair.Old) {
 			text = slices.Insert(text, end, make([]byte, len(pair.New)-len(pair.Old))...)
@@ -54,7 +54,7 @@ func (s *Stream) Append(dst, src []byte, end bool) []byte {
 // Held is how many bytes wait for the next piece.
 func (s *Stream) Held() int { return len(s.held) }
 
-// Wipe clears what the stream keeps. It must not be used after that.
+// Wipe clears the stream's buffer. It must not be used after that.
 func (s *Stream) Wipe() {
 	clear(s.work[:cap(s.work)])
 	clear(s.held[:cap(s.held)])
@@ -64,7 +64,7 @@ func (s *Stream) Wipe() {
 // Finder looks for the sequences of a table in a stream, and holds nothing back.
 type Finder struct {
 	t    *Table
-	tail []byte // the end of what came, too short to hold a sequence
+	tail []byte // the end of the input, too short to hold a sequence
 }
 
 // Finder begins a search.

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Pair is a sequence and what takes its place.
+// Pair is a sequence and its replacement.
 type Pair struct {
 	Old, New []byte
 	ID       int // what Find gives
 }
 
-// Table is what a stream replaces. It keeps the slices of its pairs and is not
-// changed any more, so that any number of streams may share it. The zero value
+// Table holds the pairs that a stream replaces. It keeps their slices and never
+// changes again, so that any number of streams may share it. The zero value
 // replaces nothing.
 type Table struct {
 	pairs   []Pair
@@ -53,7 +53,7 @@ func (t *Table) SameLength() bool {
 func (t *Table) Empty() bool { return len(t.pairs) == 0 }
 
 // next is the first place from which on a sequence may begin, or the length of
-// text. Nearly every byte of a stream is looked at here only.
+// text. Nearly every byte of a stream is examined only here.
 func (t *Table) next(text []byte, from int) int {
 	for i := from; i+1 < len(text); i++ {
 		two := uint(text[i])<<8 | uint(text[i+1])
@@ -67,9 +67,9 @@ func (t *Table) next(text []byte, from int) int {
 	return len(text)
 }
 
-// match looks at the beginning of text, which is not empty. found is the index
-// of the longest pair whose sequence stands there, or -1; open reports whether
-// a longer one may, should more text follow.
+// match looks at the beginning of text, which is not empty. found is the index of
+// the longest pair whose sequence is there, or -1; open reports whether a longer
+// one may be, should more text follow.
 func (t *Table) match(text []byte) (found int, open bool) {
 	found = -1
 	for n, pair := range t.pairs {
@@ -103,8 +103,8 @@ func (t *Table) IDs(text []byte) iter.Seq[int] {
 }
 
 // Patch replaces in text itself, where no replacement changes the length, and
-// gives where a sequence may begin of which the end is not there yet; with end,
-// that is the length of text.
+// gives the offset where an incomplete sequence may begin; with end, that is the
+// length of text.
 func (t *Table) Patch(text []byte, end bool) (held int) {
 	for i := t.next(text, 0); i < len(text); i = t.next(text, i) {
 		found, open := t.match(text[i:])

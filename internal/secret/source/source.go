@@ -25,7 +25,7 @@ import (
 type Reader struct {
 	Home  string // for ~/
 	Vault vault.Vault
-	// Lookup gives a variable; its receiver wipes what it gets.
+	// Lookup gives a variable; the receiver wipes the value.
 	Lookup func(name string) (value []byte, set bool)
 	// Env is the environment of commands; nil is this process's.
 	Env []string
@@ -34,7 +34,7 @@ type Reader struct {
 // most is a little more than any value may have.
 const most = secret.Longest + 2
 
-// Read reads the value of a source. Its receiver wipes it.
+// Read reads the value of a source. The receiver wipes it.
 func (r Reader) Read(ctx context.Context, s secret.Source) ([]byte, error) {
 	switch s.Kind {
 	case secret.Env:
@@ -80,12 +80,12 @@ func (r Reader) file(path string) ([]byte, error) {
 	return value, nil
 }
 
-// limited is a buffer that takes no more than a value can have.
+// limited is a buffer that takes no more than a value can hold.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
 	if room := most - l.Len(); room > 0 {
-		_, _ = l.Buffer.Write(p[:min(len(p), room)]) // a buffer takes all
+		_, _ = l.Buffer.Write(p[:min(len(p), room)]) // a buffer takes everything
 	}
 	return len(p), nil
 }

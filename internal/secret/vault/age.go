@@ -16,8 +16,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/secret"
 )
 
-// identityFile holds the key by which the files are encrypted, in age's own
-// form: the age program reads the files with it.
+// identityFile holds the key that encrypts the files, in age's own form: the age
+// program reads the files with it.
 const identityFile = "identity.txt"
 
 func (v Vault) file(name string) string { return filepath.Join(v.Dir, name+".age") }
@@ -62,12 +62,12 @@ func (v Vault) decrypt(name string) ([]byte, error) {
 	}
 	reader, err := age.Decrypt(file, identity)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "cannot decrypt age:%s", name).WithHint("litterbox secrets set %s", name)
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot decrypt age:%s", name).WithHint("litterbox secrets set %s --age", name)
 	}
 	value, err := io.ReadAll(io.LimitReader(reader, secret.Longest+2))
 	if err != nil {
 		clear(value)
-		return nil, fault.Wrap(fault.Unavailable, err, "cannot decrypt age:%s", name).WithHint("litterbox secrets set %s", name)
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot decrypt age:%s", name).WithHint("litterbox secrets set %s --age", name)
 	}
 	return value, nil
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
-// service is what entries of ours are found by in a keyring.
+// service is the name under which litterbox's entries are found in a keyring.
 const service = "litterbox"
 
-// reachable reports whether there is a keyring to ask. Without this look, the
+// reachable reports whether there is a keyring to ask. Without this check, the
 // library would start a message bus of its own.
 func reachable() error {
 	if runtime.GOOS != "linux" {

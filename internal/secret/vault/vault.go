@@ -2,10 +2,10 @@
 // or in files that are encrypted with age. It remembers the names of what was
 // stored, because a keyring does not list what one program has put there.
 //
-// What the files protect: a copy of them without the identity that lies beside
-// them, as in a backup of one directory, is worth nothing. Who can read the
-// whole home of the user can read them, as with any key that is used while
-// nobody is there to type a password. Start reading at [Vault].
+// What the files protect: a copy of them without the identity beside them, as in
+// a backup of one directory, is worth nothing. A process that can read the user's
+// whole home can read them, as with any key that is used while no one is there to
+// type a password. Start reading at [Vault].
 package vault
 
 import (
@@ -47,7 +47,7 @@ const probe = "litterbox-probe"
 
 var errNoEntry = errors.New("there is no such entry")
 
-// Set stores a value, in the place of an earlier one.
+// Set stores a value, replacing an earlier one.
 func (v Vault) Set(ctx context.Context, kind secret.Kind, name string, value []byte) error {
 	if !secret.ValidEntry(name) {
 		return fault.New(fault.Invalid, "cannot store a secret as %q: a name has letters, digits, dashes, dots and underscores", name)
@@ -69,7 +69,7 @@ func (v Vault) Set(ctx context.Context, kind secret.Kind, name string, value []b
 	})
 }
 
-// Get reads a value. Its receiver wipes it.
+// Get reads a value. The receiver wipes it.
 func (v Vault) Get(ctx context.Context, kind secret.Kind, name string) ([]byte, error) {
 	var value []byte
 	var err error
@@ -79,12 +79,16 @@ func (v Vault) Get(ctx context.Context, kind secret.Kind, name string) ([]byte, 
 		value, err = v.decrypt(name)
 	}
 	if errors.Is(err, errNoEntry) {
-		return nil, fault.New(fault.NotFound, "there is no %s:%s", kind, name).WithHint("litterbox secrets set %s", name)
+		missing := fault.New(fault.NotFound, "there is no %s:%s", kind, name)
+		if kind == secret.Age { // its default place is a keyring
+			return nil, missing.WithHint("litterbox secrets set %s --age", name)
+		}
+		return nil, missing.WithHint("litterbox secrets set %s", name)
 	}
 	return value, err
 }
 
-// Remove forgets a value. One that is not there is secret.NotFound.
+// Remove forgets a value. A missing one is secret.NotFound.
 func (v Vault) Remove(ctx context.Context, kind secret.Kind, name string) error {
 	var err error
 	if kind == secret.Keyring {
@@ -111,7 +115,7 @@ func without(entries []Entry, kind secret.Kind, name string) []Entry {
 
 func (v Vault) index() string { return filepath.Join(v.Dir, "entries.json") }
 
-// List gives what was stored, by name.
+// List gives the stored entries, by name.
 func (v Vault) List() ([]Entry, error) {
 	data, err := os.ReadFile(v.index())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +154,7 @@ func (v Vault) remember(change func([]Entry) []Entry) error {
 	return nil
 }
 
-// write replaces a file in one step, for nobody else to read.
+// write replaces a file in one step, readable by its owner alone.
 func (v Vault) write(file string, data []byte) error {
 	if err := os.MkdirAll(v.Dir, 0o700); err != nil {
 		return err

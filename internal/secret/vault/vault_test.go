@@ -3,16 +3,22 @@ package vault_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/redact"
 	"github.com/litterbox-sandbox/litterbox/internal/secret"
 	"github.com/litterbox-sandbox/litterbox/internal/secret/vault"
 )
@@ -144,5 +150,56 @@ func TestNoKeyring(t *testing.T) {
 	}
 	if _, err := v.Get(t.Context(), secret.Keyring, "one"); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("%v", err)
+	}
+}
+
+// Values that were read are known by fingerprints, whose key is kept apart.
+func TestRemember(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	v := vault.Vault{Dir: filepath.Join(dir, "vault")}
+	file := filepath.Join(dir, "known-values")
+	known := redact.Secrets{Known: redact.OpenKnown(file)}
+	value := func(n int) string { return fmt.Sprintf("it's a value/number %d", n) }
+	// The file becomes full, and moves.
+	if err := os.WriteFile(file, bytes.Repeat([]byte("{}\n"), 100<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const most = 8
+	var together sync.WaitGroup
+	for n := range most {
+		together.Go(func() {
+			for range 2 {
+				if err := v.Remember(t.Context(), file, []byte(value(n))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	together.Wait()
+	for n := range most {
+		text := base64.StdEncoding.EncodeToString([]byte(value(n)))
+		text += " " + value(n) + " " + strings.ReplaceAll(value(n), "'", `'\''`) + " " + url.QueryEscape(value(n)) + " " + hex.EncodeToString([]byte(value(n)))
+		if got := known.Text(text); strings.Count(got, redact.Gone) != 5 || strings.Contains(got, "value") {
+			t.Fatalf("%d is known as %q", n, got)
+		}
+	}
+	for _, name := range []string{file, file + redact.KnownBefore} {
+		data, err := os.ReadFile(name)
+		if err != nil || bytes.Contains(data, []byte("number")) || len(data) > 512<<10 {
+			t.Errorf("%s has %d bytes and may show a value: %v", name, len(data), err)
+		}
+	}
+	// Without a vault that can be written, the key is beside the fingerprints.
+	if err := os.WriteFile(filepath.Join(dir, "no-directory"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := filepath.Join(dir, "elsewhere")
+	none := vault.Vault{Dir: filepath.Join(dir, "no-directory")}
+	if err := none.Remember(t.Context(), elsewhere, []byte(value(0))); err != nil {
+		t.Fatal(err)
+	}
+	if got := (redact.Secrets{Known: redact.OpenKnown(elsewhere)}).Text(value(0)); got != redact.Gone {
+		t.Errorf("%q", got)
 	}
 }

@@ -3,11 +3,11 @@
 //
 // A service has one or two files, name.OFFSET.log, where OFFSET is the position
 // of the file's first byte in everything that the service has ever printed. A
-// full file is followed by a new one, and the one before goes.
+// full file is followed by a new one, and the one before is removed.
 //
-// The files lie where the sandbox can change them: whatever is read is bounded
-// and taken for text, and nothing outside of the directory is ever opened.
-// Start reading at [Journal] and [Scan].
+// The files lie where the sandbox can change them: reads are bounded and taken as
+// text, and nothing outside the directory is ever opened. Start reading at
+// [Journal] and [Scan].
 package journal
 
 import (
@@ -25,7 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is where the journals lie, relative to the home inside.
+// Dir is the directory of the journals, relative to the home inside.
 const Dir = ".local/state/litterbox/services"
 
 const (
@@ -37,7 +37,7 @@ const (
 	stamp   = "2006-01-02T15:04:05.000Z"
 )
 
-// What stands between the time and the text of a line.
+// The separators between the time and the text of a line.
 const (
 	printed = " | " // by the service
 	noted   = " * " // by its supervisor
@@ -64,9 +64,9 @@ func New(dir, name string) *Journal {
 	return &Journal{dir: dir, name: name, changed: make(chan struct{})}
 }
 
-// Print adds what the service has printed. Lines that have not ended wait for
-// their end. What cannot be written is dropped: a full disk must not stop a
-// service from printing.
+// Print adds output of the service. Unfinished lines wait for their end. Output
+// that cannot be written is dropped: a full disk must not stop a service from
+// printing.
 func (j *Journal) Print(now time.Time, p []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -94,7 +94,7 @@ func (j *Journal) Print(now time.Time, p []byte) {
 	j.write(out)
 }
 
-// Flush ends a line that has not ended: its service has.
+// Flush ends an unfinished line: its service has ended.
 func (j *Journal) Flush(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -135,8 +135,8 @@ func (j *Journal) write(out []byte) {
 	j.changed = make(chan struct{})
 }
 
-// open makes sure that there is a file with room. One that was deleted is
-// followed by another.
+// open makes sure that there is a file with room. A deleted one is followed by
+// another.
 func (j *Journal) open() error {
 	if j.file != nil {
 		info, err := j.file.Stat()

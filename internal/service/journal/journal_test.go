@@ -183,8 +183,8 @@ func TestDeleted(t *testing.T) {
 	}
 }
 
-// What a sandbox plants in the directory neither leads out of it, nor hangs a
-// reader, nor makes it read for ever.
+// Nothing that a sandbox plants in the directory leads out of it, hangs a reader,
+// or makes it read for ever.
 func TestHostileDirectory(t *testing.T) {
 	root, dir := open(t)
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -213,7 +213,7 @@ func TestHostileDirectory(t *testing.T) {
 	if got := strings.Join(texts(lines[:min(2, len(lines))]), ","); got != "no time,x\x00\x1b[2J" {
 		t.Errorf("%q", got)
 	}
-	// Enlarged without end, it shows what was printed last, and goes on.
+	// Enlarged without end, it shows the last output, and goes on.
 	if err := os.Truncate(name(3), 1<<40); err != nil {
 		t.Fatal(err)
 	}

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Line is one line of a journal. Text is as the service printed it: not to be
-// shown on a terminal as it is.
+// Line is one line of a journal. Text is as the service printed it: not safe to
+// show on a terminal.
 type Line struct {
 	Offset int64     // of its first byte
 	Next   int64     // of the line after it
-	Time   time.Time // zero when the line has none: somebody wrote into the file
+	Time   time.Time // zero when the line has none: another process wrote into the file
 	Own    bool      // written by the supervisor
 	Text   string
 }
 
-// Scan calls each for every whole line from an offset on, oldest first, until
-// it returns false. It returns the offset of the next line to come. Lines that
-// are not kept any more are left out. A journal without files is empty.
+// Scan calls each for every whole line from an offset on, oldest first, until it
+// returns false. It returns the offset of the next line to come. Lines that are
+// no longer kept are left out. A journal without files is empty.
 func Scan(root *os.Root, service string, from int64, each func(Line) bool) (next int64, err error) {
 	files, err := list(root, service)
 	if err != nil {
@@ -39,7 +39,7 @@ func Scan(root *os.Root, service string, from int64, each func(Line) bool) (next
 		if f.size > readable {
 			next = max(next, f.base+f.size-readable)
 		}
-		// An offset from before the oldest line, or from another life of it.
+		// An offset before the oldest line, or from an earlier journal.
 		if next < f.base || f == files[len(files)-1] && next > f.base+f.size {
 			next = f.base
 		}
@@ -51,13 +51,13 @@ func Scan(root *os.Root, service string, from int64, each func(Line) bool) (next
 	return next, nil
 }
 
-// readable is how much of a file is read, in bytes; one of ours has less.
+// readable is how much of a file is read, in bytes; litterbox's own are smaller.
 const readable = 2 * FileSize
 
 func scanFile(root *os.Root, f file, from int64, each func(Line) bool) (next int64, more bool, err error) {
 	opened, err := root.OpenFile(f.name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return from, true, nil // it went while we looked
+		return from, true, nil // it was removed meanwhile
 	}
 	if err != nil {
 		return from, false, err
@@ -69,12 +69,12 @@ func scanFile(root *os.Root, f file, from int64, each func(Line) bool) (next int
 	if _, err := opened.Seek(from-f.base, io.SeekStart); err != nil {
 		return from, false, err
 	}
-	// However much is added while it is read.
+	// Bounded, however much is added during the read.
 	lines := bufio.NewReaderSize(io.LimitReader(opened, readable+FileSize), 64<<10)
 	for next = from; ; {
 		raw, err := lines.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
-			return next, true, nil // a line that has not ended counts later
+			return next, true, nil // an unfinished line counts later
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return next, false, err

@@ -76,8 +76,8 @@ func take(t *testing.T, s said, limits feed.Limits) (workspace.Changes, error) {
 	return feed.Workspace{Source: s, Limits: limits}.Changes(t.Context())
 }
 
-// What a machine lists is taken as it is said, or not at all: no part of a
-// listing that is malformed or cut off counts for what the sandbox has.
+// A machine's listing is taken as it is, or not at all: no part of a malformed
+// or cut-off listing counts as the sandbox's files.
 func TestListingsOfAHostileMachine(t *testing.T) {
 	t.Parallel()
 	small := feed.Limits{Entries: 100, Bytes: 1000}
@@ -116,6 +116,7 @@ func TestListingsOfAHostileMachine(t *testing.T) {
 		"below another .git":  listing().dir("a").dir(".git").file("HEAD").end().end().end().number(3),
 		"an unknown kind":     listing().begin('z', "a").end().number(1),
 		"an unknown reason":   listing().begin('u', "a").number(0).end().number(1),
+		"left out unasked":    listing().begin('p', "a").end().number(1),
 		"unknown properties":  listing().begin('d', "a").number(4).end().end().number(1),
 		"fewer than it says":  listing().file("a").end().number(2),
 		"more than it says":   listing().file("a").file("b").end().number(1),
@@ -145,7 +146,7 @@ func TestListingsOfAHostileMachine(t *testing.T) {
 	}
 }
 
-// A caller that gives up leaves a machine that has fallen silent.
+// A caller can give up on a machine that has fallen silent.
 func TestListingThatFallsSilent(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -248,7 +249,7 @@ func FuzzListing(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What was taken can be said again, and is the same.
+		// A listing that was taken can be written again, and is the same.
 		var again bytes.Buffer
 		if top.Opaque() {
 			t.Fatal("the top is opaque")

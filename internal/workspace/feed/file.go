@@ -15,10 +15,10 @@ type file struct {
 	entry  workspace.Entry
 	holes  int64
 	left   int64 // of the chunk under way
-	over   bool  // the content is, and what the file is then comes next
+	over   bool  // the content has ended, and the file's entry comes next
 }
 
-// openFile reads what comes before the content.
+// openFile reads the part before the content.
 func openFile(stream io.ReadCloser) (*file, error) {
 	f := &file{decoder: decoder{r: bufio.NewReader(stream)}, stream: stream}
 	f.magic(contentMagic)
@@ -64,8 +64,8 @@ func (f *file) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Again reads what the file was at the end of its content. Where content is left
-// it has grown meanwhile.
+// Again reads the file's entry at the end of its content. If content is left,
+// the file has grown meanwhile.
 func (f *file) Again() (workspace.Entry, error) {
 	if !f.over {
 		n, err := f.Read(make([]byte, 1))

@@ -5,26 +5,30 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// A listing is: its magic, when it began, then the entries of the top directory
-// and, after all, the number of entries. An entry is a byte that says what it
-// is, its name and what belongs to it; a directory's entries follow it. Numbers
-// are varints (encoding/binary), strings a length and bytes.
+// A listing is: its magic, its beginning time, then the entries of the top
+// directory and, at the end, the number of entries. An entry is a byte for its
+// kind, its name and its fields; a directory's entries follow it. Numbers are
+// varints (encoding/binary), strings a length and bytes.
 const (
 	magic        = "litterbox changes 1\n"
+	belowMagic   = "litterbox changes below 1\n" // then: properties of the directory, its entries, their number
 	contentMagic = "litterbox content 1\n"
 )
 
-// What an entry is.
+// The kinds of entries.
 const (
 	opEnd       = 'e' // of a directory
 	opRegular   = 'f' // then: executable, size, held, mtime, ctime, inode
+	opInline    = 'i' // a regular file: the same, its holes, and its content
 	opLink      = 'l' // then: the same, and the target
 	opDirectory = 'd' // then: its properties
+	opPruned    = 'p' // a directory that git ignores; it is listed when it is asked for
 	opUnread    = 'u' // a directory that cannot be read; then: why
 	opWhiteout  = 'w'
 	opSpecial   = 's'
@@ -36,7 +40,7 @@ const (
 	repository = 2
 )
 
-// Why something cannot be read. The words are the host's own.
+// Why something cannot be read. The host supplies the words.
 const (
 	whyForbidden = iota + 1
 	whyLong
@@ -70,8 +74,16 @@ const (
 	maxPath = 4096
 )
 
-// malformed is what a listing is refused with. A stranger made it: what its
-// names are is not repeated.
+// Small files that have just changed travel in the listing: the next commit
+// takes them, and asking for each would cost a round trip.
+const (
+	maxInline    = 16 << 10 // bytes of one file
+	mostInline   = 1 << 20  // of a whole listing
+	inlineWithin = int64(time.Minute)
+)
+
+// malformed returns the error that refuses a listing. A stranger made it: its
+// names are not repeated.
 func malformed(what string) error {
 	return fault.New(fault.Denied, "cannot take the listing of the sandbox's files: %s", what)
 }
@@ -102,7 +114,7 @@ func (d *decoder) byte() byte {
 	return b
 }
 
-// number is at most most.
+// number reads a number of at most most.
 func (d *decoder) number(most uint64) uint64 {
 	if d.err != nil {
 		return 0

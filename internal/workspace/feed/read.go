@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"io/fs"
 	"slices"
@@ -27,46 +28,102 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// node is one entry of a listing that was taken.
+// node is one entry of a received listing.
 type node struct {
 	name   string
 	entry  workspace.Entry
 	target string // of a link
+	inline *inline
 	below  *below // of a directory
 }
 
-// below is what a directory has.
+// inline is content that came with the listing.
+type inline struct {
+	content []byte
+	holes   int64
+}
+
+// below is the content of a directory.
 type below struct {
 	properties uint64
 	unread     uint64 // why it cannot be read; 0 where it can
 	nodes      []node // sorted by name
+	pruned     bool   // its content was left out, and is asked for when it is opened
 }
 
-// listing is a stream that was read to its end.
+// listing is a stream read to its end.
 type listing struct {
 	began int64
 	top   *below
+	left  budget
 }
 
-// read takes a listing from a stranger.
-func read(r io.Reader, limits Limits) (*listing, error) {
+// budget is what a listing, and the parts asked for later, may still take.
+type budget struct {
+	entries int
+	bytes   int64 // of names and targets
+	room    int64 // of content
+}
+
+// read reads a listing from a stranger. pruned allows directories whose names
+// come later.
+func read(r io.Reader, limits Limits, pruned bool) (*listing, error) {
 	limits = limits.withDefaults()
-	t := taker{decoder: decoder{r: bufio.NewReaderSize(r, 64<<10)}, entries: limits.Entries, bytes: limits.Bytes}
+	t := taker{
+		decoder: decoder{r: bufio.NewReaderSize(r, 64<<10)},
+		budget:  budget{entries: limits.Entries, bytes: limits.Bytes, room: mostInline}, pruned: pruned,
+	}
 	t.magic(magic)
 	l := &listing{began: t.signed(), top: &below{}}
 	t.directory(l.top, 0)
-	taken := limits.Entries - t.entries
-	if said := t.number(uint64(limits.Entries)); t.err == nil && said != uint64(taken) {
+	t.counted(limits.Entries)
+	l.left = t.budget
+	return l, t.err
+}
+
+// readBelow reads one directory of a listing, whose path has a length.
+func (l *listing) readBelow(r io.Reader, length int) (*below, error) {
+	t := taker{decoder: decoder{r: bufio.NewReaderSize(r, 64<<10)}, budget: l.left}
+	t.magic(belowMagic)
+	d := &below{}
+	switch op := t.byte(); {
+	case t.err != nil:
+	case op == opUnread:
+		d.unread = t.reason()
+	case op != opDirectory:
+		t.fail(malformed("it has an entry of no known kind"))
+	default:
+		d.properties = t.number(opaque | repository)
+		t.directory(d, length)
+		t.counted(l.left.entries)
+	}
+	l.left = t.budget
+	return d, t.err
+}
+
+// counted compares the number of entries that came with the announced one.
+// most is the maximum.
+func (t *taker) counted(most int) {
+	taken := most - t.entries
+	if said := t.number(uint64(most)); t.err == nil && said != uint64(taken) {
 		t.fail(malformed("it has not as many entries as it says"))
 	}
-	return l, t.err
+}
+
+// reason reads why a directory cannot be read.
+func (t *taker) reason() uint64 {
+	code := t.number(whyChanging)
+	if _, known := reason(code); !known {
+		t.fail(malformed("a reason in it is none"))
+	}
+	return code
 }
 
 // taker is one read under way.
 type taker struct {
 	decoder
-	entries int   // that may still come
-	bytes   int64 // that names and targets may still take
+	budget
+	pruned bool // directories may come without their content
 }
 
 func (t *taker) text(most uint64) string {
@@ -77,7 +134,7 @@ func (t *taker) text(most uint64) string {
 	return text
 }
 
-// directory reads entries up to the end of one. length is that of its path.
+// directory reads entries up to the end of a directory. length is that of its path.
 func (t *taker) directory(d *below, length int) {
 	for t.err == nil {
 		op := t.byte()
@@ -111,6 +168,8 @@ func (t *taker) one(n *node, op byte, length int) {
 	switch op {
 	case opRegular:
 		n.entry = t.entry(workspace.Regular)
+	case opInline:
+		t.inline(n)
 	case opLink:
 		n.entry = t.entry(workspace.Link)
 		n.target = t.text(maxPath)
@@ -119,10 +178,12 @@ func (t *taker) one(n *node, op byte, length int) {
 	case opSpecial:
 		n.entry.Kind = workspace.Special
 	case opUnread:
-		n.entry.Kind, n.below = workspace.Directory, &below{unread: t.number(whyChanging)}
-		if _, known := reason(n.below.unread); !known {
-			t.fail(malformed("a reason in it is none"))
+		n.entry.Kind, n.below = workspace.Directory, &below{unread: t.reason()}
+	case opPruned:
+		if !t.pruned {
+			t.fail(malformed("it leaves something out"))
 		}
+		n.entry.Kind, n.below = workspace.Directory, &below{pruned: true}
 	case opDirectory:
 		n.entry.Kind, n.below = workspace.Directory, &below{properties: t.number(opaque | repository)}
 		t.directory(n.below, length)
@@ -133,6 +194,17 @@ func (t *taker) one(n *node, op byte, length int) {
 	default:
 		t.fail(malformed("it has an entry of no known kind"))
 	}
+}
+
+// inline reads a file with its content, which is as long as announced.
+func (t *taker) inline(n *node) {
+	n.entry = t.entry(workspace.Regular)
+	n.inline = &inline{holes: int64(t.number(uint64(n.entry.Size)))}
+	content := t.string(maxInline)
+	if t.room -= int64(len(content)); t.err == nil && (t.room < 0 || int64(len(content)) != n.entry.Size) {
+		t.fail(malformed("the content in it is not what it says"))
+	}
+	n.inline.content = []byte(content)
 }
 
 // find looks for a name.
@@ -164,6 +236,7 @@ type dir struct {
 	*below
 	path string
 	open func(path string) (workspace.File, error)
+	list func(path string) (*below, error) // what was left out
 }
 
 func (d dir) at(name string) string {
@@ -194,20 +267,49 @@ func (d dir) Dir(name string) (workspace.Dir, error) {
 	case n == nil:
 		return workspace.Nothing{}, nil
 	case n.below == nil: // what stands here hides the base
-		return dir{below: &below{properties: opaque}, path: d.at(name), open: d.open}, nil
+		return dir{below: &below{properties: opaque}, path: d.at(name), open: d.open, list: d.list}, nil
+	}
+	if n.below.pruned {
+		listed, err := d.list(d.at(name))
+		if err != nil {
+			return nil, err
+		}
+		n.below = listed
+	}
+	switch {
 	case n.below.unread != 0:
 		why, _ := reason(n.below.unread)
 		return nil, why
 	}
-	return dir{below: n.below, path: d.at(name), open: d.open}, nil
+	return dir{below: n.below, path: d.at(name), open: d.open, list: d.list}, nil
 }
 
 func (d dir) File(name string) (workspace.File, error) {
-	if n := d.find(name); n == nil || n.entry.Kind != workspace.Regular {
+	n := d.find(name)
+	switch {
+	case n == nil || n.entry.Kind != workspace.Regular:
 		return nil, workspace.Changing
+	case n.inline != nil:
+		return &known{Reader: bytes.NewReader(n.inline.content), entry: n.entry, holes: n.inline.holes}, nil
 	}
 	return d.open(d.at(name))
 }
+
+// known is a file whose content came with the listing. It implements [workspace.File].
+type known struct {
+	*bytes.Reader
+	entry workspace.Entry
+	holes int64
+}
+
+func (k *known) Entry() workspace.Entry { return k.entry }
+
+// Again returns the entry that the machine read after the content.
+func (k *known) Again() (workspace.Entry, error) { return k.entry, nil }
+
+func (k *known) Holes() (int64, error) { return k.holes, nil }
+
+func (k *known) Close() error { return nil }
 
 func (d dir) Link(name string) ([]byte, error) {
 	n := d.find(name)

@@ -5,14 +5,122 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/git/ignore"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// Write lists what changed. What vanishes while it is looked at is left out.
+// Write lists the changes. Files that vanish meanwhile are left out.
 func Write(ctx context.Context, w io.Writer, changes workspace.Changes) error {
-	l := lister{ctx: ctx, encoder: encoder{bufio.NewWriterSize(w, 64<<10)}}
+	return write(ctx, w, changes, nil)
+}
+
+// WriteBut is Write without the content of directories that git ignores by
+// rules and by each .gitignore that it meets.
+func WriteBut(ctx context.Context, w io.Writer, changes workspace.Changes, rules workspace.Rules) error {
+	stack := ignore.NewStack(rules.Fold, rules.Texts[:max(0, len(rules.Texts)-1)]...)
+	var top []byte
+	if len(rules.Texts) > 0 {
+		top = rules.Texts[len(rules.Texts)-1]
+	}
+	return write(ctx, w, changes, &pruning{above: stack, rules: stack.Enter("", top)})
+}
+
+// pruning is the ignore rules in one directory.
+type pruning struct {
+	path         string
+	above, rules *ignore.Stack // without and with the .gitignore of the base
+}
+
+// of returns the pruning in d, whose own .gitignore replaces the base's.
+func (p *pruning) of(d workspace.Dir) *pruning {
+	if p == nil {
+		return nil
+	}
+	entry, err := d.Entry(".gitignore")
+	if err != nil {
+		return p
+	}
+	own := *p
+	own.rules = p.above
+	if entry.Kind == workspace.Regular {
+		if content, ok := readRules(d); ok {
+			own.rules = p.above.Enter(p.path, content)
+		}
+	}
+	return &own
+}
+
+// maxRules bounds a .gitignore, as git does (git.MaxRules).
+const maxRules = 1 << 20
+
+func readRules(d workspace.Dir) ([]byte, bool) {
+	f, err := d.File(".gitignore")
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxRules+1))
+	return content, err == nil && len(content) <= maxRules
+}
+
+// below returns the pruning in the directory with a name.
+func (p *pruning) below(name string) *pruning {
+	if p == nil {
+		return nil
+	}
+	at := p.at(name)
+	return &pruning{path: at, above: p.rules, rules: p.rules}
+}
+
+func (p *pruning) at(name string) string {
+	if p.path == "" {
+		return name
+	}
+	return p.path + "/" + name
+}
+
+// WriteBelow lists one directory that a listing has left out.
+func WriteBelow(ctx context.Context, w io.Writer, changes workspace.Changes, path string) error {
+	l := newLister(ctx, w, changes)
+	l.room = 0                         // the room for content is the whole listing's
+	_, _ = l.w.WriteString(belowMagic) // Flush says what went wrong
+	d, err := changes.Top()
+	if err != nil {
+		return err
+	}
+	defer func() { d.Close() }()
+	for name := range strings.SplitSeq(path, "/") {
+		below, err := d.Dir(name)
+		var stays workspace.Stays
+		if errors.As(err, &stays) {
+			l.byte(opUnread)
+			l.number(codeOf(stays))
+			return l.w.Flush()
+		}
+		if err != nil {
+			return err
+		}
+		d.Close()
+		d = below
+	}
+	l.byte(opDirectory)
+	l.number(propertiesOf(d))
+	if err := l.directory(d, nil); err != nil {
+		return err
+	}
+	l.number(l.count)
+	return l.w.Flush()
+}
+
+func newLister(ctx context.Context, w io.Writer, changes workspace.Changes) lister {
+	return lister{ctx: ctx, encoder: encoder{bufio.NewWriterSize(w, 64<<10)}, fresh: changes.Began() - inlineWithin, room: mostInline}
+}
+
+func write(ctx context.Context, w io.Writer, changes workspace.Changes, but *pruning) error {
+	l := newLister(ctx, w, changes)
 	_, _ = l.w.WriteString(magic) // Flush says what went wrong
 	l.signed(changes.Began())
 	top, err := changes.Top()
@@ -23,7 +131,7 @@ func Write(ctx context.Context, w io.Writer, changes workspace.Changes) error {
 	if top.Opaque() {
 		return fault.New(fault.Unsupported, "cannot list the changes: their top directory hides the layers")
 	}
-	if err := l.directory(top); err != nil {
+	if err := l.directory(top, but.of(top)); err != nil {
 		return err
 	}
 	l.number(l.count)
@@ -35,9 +143,11 @@ type lister struct {
 	encoder
 	ctx   context.Context
 	count uint64
+	fresh int64 // files changed since then may be inline
+	room  int64 // for content, in bytes
 }
 
-func (l *lister) directory(d workspace.Dir) error {
+func (l *lister) directory(d workspace.Dir, but *pruning) error {
 	names, err := d.Names()
 	if err != nil {
 		return err
@@ -50,7 +160,7 @@ func (l *lister) directory(d workspace.Dir) error {
 		if err != nil {
 			continue // vanished meanwhile
 		}
-		if err := l.one(d, name, entry); err != nil {
+		if err := l.one(d, name, entry, but); err != nil {
 			return err
 		}
 	}
@@ -58,10 +168,14 @@ func (l *lister) directory(d workspace.Dir) error {
 	return nil
 }
 
-func (l *lister) one(d workspace.Dir, name string, entry workspace.Entry) error {
+func (l *lister) one(d workspace.Dir, name string, entry workspace.Entry, but *pruning) error {
 	switch entry.Kind {
 	case workspace.Directory:
-		return l.below(d, name)
+		if but != nil && name != ".git" && but.rules.Ignored(but.at(name), true) {
+			l.begin(opPruned, name)
+			return nil
+		}
+		return l.below(d, name, but)
 	case workspace.Link:
 		target, err := d.Link(name)
 		var stays workspace.Stays
@@ -75,8 +189,7 @@ func (l *lister) one(d workspace.Dir, name string, entry workspace.Entry) error 
 		l.entry(entry)
 		l.string(string(target))
 	case workspace.Regular:
-		l.begin(opRegular, name)
-		l.entry(entry)
+		l.regular(d, name, entry)
 	case workspace.Whiteout:
 		l.begin(opWhiteout, name)
 	default:
@@ -85,7 +198,46 @@ func (l *lister) one(d workspace.Dir, name string, entry workspace.Entry) error 
 	return nil
 }
 
-func (l *lister) below(d workspace.Dir, name string) error {
+// regular lists a file, with its content if that is small, fresh, and did not
+// change while it was read.
+func (l *lister) regular(d workspace.Dir, name string, entry workspace.Entry) {
+	if entry.Size <= min(maxInline, l.room) && entry.Ctime >= l.fresh {
+		if now, content, holes, ok := whole(d, name); ok {
+			l.begin(opInline, name)
+			l.entry(now)
+			l.number(uint64(max(0, holes)))
+			l.string(string(content))
+			l.room -= int64(len(content))
+			return
+		}
+	}
+	l.begin(opRegular, name)
+	l.entry(entry)
+}
+
+// whole reads a small file. One that cannot be read whole is asked for later, and
+// the reason is given then.
+func whole(d workspace.Dir, name string) (entry workspace.Entry, content []byte, holes int64, ok bool) {
+	f, err := d.File(name)
+	if err != nil {
+		return entry, nil, 0, false
+	}
+	defer f.Close()
+	entry = f.Entry()
+	if entry.Held < entry.Size {
+		if holes, err = f.Holes(); err != nil {
+			return entry, nil, 0, false
+		}
+	}
+	content, err = io.ReadAll(io.LimitReader(f, maxInline+1))
+	if err != nil || int64(len(content)) != entry.Size || len(content) > maxInline {
+		return entry, nil, 0, false
+	}
+	again, err := f.Again()
+	return entry, content, holes, err == nil && again == entry
+}
+
+func (l *lister) below(d workspace.Dir, name string, but *pruning) error {
 	below, err := d.Dir(name)
 	var stays workspace.Stays
 	if errors.As(err, &stays) {
@@ -97,20 +249,24 @@ func (l *lister) below(d workspace.Dir, name string) error {
 		return err
 	}
 	defer below.Close()
-	properties := uint64(0)
-	if below.Opaque() {
-		properties |= opaque
-	}
-	if below.Repository() {
-		properties |= repository
-	}
 	l.begin(opDirectory, name)
-	l.number(properties)
+	l.number(propertiesOf(below))
 	if name == ".git" {
 		l.byte(opEnd)
 		return nil
 	}
-	return l.directory(below)
+	return l.directory(below, but.below(name).of(below))
+}
+
+func propertiesOf(d workspace.Dir) uint64 {
+	properties := uint64(0)
+	if d.Opaque() {
+		properties |= opaque
+	}
+	if d.Repository() {
+		properties |= repository
+	}
+	return properties
 }
 
 func (l *lister) begin(op byte, name string) {
@@ -119,14 +275,14 @@ func (l *lister) begin(op byte, name string) {
 	l.string(name)
 }
 
-// WriteFile sends a file: what it is, its holes, its bytes as they come, and
-// what it is then. opening is the error of opening it, if there was one.
+// WriteFile sends a file: its entry, its holes, its bytes as they come, and
+// its entry at the end. opening is the error of opening it, if there was one.
 func WriteFile(w io.Writer, f workspace.File, opening error) error {
 	e := encoder{bufio.NewWriter(w)}     // most files are small
 	_, _ = e.w.WriteString(contentMagic) // Flush says what went wrong
 	holes := int64(0)
 	if opening == nil {
-		// Looked for only where the disk holds less than the file has.
+		// Counted only if the disk holds less than the file's size.
 		if entry := f.Entry(); entry.Held < entry.Size {
 			holes, opening = f.Holes()
 		}

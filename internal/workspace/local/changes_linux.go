@@ -83,7 +83,7 @@ func (d *dir) Dir(name string) (workspace.Dir, error) {
 	return &dir{below, d.plain}, nil
 }
 
-// part is the topmost one that has a name.
+// part returns the topmost part that has a name.
 func (d *dir) part(name string) (layer.Part, error) {
 	if len(d.Parts) == 1 {
 		return d.Parts[0], nil
@@ -97,7 +97,7 @@ func (d *dir) Link(name string) ([]byte, error) {
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	// Through the directory's descriptor nothing is followed.
+	// Through the directory's descriptor no link is followed.
 	target := make([]byte, unix.PathMax+1)
 	n, err := unix.Readlinkat(int(part.Dir.Fd()), name, target)
 	if err != nil {
@@ -213,7 +213,7 @@ func (f *file) Again() (workspace.Entry, error) {
 }
 
 // Holes adds up the holes of the file (lseek(2), SEEK_HOLE), which is read from
-// its beginning afterwards. A file system that knows none has none.
+// its beginning afterwards. A file system without holes has none.
 func (f *file) Holes() (int64, error) {
 	var holes int64
 	fd, size := int(f.f.Fd()), f.entry.Size
@@ -240,9 +240,8 @@ func (f *file) Holes() (int64, error) {
 	return holes, nil
 }
 
-// unreadable sorts errors of reading a sandbox's file: what the file itself
-// refuses or what vanished meanwhile concerns that path, anything else ends the
-// reading.
+// unreadable sorts errors of reading a sandbox's file: refusals by the file itself and
+// files that vanished meanwhile concern that path, anything else ends the reading.
 func unreadable(err error) error {
 	switch {
 	case err == nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// Changes needs overlayfs and openat2(2): places on this machine are Linux.
+// Changes needs overlayfs and openat2(2), which only Linux has.
 func (Files) Changes(context.Context) (workspace.Changes, error) {
 	return nil, fault.New(fault.Unsupported, "cannot read an overlay directory on this system").
 		WithHint("litterbox create --driver lima")

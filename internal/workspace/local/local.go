@@ -1,8 +1,7 @@
-// Package local is the files of a sandbox that lie on this disk: the directory
-// that receives its changes, as the upper one of an overlay or with a copy of
-// everything, and its home. It knows where they lie below the sandbox's state
-// directory; everything in them is the sandbox's, and is opened by packages
-// hostile and layer alone.
+// Package local is the files of a sandbox on this disk: the directory that receives
+// its changes, as the upper one of an overlay or with a copy of everything, and its
+// home. It knows where they are below the sandbox's state directory; everything in
+// them is the sandbox's, and only packages hostile and layer open it.
 //
 // Start reading at [Files].
 package local
@@ -23,18 +22,18 @@ import (
 // Files are those of one sandbox. They implement [workspace.Workspace].
 type Files struct {
 	Dir    string   // the sandbox's state directory
-	Frozen []string // what was written before, as layers below Upper that nothing changes any more, topmost first
+	Frozen []string // what was written before, as layers below Upper that no longer change, topmost first
 	Layers []string // those of the repository's files, topmost first
 	Copy   bool     // the workspace is a copy; Layers are not asked
 }
 
-// Upper receives every change.
+// Upper returns the directory that receives every change.
 func (f Files) Upper() string { return filepath.Join(f.Dir, "upper") }
 
-// Work is the scratch directory of the overlay.
+// Work returns the scratch directory of the overlay.
 func (f Files) Work() string { return filepath.Join(f.Dir, "work") }
 
-// Copied remembers the files of a copy as they were at first.
+// Copied returns the file that records the files of a copy as they were at first.
 func (f Files) Copied() string { return filepath.Join(f.Dir, "copied") }
 
 func (f Files) home() string { return filepath.Join(f.Dir, "home") }
@@ -59,7 +58,7 @@ func (f Files) Exists(context.Context) (bool, error) {
 	return false, workspace.Unknown(err)
 }
 
-// Touched implements workspace.Workspace. Of a copy everything may be.
+// Touched implements workspace.Workspace. In a copy everything may have been.
 func (f Files) Touched(_ context.Context, paths ...string) (bool, error) {
 	if f.Copy {
 		return true, nil
@@ -72,8 +71,8 @@ func (f Files) Touched(_ context.Context, paths ...string) (bool, error) {
 	return false, nil
 }
 
-// frozen is what was written before, as layers. A record of it that cannot be
-// read shows in every commit.
+// frozen returns what was written before, as layers. An unreadable record of
+// it shows in every commit.
 func (f Files) frozen() frozen.Layers {
 	r, err := frozen.Read(f.Dir)
 	if err != nil {
@@ -104,8 +103,8 @@ func (f Files) Size(context.Context) (workspace.Size, error) {
 	return workspace.Size{Changes: seen.Size(f.Upper()), Home: seen.Size(f.home())}, nil
 }
 
-// Look walks what receives changes for the newest of them, without reading any
-// file. Directories that skip names are left out.
+// Look walks the directories that receive changes for the newest change, without
+// reading any file. It leaves out directories for which skip returns true.
 func (f Files) Look(after time.Time, skip func(name string) bool) hostile.Changes {
 	return hostile.Look(f.Upper(), after, skip)
 }

@@ -1,6 +1,8 @@
 package local
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,11 +13,11 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Beginning is what the files of a new sandbox hold at first.
+// Beginning is what the files of a new sandbox hold at the start.
 type Beginning struct {
-	Branch, Commit string           // where its own git stands
-	Author         sandbox.Identity // who commits there
-	Owner          git.Owner        // who has the files on the disk
+	Branch, Commit string           // the head of its own git
+	Author         sandbox.Identity // the committer there
+	Owner          git.Owner        // the owner of the files on disk
 }
 
 // Prepare makes the directory for changes and the home of a new sandbox. It
@@ -30,7 +32,7 @@ func (f Files) Prepare(b Beginning) error {
 // prepareHome writes the git identity into the sandbox's home, where the
 // agent's own commits find it.
 func (f Files) prepareHome(b Beginning) error {
-	if err := os.Mkdir(f.home(), 0o700); err != nil {
+	if err := os.Mkdir(f.home(), 0o700); err != nil && !(errors.Is(err, fs.ErrExist) && len(f.frozen().Home) > 0) {
 		return fault.Wrap(fault.Unavailable, err, "cannot make the sandbox's home")
 	}
 	path := filepath.Join(f.home(), ".gitconfig")
@@ -57,8 +59,8 @@ func (f Files) Copying(layers []string, format string) layer.Copy {
 	return layer.Copy{Layers: layers, Upper: f.Upper(), Base: f.Copied(), Format: format}
 }
 
-// Rebranch has the git inside of a fork, which has not run, stand on a branch of
-// its own. In a copy it keeps the name of the other one's.
+// Rebranch puts the git inside a fork, which has not run, on a branch of its
+// own. In a copy it keeps the other one's name.
 func (f Files) Rebranch(from, to string, o git.Owner) error {
 	if f.Copy {
 		return nil

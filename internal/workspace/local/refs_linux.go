@@ -8,19 +8,18 @@ import (
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/git"
-	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
-// maxPacked is how much of packed-refs inside is read, in bytes.
+// maxPacked is how much of the packed-refs inside is read, in bytes.
 const maxPacked = 1 << 20
 
 const stash = "refs/stash"
 
 // Refs implements workspace.Workspace. They are read as files
 // (gitrepository-layout(5)). Refs that only the layers have are those that a
-// sandbox begins with; whatever a reftable holds is not seen.
+// sandbox begins with; refs in a reftable are not seen.
 func (f Files) Refs(context.Context) (map[string]string, error) {
 	top, err := layer.OpenWritten(f.Upper(), f.Frozen, f.Copy)
 	if err != nil {
@@ -28,7 +27,7 @@ func (f Files) Refs(context.Context) (map[string]string, error) {
 	}
 	defer top.Close()
 	found := map[string]string{}
-	for line := range strings.Lines(small(top, ".git/packed-refs", maxPacked)) {
+	for line := range strings.Lines(top.Small(".git/packed-refs", maxPacked)) {
 		oid, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		if git.IsOid(oid) && (strings.HasPrefix(name, git.Heads) || name == stash) && len(found) < workspace.MaxRefs {
 			found[name] = oid
@@ -47,38 +46,15 @@ func (f Files) Refs(context.Context) (map[string]string, error) {
 		}
 	}
 	for _, name := range names {
-		if oid := strings.TrimSuffix(small(top, ".git/"+name, 128), "\n"); git.IsOid(oid) {
+		if oid := strings.TrimSuffix(top.Small(".git/"+name, 128), "\n"); git.IsOid(oid) {
 			found[name] = oid
 		}
 	}
 	return found, nil
 }
 
-// small reads a regular file of at most limit bytes; "" where there is none.
-func small(w layer.Written, name string, limit int64) string {
-	d, err := w.Walk(path.Dir(name))
-	if err != nil {
-		return ""
-	}
-	defer d.Close()
-	part, _, err := d.Lookup(path.Base(name))
-	if err != nil {
-		return ""
-	}
-	f, err := hostile.File(part.Root.Dir, name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, limit))
-	if err != nil {
-		return ""
-	}
-	return string(content)
-}
-
-// list says what at most that many entries of a directory are: directories or
-// not.
+// list reads at most that many entries of a directory, and tells which are
+// directories.
 func list(w layer.Written, dir string, most int) map[string]bool {
 	d, err := w.Walk(dir)
 	if err != nil {

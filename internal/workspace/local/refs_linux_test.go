@@ -14,8 +14,8 @@ import (
 
 const someOid = "0123456789abcdef0123456789abcdef01234567"
 
-// An agent can let anything stand where its refs belong: nothing waits for it,
-// and nothing outside of the upper directory is read.
+// An agent can put anything where its refs belong: nothing waits for it, and
+// nothing outside the upper directory is read.
 func TestRefsOfAHostileSandbox(t *testing.T) {
 	upper, outside := filepath.Join(t.TempDir(), "upper"), t.TempDir()
 	for path, content := range map[string]string{
@@ -46,8 +46,8 @@ func TestRefsOfAHostileSandbox(t *testing.T) {
 	}
 }
 
-// FuzzRefs lets anything stand in a ref and in packed-refs inside: what is
-// found has the form of a branch or the stash at a commit.
+// FuzzRefs puts anything into a ref and into packed-refs inside: every result
+// has the form of a branch or the stash at a commit.
 func FuzzRefs(f *testing.F) {
 	f.Add(someOid+"\n", "# pack-refs with: peeled fully-peeled sorted \n"+someOid+" refs/heads/main\n")
 	f.Add("ref: refs/heads/main\n", someOid+" refs/stash\n^"+someOid+"\n")

@@ -1,8 +1,8 @@
 //go:build linux
 
 // Command probe is what an attacker would compile, for the attack tests: they
-// copy it into a sandbox, and run the same thing outside as a control. What it
-// can do is in package probe, which litterbox redteam uses too.
+// copy it into a sandbox, and run the same program outside as a control. Its
+// abilities are in package probe, which litterbox redteam uses too.
 //
 // It proves nothing by itself; see package attack.
 package main

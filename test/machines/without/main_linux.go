@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rule refuses a system call: always, or where its arguments are so.
+// rule refuses a system call: always, or if its arguments match.
 type rule struct {
 	call  uintptr
 	errno unix.Errno
@@ -51,12 +51,12 @@ var filters = map[string][]rule{
 		// profile says that there is none, too.
 		{call: unix.SYS_CLONE3, errno: unix.ENOSYS},
 	},
-	// A kernel from before Landlock, or one that was built without it.
+	// A kernel older than Landlock, or built without it.
 	"landlock": missing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF),
-	// A kernel without a packet filter that could be set up: socket(2) as it
-	// answers for a protocol of netlink(7) that nobody has registered.
+	// A kernel without a usable packet filter: socket(2) as it answers for an
+	// unregistered protocol of netlink(7).
 	"nftables": {{unix.SYS_SOCKET, unix.EPROTONOSUPPORT, []condition{{equals: unix.AF_NETLINK}, {argument: 2, equals: unix.NETLINK_NETFILTER}}}},
-	// What filters answer that were made before these calls. Programs fall back.
+	// The answer of filters older than these calls. Programs fall back.
 	"newer": append(missing(unix.EPERM, unix.SYS_CLOSE_RANGE),
 		missing(unix.ENOSYS, unix.SYS_CLONE3, unix.SYS_STATX, unix.SYS_FACCESSAT2, unix.SYS_COPY_FILE_RANGE)...),
 	"openat2":      missing(unix.EPERM, unix.SYS_OPENAT2),
@@ -65,7 +65,7 @@ var filters = map[string][]rule{
 	"mounts":       missing(unix.ENOSYS, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_FSOPEN, unix.SYS_FSMOUNT),
 	"handles":      missing(unix.EOPNOTSUPP, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_BY_HANDLE_AT),
 	"inotify":      missing(unix.ENOSYS, unix.SYS_INOTIFY_INIT1),
-	// A file system of a network whose server has no lock manager.
+	// A network file system whose server has no lock manager.
 	"locks": append(missing(unix.ENOLCK, unix.SYS_FLOCK),
 		rule{unix.SYS_FCNTL, unix.ENOLCK, []condition{{argument: 1, equals: unix.F_SETLK}}},
 		rule{unix.SYS_FCNTL, unix.ENOLCK, []condition{{argument: 1, equals: unix.F_SETLKW}}},
@@ -96,7 +96,7 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	// A filter is the thread's, and what the thread executes keeps it.
+	// A filter belongs to the thread, and programs that the thread executes keep it.
 	runtime.LockOSThread()
 	if err := install(program(rules)); err != nil {
 		fail(err)
@@ -111,7 +111,7 @@ func program(rules []rule) []unix.SockFilter {
 	answer := func(value uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: value} }
 	var all []unix.SockFilter
 	for _, r := range rules {
-		// Each test skips the rest of the rule where it fails.
+		// Each test skips the rest of the rule if it fails.
 		skip := uint8(2*len(r.where) + 1)
 		all = append(all, load(number), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(r.call), Jf: skip})
 		for _, c := range r.where {

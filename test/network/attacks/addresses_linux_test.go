@@ -10,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// inner are addresses behind the machine's door: its own, its network's, and
-// the metadata service, with where a server for them stands.
+// inner returns addresses behind the machine's door: its own, its network's,
+// and the metadata service, with servers at them.
 func inner(t *testing.T, a *target) []netip.Addr {
 	t.Helper()
 	var all []netip.Addr
@@ -33,11 +33,11 @@ func inner(t *testing.T, a *target) []netip.Addr {
 
 const innerPort = "80"
 
-// addressAttacks reach for the machine and what stands beside it.
+// addressAttacks reach for the machine and its neighbours.
 func addressAttacks() []attack {
 	return []attack{
 		{
-			Name: "the machine and its network", Threat: "databases without a password, the metadata service with the machine's credentials; where everything is allowed by default as well",
+			Name: "the machine and its network",
 			Set: func(t *testing.T, h *program.Host) scene {
 				a := &target{}
 				s := scene{Arrived: a.arrived, Open: true}
@@ -48,7 +48,7 @@ func addressAttacks() []attack {
 					"localhost", "127.1", "2130706433", "0x7f000001", "0", "0.0.0.0", "::", "127.9.9.9", "::ffff:127.0.0.1",
 					"2852039166", "0xa9fea9fe", "::ffff:" + world.Metadata, "169.16689662", "0251.0376.0251.0376", "10.6488071",
 				} {
-					if name == "127.9.9.9" { // nobody listens there; with 0.0.0.0 somebody would
+					if name == "127.9.9.9" { // nothing listens there; with 0.0.0.0 something would
 						continue
 					}
 					s.Tries = append(s.Tries, run("tcp", name, innerPort, "GET / HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n"))
@@ -104,7 +104,7 @@ func TestRebinding(t *testing.T) {
 			t.Errorf("with a public address beside %s: %d, %d private visitors", addr, got.Code, private.arrived())
 		}
 	}
-	// A rule for the very address is what opens it.
+	// Only a rule for that very address opens it.
 	h.Must("allow", "box", world.Private+":81")
 	if got := fetch("turn1.turncoat.example"); got.Code != 0 || private.arrived() == 0 {
 		t.Errorf("with a rule for its address it stays closed: %s\n%s", got.Stderr, h.Must("network", "box"))

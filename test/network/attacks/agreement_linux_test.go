@@ -26,7 +26,7 @@ func agreementAttacks() []attack {
 	const end = `\r\n\r\n`
 	return []attack{
 		{
-			Name: "host", Threat: "domain fronting in the clear: the connection names one tenant, the request another",
+			Name: "host",
 			Set: front(
 				run("tcp", "GOOD", "80", `GET / HTTP/1.1\r\nHost: evil.example`+end),
 				run("tcp", "GOOD", "80", `GET http://evil.example/ HTTP/1.1\r\nHost: GOOD`+end),
@@ -49,7 +49,7 @@ func agreementAttacks() []attack {
 			),
 		},
 		{
-			Name: "later request", Threat: "the first request of a connection is judged and the next is not; or two readers disagree on where it begins",
+			Name: "later request",
 			Set: front(
 				run("tcp", "GOOD", "80", `GET / HTTP/1.1\r\nHost: GOOD`+end, `GET / HTTP/1.1\r\nHost: evil.example`+end),
 				run("tcp", "GOOD", "80", `GET / HTTP/1.1\r\nHost: GOOD`+end+`GET / HTTP/1.1\r\nHost: evil.example`+end),
@@ -60,7 +60,7 @@ func agreementAttacks() []attack {
 			),
 		},
 		{
-			Name: "server name", Threat: "a TLS handshake for another tenant on an allowed connection",
+			Name: "server name",
 			Set: front(
 				run("tls", "GOOD", "443", "evil.example", `GET / HTTP/1.1\r\nHost: x`+end),
 				run("tls", "GOOD", "443", "GOOD.evil.example", `GET / HTTP/1.1\r\nHost: x`+end),
@@ -69,7 +69,7 @@ func agreementAttacks() []attack {
 			),
 		},
 		{
-			Name: "authority of HTTP 2", Threat: "a proxy that reads HTTP/1 and passes on what it cannot read",
+			Name: "authority of HTTP 2",
 			Set: front(
 				"curl -sS --http2-prior-knowledge -H 'Host: evil.example' http://GOOD:8080/",
 				"curl -sS --http2-prior-knowledge --connect-to evil.example:8080:GOOD:8080 http://evil.example:8080/",

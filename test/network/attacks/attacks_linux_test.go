@@ -1,15 +1,14 @@
-// Package attacks tries to reach hosts that no rule allows, in every way of
-// which we know that it worked somewhere, and to wear the keeper down. It
-// drives the true program in a world of the test's own (package world), so
-// that what gets through harms nobody, and is counted where it arrives.
+// Package attacks tries to reach hosts that no rule allows, in every way that
+// we know to have worked somewhere, and to wear the keeper down. It drives the
+// true program in a world of the test's own (package world), so that traffic
+// that gets through does no harm, and is counted where it arrives.
 //
 // A try never stands alone: the same script first runs on the machine itself,
-// outside of every sandbox, and has to arrive there. And each sandbox may
-// reach one host, which has to work when all is over: a network that is dead
-// refuses everything too.
+// outside every sandbox, and must arrive there. And each sandbox may reach one
+// host, which must work at the end: a dead network refuses everything, too.
 //
-// To add an attack: an entry in the table of its file, and where it is of a
-// new kind its row in docs/security.md. Start reading at [attack].
+// To add an attack: its row in package threat, and an entry in a file here. Start
+// reading at [attack].
 package attacks_test
 
 import (
@@ -21,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/threat"
 	"github.com/litterbox-sandbox/litterbox/test/network/world"
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
@@ -35,30 +35,29 @@ func TestMain(m *testing.M) {
 	os.Exit(world.Main(m, func(b *program.Built, w *world.World) { built, outside = b, w }))
 }
 
-// knock is what attackers use where no ordinary client is rude enough.
+// knock is the client that attackers use if no ordinary client is rude enough.
 //
 //go:embed testdata/knock.py
 var knock string
 
 // attack is one way out, in several spellings.
 type attack struct {
-	Name   string
-	Threat string // what goes wrong when it works
-	Needs  []string
-	Set    func(*testing.T, *program.Host) scene
+	Name  string // of its row in package threat
+	Needs []string
+	Set   func(*testing.T, *program.Host) scene
 }
 
 // scene is an attack with its target in place.
 type scene struct {
 	Allow, Deny []string
 	Open        bool // default = "allow"
-	// Tries are scripts. Each has to arrive from outside, and must not from
+	// Tries are scripts. Each must arrive from outside, and must not from
 	// inside; it may print and exit as it likes. From outside, where PATIENCE
-	// is set, it may wait so many seconds for what is sure to come.
+	// is set, it may wait that many seconds for what is sure to come.
 	Tries []string
 	// Arrived counts what reached the target so far.
 	Arrived func() int64
-	// Says is what a try prints that got through, where arriving is not all.
+	// Says is what a try that got through prints, if arriving is not enough.
 	Says string
 	// Patient is for programs that do not take no for an answer: they may run
 	// into the time limit, which is otherwise a refusal that hangs.
@@ -103,8 +102,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// arrives waits until the target has counted more than before: whoever sends a
-// datagram may be over before it is read.
+// arrives waits until the target has counted more than before: the sender of a
+// datagram may have ended before it is read.
 func (s scene) arrives(before int64) bool {
 	for deadline := time.Now().Add(time.Minute); s.Arrived() == before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -114,8 +113,8 @@ func (s scene) arrives(before int64) bool {
 	return true
 }
 
-// settled counts what reached the target once the last of it is counted: a
-// program that is over may have left datagrams on their way.
+// settled returns what reached the target once the last of it is counted: a
+// program that has ended may have left datagrams on their way.
 func (s scene) settled() int64 {
 	const quiet = 15 // looks in a row at which nothing came
 	before := s.Arrived()
@@ -156,12 +155,15 @@ func friendly(t *testing.T, name string) (string, *target) {
 }
 
 func TestAttacksAreWhole(t *testing.T) {
-	names := map[string]bool{}
+	var names []string
 	for _, a := range attacks() {
-		if a.Name == "" || a.Threat == "" || a.Set == nil || names[a.Name] {
+		if a.Name == "" || a.Set == nil || slices.Contains(names, a.Name) {
 			t.Errorf("attack %q lacks something, or is there twice", a.Name)
 		}
-		names[a.Name] = true
+		names = append(names, a.Name)
+	}
+	if unknown, missing := threat.Uncovered(threat.Network, names); len(unknown)+len(missing) > 0 {
+		t.Errorf("without a row in package threat: %q; rows that nothing here tries: %q", unknown, missing)
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 
 const plainRequest = `GET / HTTP/1.1\r\nHost: x.example\r\nConnection: close\r\n\r\n`
 
-// nearAttacks reach for neighbours of the machine whose addresses are public
-// ones, and for what a gateway makes of an address.
+// nearAttacks reach for neighbours of the machine that have public addresses,
+// and for addresses translated by a gateway.
 func nearAttacks() []attack {
 	return []attack{
 		{
-			Name: "neighbours with public addresses", Threat: "routers and servers beside the machine that trust their network; all of them at once by a broadcast",
+			Name: "neighbours with public addresses",
 			Set: func(t *testing.T, _ *program.Host) scene {
 				a := &target{}
 				s := scene{Arrived: a.arrived, Open: true}
@@ -37,7 +37,7 @@ func nearAttacks() []attack {
 			},
 		},
 		{
-			Name: "neighbours under the default deny", Threat: "an allowed name whose owner lets it lead to the machine's router",
+			Name: "neighbours under the default deny",
 			Set: func(t *testing.T, _ *program.Host) scene {
 				a := &target{}
 				s := scene{Arrived: a.arrived}
@@ -52,7 +52,7 @@ func nearAttacks() []attack {
 			},
 		},
 		{
-			Name: "translated addresses", Threat: "a NAT64 gateway leads to private networks, to the metadata service and to what is denied by its IPv4 address",
+			Name: "translated addresses",
 			Set: func(t *testing.T, _ *program.Host) scene {
 				a := &target{}
 				h := outside.Host("translated.example")
@@ -75,7 +75,7 @@ func nearAttacks() []attack {
 func hiddenAttacks() []attack {
 	const end = `\r\n\r\n`
 	return []attack{{
-		Name: "denied hosts by their addresses", Threat: "a list of denied names that holds only for programs which look them up",
+		Name: "denied hosts by their addresses",
 		Set: func(t *testing.T, _ *program.Host) scene {
 			a := &target{}
 			h := outside.Host("denied.example")
@@ -100,7 +100,7 @@ func hiddenAttacks() []attack {
 	}}
 }
 
-// A network counts from the moment at which the machine joins it.
+// A network counts from the moment when the machine joins it.
 func TestNetworkThatIsJoined(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)

@@ -16,7 +16,7 @@ import (
 func protocolAttacks() []attack {
 	return []attack{
 		{
-			Name: "other ways to open a connection", Threat: "a filter that knows connect(2) and TCP alone",
+			Name: "other ways to open a connection",
 			Set: func(t *testing.T, _ *program.Host) scene {
 				a := &target{}
 				h := outside.Host("ways.example")
@@ -29,7 +29,7 @@ func protocolAttacks() []attack {
 			},
 		},
 		{
-			Name: "datagrams", Threat: "QUIC and WebRTC pass a proxy that knows TCP alone",
+			Name: "datagrams",
 			Set: func(t *testing.T, _ *program.Host) scene {
 				a := &target{}
 				h := outside.Host("quic.example")
@@ -46,7 +46,23 @@ func protocolAttacks() []attack {
 			},
 		},
 		{
-			Name: "raw packets", Threat: "ICMP carries data (ptunnel, icmpsh); raw sockets make any packet",
+			Name: "datagrams in pieces",
+			Set: func(t *testing.T, _ *program.Host) scene {
+				a := &target{}
+				h, friend := outside.Host("pieces.example"), outside.Host("pieces-friend.example")
+				// A rule about another host has the kernel's redirect in place.
+				s := scene{Arrived: a.arrived, Allow: []string{h.Name, "udp://" + friend.Name + ":9000"}}
+				for _, address := range []string{h.V4.String(), h.V6.String()} {
+					go a.datagrams(outside.ListenPacket(t, net.JoinHostPort(address, "9000")))
+					for _, how := range []string{"corked", "large", "segments", "many"} {
+						s.Tries = append(s.Tries, run("pieces", address, "9000", how))
+					}
+				}
+				return s
+			},
+		},
+		{
+			Name: "raw packets",
 			Set: func(t *testing.T, _ *program.Host) scene {
 				h := outside.Host("raw.example")
 				a := &target{}
@@ -60,7 +76,7 @@ func protocolAttacks() []attack {
 			},
 		},
 		{
-			Name: "encrypted resolvers", Threat: "DNS over TLS and over HTTPS to resolvers that everybody knows",
+			Name:  "encrypted resolvers",
 			Needs: []string{"dig"},
 			Set: func(t *testing.T, _ *program.Host) scene {
 				a := &target{}
@@ -79,7 +95,7 @@ func protocolAttacks() []attack {
 			},
 		},
 		{
-			Name: "local sockets", Threat: "agents and debuggers that trust whoever is local; an abstract socket has no file to hide",
+			Name: "local sockets",
 			Set: func(t *testing.T, h *program.Host) scene {
 				var visits atomic.Int64
 				dir, err := os.MkdirTemp("", "lb-") // short: a socket's path has 108 bytes

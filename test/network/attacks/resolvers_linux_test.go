@@ -8,12 +8,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// resolverAttacks carry data out in questions: whoever owns a domain sees what
-// is asked below it.
+// resolverAttacks carry data out in questions: the owner of a domain sees the
+// questions below it.
 func resolverAttacks() []attack {
 	return []attack{
 		{
-			Name: "questions", Threat: "a DNS query carries data out, whichever server is asked, and also below an allowed wildcard",
+			Name:  "questions",
 			Needs: []string{"dig"}, // of what it asks nothing may arrive, refused or not
 			Set: func(t *testing.T, _ *program.Host) scene {
 				go outside.Names.ServeDatagrams(outside.ListenPacket(t, "8.8.8.8:5353"))

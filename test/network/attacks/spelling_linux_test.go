@@ -11,7 +11,7 @@ import (
 func spellingAttacks() []attack {
 	return []attack{
 		{
-			Name: "addresses in other spellings", Threat: "CVE-2021-28918 and its kin: what decides reads 0306 as text, what dials as octal",
+			Name: "addresses in other spellings",
 			Set: func(t *testing.T, _ *program.Host) scene {
 				a := &target{}
 				h := outside.Host("numbers.example")
@@ -33,7 +33,7 @@ func spellingAttacks() []attack {
 			},
 		},
 		{
-			Name: "names in other spellings", Threat: "a denied name that is compared before it is normalised",
+			Name: "names in other spellings",
 			Set: func(t *testing.T, _ *program.Host) scene {
 				a := &target{}
 				h := outside.Host("xn--bse-sna.example") // böse.example
@@ -53,7 +53,7 @@ func spellingAttacks() []attack {
 			},
 		},
 		{
-			Name: "names with bytes that end a string", Threat: "evil\\0.google.com passed a SOCKS5 allow-list for a hundred versions of one tool",
+			Name: "names with bytes that end a string",
 			Set: func(t *testing.T, _ *program.Host) scene {
 				a := &target{}
 				h := outside.Host("*.nul.example")

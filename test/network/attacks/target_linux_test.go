@@ -13,7 +13,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/network/world"
 )
 
-// target counts who reaches it.
+// target counts the visitors that reach it.
 type target struct{ n atomic.Int64 }
 
 func (a *target) arrived() int64 { return a.n.Load() }
@@ -57,7 +57,7 @@ func (a *target) datagrams(conn net.PacketConn) {
 const bad = "evil"
 
 // shared is a server that many names lead to, as at a content network. It
-// counts what asks for the bad tenant, and understands everything.
+// counts requests for the bad tenant, and understands everything.
 func (a *target) shared(conn net.Conn) {
 	buffer := make([]byte, 8192)
 	for {

@@ -11,7 +11,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// shim stands between iodine and a TUN device, which nobody here may make.
+// shim stands between iodine and a TUN device, which cannot be made here.
 //
 //go:embed testdata/shim.c
 var shim string
@@ -21,11 +21,11 @@ var shim string
 func tunnelAttacks() []attack {
 	return []attack{
 		{
-			Name: "iodine", Threat: "IP over DNS, as in Debian", Needs: []string{"iodine", "iodined", "gcc"},
+			Name: "iodine", Needs: []string{"iodine", "iodined", "gcc"},
 			Set: func(t *testing.T, h *program.Host) scene { return iodine(t, h, "t.iodine.example", 5301) },
 		},
 		{
-			Name: "iodine below an allowed name", Threat: "all that it asks for is allowed", Needs: []string{"iodine", "iodined", "gcc"},
+			Name: "iodine below an allowed name", Needs: []string{"iodine", "iodined", "gcc"},
 			Set: func(t *testing.T, h *program.Host) scene {
 				s := iodine(t, h, "t.wild.example", 5303)
 				s.Allow = []string{"*.wild.example", "*.wild.example:53"}
@@ -33,7 +33,7 @@ func tunnelAttacks() []attack {
 			},
 		},
 		{
-			Name: "dns2tcp", Threat: "TCP over DNS, as in Debian", Needs: []string{"dns2tcpc", "dns2tcpd"},
+			Name: "dns2tcp", Needs: []string{"dns2tcpc", "dns2tcpd"},
 			Set: func(t *testing.T, h *program.Host) scene {
 				domain := "t.dns2tcp.example"
 				server := outside.Host("dns2tcp.example")

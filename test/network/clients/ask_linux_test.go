@@ -56,7 +56,7 @@ func onTerminalOf(t *testing.T, h *program.Host, size pty.Winsize, args ...strin
 				u.shown <- b[:n]
 			}
 			if err != nil {
-				return // EIO: nobody holds the other end any more
+				return // EIO: no process holds the other end anymore
 			}
 		}
 	}()
@@ -93,7 +93,7 @@ func (u *user) types(keys string) {
 	}
 }
 
-// leaves waits for the end, and gives everything that was shown and the code.
+// leaves waits for the end, and returns everything that was shown and the code.
 func (u *user) leaves() (string, int) {
 	u.t.Helper()
 	timeout := time.After(userPatience)
@@ -114,7 +114,7 @@ func (u *user) leaves() (string, int) {
 // asked counts the questions on a screen.
 func asked(screen string) int { return strings.Count(screen, "which no rule allows") }
 
-// reaches tells whether box reaches a host, without anybody to ask.
+// reaches reports whether box reaches a host, with no human to ask.
 func reaches(h *program.Host, host *world.Host) bool {
 	return h.Inside("box", "curl", "-sS", "-m", "20", "http://"+host.Name+"/").Code == 0
 }
@@ -158,7 +158,7 @@ func TestAskOnce(t *testing.T) {
 	}
 }
 
-// revision gives the deny list and the revision in force.
+// revision returns the deny list and the revision in force.
 func revision(t *testing.T, h *program.Host) (deny []string, number int) {
 	t.Helper()
 	var view struct {
@@ -175,7 +175,7 @@ func revision(t *testing.T, h *program.Host) (deny []string, number int) {
 }
 
 // Several attempts at once are asked about one after the other, and each answer
-// holds as long as it says.
+// holds for as long as it says.
 func TestAskForLonger(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -234,7 +234,7 @@ func TestAskOverAFullScreen(t *testing.T) {
 	h := newHost(t)
 	host := askHost(t, "screen")
 	h.Must("create", "box")
-	// Drawing anew may come late; a program in the foreground would hold it up.
+	// Redrawing may come late; a program in the foreground would hold it up.
 	script := `printf '\033[?1049h'; trap 'echo drawn anew' WINCH; stty -icanon -echo; echo begun; head -c 1 >/tmp/before; ` +
 		`curl -sS http://` + host.Name + `/; until IFS= read -rN 1 -t 0.2 after; do :; done; printf '\033[?1049l'; cat /tmp/before; echo "$after"; stty size; echo over`
 	u := onTerminal(t, h, "exec", "--ask", "box", "--no-commit", "--", "bash", "-c", script)
@@ -258,8 +258,8 @@ func TestAskOverAFullScreen(t *testing.T) {
 	}
 }
 
-// On a narrow screen the head of a host goes and its end stays. Whoever types
-// as the question comes up answers nothing.
+// On a narrow screen the head of a host goes and its end stays. Keys typed as
+// the question comes up answer nothing.
 func TestAskOverANarrowScreen(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -304,8 +304,8 @@ func TestAskNoMore(t *testing.T) {
 	}
 }
 
-// A terminal that is gone answers nothing: what waits for it is refused, and
-// what it allowed is over.
+// A terminal that is gone answers nothing: connections that wait for it are
+// refused, and what it allowed has ended.
 func TestAskerDies(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

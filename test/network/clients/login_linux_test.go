@@ -10,8 +10,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/network/world"
 )
 
-// sshServer runs OpenSSH on port 22 of a host and gives what a client needs
-// beside it: a script that lays down a key and makes ssh use it.
+// sshServer runs OpenSSH on port 22 of a host and returns what a client also
+// needs: a script that writes a key and makes ssh use it.
 func sshServer(t *testing.T, h *world.Host) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,8 +34,8 @@ func sshServer(t *testing.T, h *world.Host) string {
 		"export GIT_SSH_COMMAND='ssh -F none -i /tmp/key -o UserKnownHostsFile=/tmp/known -o BatchMode=yes -l outside'\n"
 }
 
-// bareRepository is one with a commit in it, for servers of git. What it works
-// in is its own: the directory of the world outside belongs to every test.
+// bareRepository is one with a commit in it, for servers of git. It works in a
+// directory of its own: that of the world outside belongs to every test.
 func bareRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -22,7 +22,7 @@ type manager struct {
 	Configure func(h *program.Host, base string)
 	// Project makes the project's own files, which tell the tool inside.
 	Project func(h *program.Host, base string)
-	// Install gets the package and writes what it says to got.txt.
+	// Install gets the package and writes its text to got.txt.
 	Install string
 }
 
@@ -100,7 +100,7 @@ func managers() []manager {
 		},
 		{
 			Name: "apt", Needs: []string{"apt-get", "dpkg-deb"}, Registry: aptRegistry,
-			// /etc is the world's own, and seen inside as the machine's always is.
+			// /etc is the world's own, and visible inside as the machine's always is.
 			Configure: func(h *program.Host, base string) {
 				path := "/etc/apt/sources.list.d/world.list"
 				h.Put(path, "deb [trusted=yes] "+base+"/debian ./\n")

@@ -36,7 +36,7 @@ func (f files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(content)
 }
 
-// npmRegistry is what npm asks of https://docs.npmjs.com/cli/using-npm/registry:
+// npmRegistry is what npm needs of https://docs.npmjs.com/cli/using-npm/registry:
 // a document per package, and the tarball that it names.
 func npmRegistry(t *testing.T, base string) http.Handler {
 	manifest := map[string]any{"name": "lib", "version": "1.0.0", "main": "index.js"}

@@ -23,7 +23,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-// told is what a host was told, and echoes.
+// told is what a host was told and echoes.
 type told struct {
 	mu  sync.Mutex
 	all []string
@@ -63,19 +63,21 @@ func (s *told) forget() {
 	s.all = nil
 }
 
-// searched are the forms in which a value is looked for.
+// searched returns the forms of a value to search for.
 func searched(value string) []string {
 	encoded := base64.RawStdEncoding.EncodeToString([]byte(value))
 	return []string{value, url.QueryEscape(value), hex.EncodeToString([]byte(value)), encoded[:len(encoded)/4*4]}
 }
 
 // search looks inside for texts, which it gets reversed: in the environment and
-// the memory of every process but its own, and in every file that is no part of
-// the host's system.
+// the memory of every process but its own, and in every file that is not part
+// of the host's system.
 const search = `
 import os, sys
 wanted = [t[::-1].encode() for t in sys.argv[1:]]
 found = set()
+PAGE = os.sysconf("SC_PAGE_SIZE")
+THERE = bytes(n & 0xc0 != 0 for n in range(256)) # the bits of what is present and swapped out, proc_pid_pagemap(5)
 def look(where, data):
     for n, text in enumerate(wanted):
         if text in data: found.add((n, where))
@@ -84,14 +86,27 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
     for name in ("environ", "cmdline"):
         try: look(name, open(f"/proc/{pid}/{name}", "rb").read())
         except OSError: pass
-    try:
-        memory = open(f"/proc/{pid}/mem", "rb", 0)
-        for line in open(f"/proc/{pid}/maps"):
-            begin, end = (int(x, 16) for x in line.split()[0].split("-"))
-            try:
-                memory.seek(begin); look("memory", memory.read(end - begin))
-            except (OSError, OverflowError, ValueError): pass
-    except OSError: pass
+    try: memory, pages, maps = open(f"/proc/{pid}/mem", "rb", 0), open(f"/proc/{pid}/pagemap", "rb", 0), open(f"/proc/{pid}/maps").readlines()
+    except OSError: continue
+    for line in maps:
+        at, end = (int(x, 16) for x in line.split()[0].split("-"))
+        before, reached = b"", 0
+        try:
+            while at < end: # only what is there: some programs reserve many gigabytes
+                pages.seek(at // PAGE * 8)
+                there = pages.read(min((end - at) // PAGE, 1 << 14) * 8)[7::8].translate(THERE)
+                begin = there.find(1)
+                while begin >= 0:
+                    after = there.find(0, begin)
+                    if after < 0: after = len(there)
+                    memory.seek(at + begin * PAGE)
+                    data = memory.read((after - begin) * PAGE)
+                    look("memory", before + data if reached == at + begin * PAGE else data)
+                    before, reached = data[-PAGE:], at + begin * PAGE + len(data)
+                    begin = there.find(1, after)
+                if not there: break
+                at += len(there) * PAGE
+        except (OSError, OverflowError, ValueError): pass
 for top in (os.environ["HOME"], os.getcwd(), "/tmp", "/run", "/dev/shm", "/etc", "/var", "/.litterbox"):
     for at, _, names in os.walk(top):
         for name in names:
@@ -116,6 +131,8 @@ func wantUnseen(t *testing.T, h *program.Host, box string, values ...string) {
 	for _, value := range values {
 		texts = append(texts, searched(value)...)
 	}
+	slices.Sort(texts)
+	texts = slices.Compact(texts) // some forms of a value are the same
 	h.Put(h.Dir+"/search.py", search)
 	if got := h.Shell(h.Program("litterbox") + " write " + box + " search.py <" + h.Dir + "/search.py"); got.Code != 0 {
 		t.Fatal(got.Stderr)
@@ -159,6 +176,10 @@ func wantUnseen(t *testing.T, h *program.Host, box string, values ...string) {
 		t.Errorf("%d files of the state have placeholders (%v)", placeholders, err)
 	}
 	keeper, _ := h.MustProcesses(box)
+	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", keeper))
+	if soft := strings.Fields(string(limits[max(0, bytes.Index(limits, []byte("Max core file size"))):])); err != nil || len(soft) < 5 || soft[4] != "1" {
+		t.Errorf("the keeper may leave a core dump: %s (%v)", limits, err)
+	}
 	for _, name := range []string{"environ", "cmdline"} {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", keeper, name))
 		if err != nil {
@@ -247,7 +268,7 @@ print(urllib.request.urlopen(r, timeout=30).read().decode())'`)
 	}
 	wantUnseen(t, h, "box", values["FROM_ENV"], values["FROM_FILE"], values["FROM_COMMAND"], values["FROM_AGE"])
 
-	// A changed value needs no restart; a keeper that was killed is lent what it needs again.
+	// A changed value needs no restart; a killed keeper is lent what it needs again.
 	h.Put(h.Home+"/.token", "ghp_"+strings.Repeat("n3Ww", 9)+"\n")
 	keeper, _ := h.MustProcesses("box")
 	if err := (&os.Process{Pid: keeper}).Kill(); err != nil {

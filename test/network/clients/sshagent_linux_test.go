@@ -44,7 +44,7 @@ func realAgent(t *testing.T, file string) (socket string) {
 	return socket
 }
 
-// git over SSH works inside with the human's agent, of which no key enters.
+// git over SSH works inside with the human's agent, whose keys never enter.
 func TestSSHAgent(t *testing.T) {
 	t.Parallel()
 	world.Need(t, "git", "ssh", "sshd", "ssh-agent", "ssh-add", "ssh-keygen")
@@ -53,7 +53,7 @@ func TestSSHAgent(t *testing.T) {
 	dir := t.TempDir()
 	var private, public string
 	for i, host := range []*world.Host{listed, asked} {
-		// The script that the server gives lays down a private key for others.
+		// The server's script writes a private key for others.
 		script := sshServer(t, host)
 		key := between(script, "<<'EOF'\n", "EOF\n")
 		known := between(script, "echo '", "'")
@@ -125,7 +125,26 @@ func TestSSHAgent(t *testing.T) {
 		}
 	}
 
-	// A signed commit, with a key of which only the public half is inside.
+	// The same on the terminal on which the command runs.
+	u := onTerminal(t, h, "exec", "--ask", "box", "--", "sh", "-c", fetch)
+	for answered, open := 0, true; open; { // each key that ssh tries is a question
+		var shown []byte
+		select {
+		case shown, open = <-u.shown:
+			u.screen.Write(shown)
+		case <-time.After(userPatience):
+			t.Fatalf("it never ended, and showed:\n%s", u.screen.String())
+		}
+		if asked := strings.Count(u.screen.String(), "Return refuses: "); asked > answered {
+			answered = asked
+			u.types("o\n")
+		}
+	}
+	if shown, code := u.leaves(); code != 0 || !strings.Contains(shown, "refs/heads/main") || !strings.Contains(shown, `wants to log in as "outside" to `+asked.Name+" with your key") {
+		t.Errorf("approved on the terminal: %d %s", code, shown)
+	}
+
+	// A signed commit, with only the public half of the key inside.
 	done := make(chan program.Result)
 	go func() {
 		done <- h.InsideShell("box", "echo '"+strings.TrimSpace(public)+"' > $HOME/key.pub; git -c gpg.format=ssh -c user.signingKey=$HOME/key.pub -c user.name=x -c user.email=x@example.com commit -q -S --allow-empty -m signed && git cat-file commit HEAD")

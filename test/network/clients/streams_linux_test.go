@@ -24,7 +24,7 @@ func streamClients() []client {
 			},
 		},
 		{
-			// The end of what the client sends is all that tells the server to answer.
+			// Only the end of the client's stream tells the server to answer.
 			Name: "half close", Needs: []string{"python3"}, Want: fmt.Sprintf("%x", sha256.Sum256(make([]byte, 3<<20))),
 			Serve: func(t *testing.T) ([]string, string) {
 				h := outside.Host("digest.outside.example")

@@ -58,7 +58,7 @@ func protocol() http.Handler {
 	return mux
 }
 
-// web makes a web client: script has HOST in the place of the host's name.
+// web makes a web client: script has HOST in place of the host's name.
 func web(name, want, script string, rules []string, needs ...string) client {
 	return client{Name: name, Needs: needs, Want: want, Serve: func(t *testing.T) ([]string, string) {
 		h := outside.Host(strings.ReplaceAll(strings.ToLower(name), " ", "-") + ".outside.example")

@@ -67,7 +67,7 @@ func (a *authority) certificate(names []string) (tls.Certificate, error) {
 }
 
 // CertificateFiles writes a certificate for names and its key to files, for
-// servers that are programs of their own.
+// servers that are separate programs.
 func (w *World) CertificateFiles(t testing.TB, names ...string) (certificate, key string) {
 	t.Helper()
 	made, err := w.Certificate(names...)

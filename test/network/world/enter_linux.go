@@ -91,21 +91,21 @@ func New() (*World, error) {
 	return w, w.resolvers()
 }
 
-// serverUser is who the servers of the world run as: some refuse to be root.
+// serverUser is the user that the servers of the world run as: some refuse to be root.
 const (
 	serverUser = "outside"
 	serverID   = 4242
 )
 
-// etc puts a copy in the place of /etc, as one mount: the machine's resolver
-// and the sources of its package managers are the test's.
+// etc replaces /etc with a copy, as one mount: the machine's resolver and the
+// sources of its package managers are the test's.
 func (w *World) etc() error {
 	// Nothing that is mounted from now on may reach the real machine.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
 	etc := filepath.Join(w.Dir, "etc")
-	// What an ordinary user may not read stays behind, and cp says so.
+	// Files that an ordinary user may not read are left out, and cp says so.
 	output, err := exec.Command("cp", "-a", "/etc", etc).CombinedOutput()
 	if err != nil && os.Geteuid() == 0 && !strings.Contains(string(output), "Permission denied") {
 		return fmt.Errorf("%w: %s", err, output)
@@ -119,7 +119,7 @@ func (w *World) etc() error {
 		"hosts":         "127.0.0.1 localhost\n::1 localhost\n",
 		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 		"passwd":        string(passwd) + fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", serverUser, serverID, serverID, w.Dir),
-		// The real machine's package managers have no say.
+		// The real machine's package managers do not count.
 		"apt/sources.list": "", "pip.conf": "", "npmrc": "",
 	}
 	for name, content := range files {

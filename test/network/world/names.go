@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Names is what the resolvers of the world know, and what they were asked.
+// Names is what the resolvers of the world know and what they were asked.
 type Names struct {
 	mu    sync.Mutex
 	known map[string][]netip.Addr
@@ -23,15 +23,14 @@ type Names struct {
 	forward map[string]func(message []byte) []byte
 }
 
-// Set makes name lead to addrs; a name that begins with "*." stands for every
-// name below.
+// Set makes name lead to addrs; a name that begins with "*." covers every name below.
 func (n *Names) Set(name string, addrs ...netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.known[strings.ToLower(name)] = addrs
 }
 
-// Asked gives the questions about name and what is below it.
+// Asked returns the questions about name and the names below it.
 func (n *Names) Asked(name string) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,7 +62,7 @@ func (n *Names) find(name string) (addrs []netip.Addr, ok bool, forward func([]b
 	return slices.Clone(addrs), ok, forward
 }
 
-// answer replies to one DNS message; nil to what is none.
+// answer replies to one DNS message; nil to anything else.
 func (n *Names) answer(message []byte) []byte {
 	var parser dnsmessage.Parser
 	header, err := parser.Start(message)
@@ -119,9 +118,8 @@ func (n *Names) ServeDatagrams(conn net.PacketConn) {
 	}
 }
 
-// Delegate makes another server, at a UDP address in the world, the one that
-// answers for domain and what is below: when the world's resolvers are asked,
-// and at address, where it is to be had directly.
+// Delegate makes another server, at a UDP address in the world, answer for domain
+// and the names below it: through the world's resolvers, and directly at address.
 func (w *World) Delegate(t testing.TB, domain, address, server string) {
 	t.Helper()
 	ask := func(message []byte) []byte {
@@ -138,7 +136,7 @@ func (w *World) Delegate(t testing.TB, domain, address, server string) {
 		size := 0
 		if err = conn.SetDeadline(time.Now().Add(5 * time.Second)); err == nil {
 			if _, err = conn.Write(message); err == nil {
-				size, _ = conn.Read(reply) // nothing is an answer too
+				size, _ = conn.Read(reply) // silence is an answer too
 			}
 		}
 		return reply[:size]

@@ -38,13 +38,13 @@ func (p *place) do(f func() error) error {
 	return <-done
 }
 
-// thread is the kernel's number of the thread that holds the namespace.
+// thread returns the kernel's number of the thread that holds the namespace.
 func (p *place) thread() (tid int, err error) {
 	err = p.do(func() error { tid = unix.Gettid(); return nil })
 	return tid, err
 }
 
-// cable joins this process's namespace and the place, and gives both their
+// cable connects this process's namespace and the place, and gives both their
 // addresses and routes.
 func cable(p *place) error {
 	tid, err := p.thread()
@@ -65,8 +65,8 @@ func cable(p *place) error {
 		}
 	}
 	return p.do(func() error {
-		// The servers of the world are ordinary users' and have ordinary ports;
-		// IPv6 knows an address as one's own only where an interface has it.
+		// The servers of the world run as ordinary users on ordinary ports;
+		// IPv6 treats an address as local only if an interface has it.
 		for name, value := range map[string]string{"ipv4/ip_unprivileged_port_start": "0", "ipv6/ip_nonlocal_bind": "1"} {
 			if err := os.WriteFile("/proc/sys/net/"+name, []byte(value), 0); err != nil {
 				return err
@@ -87,7 +87,7 @@ func anywhere(gateway net.IP) *net.IPNet {
 // end sets one end of the cable up, in the namespace of the calling thread,
 // and makes the addresses and networks of local its own.
 func end(addresses, local []string) error {
-	// A handle of the calling thread: the package's own is of another one.
+	// A handle of the calling thread: the package's own belongs to another.
 	handle, err := netlink.NewHandle()
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func end(addresses, local []string) error {
 	return nil
 }
 
-// Counter is one of the world's counters of packets, from /proc/net/snmp.
+// Counter returns one of the world's counters of packets, from /proc/net/snmp.
 func (w *World) Counter(t testing.TB, group, name string) (value int64) {
 	t.Helper()
 	var data []byte

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Process is a server of the world that is a program of its own.
+// Process is a server of the world that is a separate program.
 type Process struct {
 	mu     sync.Mutex
 	output strings.Builder
 }
 
-// Write takes what the program prints.
+// Write receives the program's output.
 func (p *Process) Write(data []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,8 +75,8 @@ func (w *World) command(env, argv []string) *exec.Cmd {
 	cmd := exec.Command(path, argv[1:]...)
 	cmd.Dir = w.Dir
 	cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + w.Dir, "USER=" + serverUser, "LC_ALL=C.UTF-8"}, env...)
-	// A user namespace within whoever runs the test: the same rights on files
-	// under another number.
+	// A user namespace within that of the user who runs the test: the same
+	// rights on files under another number.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: serverID, HostID: os.Geteuid(), Size: 1}},
@@ -100,7 +100,7 @@ func (w *World) Await(t testing.TB, address string, p *Process) {
 			_ = conn.Close()
 			return
 		}
-		// Nothing tells when a foreign program has opened its port.
+		// Nothing signals when a foreign program has opened its port.
 		select {
 		case <-ctx.Done():
 			t.Fatalf("nobody listens on %s: %v\n%s", address, err, p.Output())

@@ -1,8 +1,7 @@
-// Package world makes a small internet for tests: a network namespace with
-// hosts, names and servers of the test's own, beside the namespace of the
-// machine on which litterbox runs, joined by one cable. Nothing in it leads to
-// the real network, so that a sandbox that leaked would harm nobody, and what
-// arrived can be counted.
+// Package world makes a small internet for tests: a network namespace with hosts,
+// names and servers of the test's own, beside the namespace of the machine on which
+// litterbox runs, joined by one cable. Nothing in it leads to the real network, so
+// that a leaking sandbox would do no harm, and arriving traffic can be counted.
 //
 // It deliberately knows nothing of litterbox: the machine has a resolver in
 // its /etc/resolv.conf and a default route, and that is all. Start reading at
@@ -25,9 +24,9 @@ import (
 // World is the internet of one test binary, and what belongs to it on the
 // machine.
 type World struct {
-	Dir   string // of the world's own files; readable by everybody
+	Dir   string // the directory of the world's own files; world-readable
 	CA    string // the authority of every certificate in the world, a PEM file in Dir
-	Names *Names // what its resolvers answer
+	Names *Names // the answers of its resolvers
 
 	place     *place
 	authority *authority
@@ -45,8 +44,8 @@ const (
 	Router6  = "2001:db8:113::1"
 )
 
-// The hosts of the world have addresses from these ranges, which are kept for
-// documentation (RFC 5737, RFC 3849) and count as public.
+// The hosts of the world have addresses from these ranges, which are reserved
+// for documentation (RFC 5737, RFC 3849) and count as public.
 const (
 	hosts4 = "198.51.100.0/24"
 	hosts6 = "2001:db8:51::/64"
@@ -63,8 +62,8 @@ func Others() []string {
 	return []string{"8.8.8.8", "1.1.1.1", Metadata, Private, "2001:4860:4860::8888"}
 }
 
-// Translated gives the address at which the gateway of the world has an IPv4
-// address.
+// Translated returns the address under which the gateway of the world reaches
+// an IPv4 address.
 func Translated(addr string) string {
 	inner := netip.MustParseAddr(addr).As4()
 	outer := netip.MustParsePrefix(nat64).Addr().As16()
@@ -72,8 +71,8 @@ func Translated(addr string) string {
 	return netip.AddrFrom16(outer).String()
 }
 
-// Metadata is where clouds hand out credentials, and Private a host of the
-// network in which the machine stands.
+// Metadata is the address where clouds hand out credentials, and Private a
+// host of the machine's own network.
 const (
 	Metadata = "169.254.169.254"
 	Private  = "10.99.0.7"
@@ -86,7 +85,7 @@ type Host struct {
 	world  *World
 }
 
-// Host makes a host that its name leads to.
+// Host makes a host and its name.
 func (w *World) Host(name string) *Host {
 	w.mu.Lock()
 	w.next++
@@ -101,7 +100,7 @@ func (w *World) Host(name string) *Host {
 	return h
 }
 
-// Certificate is one for names, signed by the world's authority.
+// Certificate returns one for names, signed by the world's authority.
 func (w *World) Certificate(names ...string) (tls.Certificate, error) {
 	return w.authority.certificate(names)
 }
@@ -184,7 +183,7 @@ func Need(t testing.TB, names ...string) {
 	}
 }
 
-// Find is where a program lies. Servers lie beside the user's PATH.
+// Find returns the path of a program. Servers are outside the user's PATH.
 func Find(name string) (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command probe prints what a process holds, as JSON: ids, capabilities,
+// Command probe prints what a process has, as JSON: ids, capabilities,
 // namespaces, mounts, descriptors, limits, environment. It judges nothing; the
-// posture test runs it inside of a sandbox and outside, and compares.
+// posture test runs it inside and outside a sandbox, and compares.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Report is what the probe saw. Everything is as the kernel words it.
+// Report is what the probe saw, all in the kernel's words.
 type Report struct {
 	Status      map[string]string // chosen fields of /proc/self/status
 	Namespaces  map[string]string
@@ -61,10 +61,10 @@ func look() (Report, error) {
 		}
 	}
 	links("/proc/self/ns", r.Namespaces)
-	// The directory that is read is open too, and has the next free number.
+	// The directory being read is open too, and has the next free number.
 	links("/proc/self/fd", r.Descriptors)
 	for _, line := range strings.Split(text("/proc/self/mountinfo"), "\n") {
-		// proc_pid_mountinfo(5): the fields up to " - " and those behind it.
+		// proc_pid_mountinfo(5): the fields up to " - " and those after it.
 		before, after, _ := strings.Cut(line, " - ")
 		fields, file := strings.Fields(before), strings.Fields(after)
 		if len(fields) >= 6 && len(file) >= 3 {
@@ -112,7 +112,7 @@ func look() (Report, error) {
 	return r, err
 }
 
-// text is a file without its last newline; empty when it cannot be read,
+// text returns a file without its last newline; empty if it cannot be read,
 // which the comparison then shows.
 func text(path string) string {
 	data, err := os.ReadFile(path)
@@ -142,7 +142,7 @@ func links(dir string, into map[string]string) {
 	}
 }
 
-// limits are those of a process, as proc_pid_limits(5) shows them.
+// limits returns those of a process, as proc_pid_limits(5) shows them.
 func limits(path string) map[string]string {
 	found := map[string]string{}
 	for _, line := range strings.Split(text(path), "\n")[1:] {

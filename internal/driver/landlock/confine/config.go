@@ -1,8 +1,8 @@
 // Package confine is the child side of the landlock driver: a warden, which
-// ends what the place leaves behind, and below it the guest, which gives up
-// what can be given up without namespaces. Every command gives up a little
-// more than the guest: it cannot signal the guest and has no terminal but its
-// own.
+// ends the processes that the place leaves behind, and below it the guest,
+// which gives up what can be given up without namespaces. Every command gives
+// up a little more than the guest: it cannot signal the guest and has no
+// terminal but its own.
 //
 // It mounts nothing and decides nothing. Start reading at [Main].
 package confine
@@ -25,15 +25,15 @@ const (
 // Verbs of the child, as its first argument.
 const (
 	Prefix      = "landlock-"        // begins all of them
-	VerbWarden  = "landlock-warden"  // ends what the guest leaves
+	VerbWarden  = "landlock-warden"  // ends what the guest leaves behind
 	VerbConfine = "landlock-confine" // gives up its rights, and becomes the guest
 	VerbGuest   = "landlock-guest"   // the program inside
-	VerbTry     = "landlock-try"     // gives up its rights and ends: the tier can be had
+	VerbTry     = "landlock-try"     // gives up its rights and ends: the tier is available
 )
 
 // Config is everything that the children need; it comes from the keeper.
 type Config struct {
-	// Program is what the parent executes; it is not told to the child.
+	// Program is what the parent executes; the child is not told.
 	Program string `json:"-"`
 
 	StateDir  string           `json:"state_dir"`

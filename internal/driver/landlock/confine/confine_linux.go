@@ -14,7 +14,7 @@ import (
 
 // Main runs one verb of the child and does not return when it succeeds.
 func Main(verb string) {
-	// What a thread gives up is its own until it executes a program.
+	// A thread gives up its own rights only, until it executes a program.
 	runtime.LockOSThread()
 	status := os.NewFile(statusFD, "status")
 	if err := run(verb, status); err != nil {
@@ -48,9 +48,9 @@ func run(verb string, status *os.File) error {
 }
 
 // readConfig reads the configuration to its end, and leaves the descriptor
-// open: the next stage gets another one under its number. None of what is
-// inherited is ever an os.File that nobody closes, because the collector of
-// garbage would close the number some day, whatever it had become.
+// open: the next stage gets another one under its number. No inherited
+// descriptor is ever an os.File that is not closed, because the garbage
+// collector would close the number some day, whatever it had become.
 func readConfig() ([]byte, error) {
 	var data []byte
 	buffer := make([]byte, 64<<10)
@@ -84,9 +84,9 @@ func memory(data []byte) (int, error) {
 	return fd, nil
 }
 
-// confine is everything that is given up before the guest begins. Its program
-// is executed anew, so that all threads are confined and nothing is left in
-// memory that was there before.
+// confine gives up everything that is given up before the guest begins. The
+// guest's program is executed anew, so that all threads are confined and
+// nothing earlier is left in memory.
 func (c Config) confine(data []byte) error {
 	self, err := unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -111,11 +111,11 @@ func (c Config) confine(data []byte) error {
 	if err := c.giveUp(self); err != nil {
 		return err
 	}
-	return execveat(self, []string{"litterbox-guest", VerbGuest}, []string{})
+	return process.Become(self, []string{"litterbox-guest", VerbGuest}, []string{})
 }
 
-// limit sets what the kernel keeps for each process; there is nothing here that
-// would count them together.
+// limit sets the limits that the kernel keeps per process; nothing here could
+// count processes together.
 func (c Config) limit() error {
 	if err := unix.Prlimit(0, unix.RLIMIT_CORE, &unix.Rlimit{}, nil); err != nil {
 		return fmt.Errorf("cannot forbid core files: %w", err)
@@ -150,9 +150,9 @@ func (c Config) limit() error {
 }
 
 // watch is the warden: it starts the guest, waits for its end, and then ends
-// everybody whom the guest has left. Whoever loses a parent below becomes its
-// child, so nobody gets away. It is in no domain, where nobody inside can
-// signal it.
+// every process that the guest has left. A process below that loses its parent
+// becomes the warden's child, so none gets away. The warden is in no domain, so
+// no process inside can signal it.
 func watch(data []byte, status *os.File) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("cannot adopt orphans: %w", err)
@@ -169,7 +169,7 @@ func watch(data []byte, status *os.File) error {
 	if err != nil {
 		return fmt.Errorf("cannot start the guest: %w", err)
 	}
-	// What the keeper reads ends with the guest then.
+	// The keeper's pipe then ends with the guest.
 	if err := errors.Join(unix.Close(configFD), unix.Close(socketFD), status.Close()); err != nil {
 		return fmt.Errorf("cannot hand everything to the guest: %w", err)
 	}
@@ -191,6 +191,6 @@ func watch(data []byte, status *os.File) error {
 		<-ended
 	}
 	sweep()
-	unix.Exit(0) // at once: the runtime has nothing left to do, and Destroy waits
+	unix.Exit(0) // at once: the runtime has nothing more to do, and Destroy waits
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// giveUp leaves the calling thread without capabilities and the way to any, in
-// the guest's domain, and under the filter of system calls; that comes last,
-// because it forbids some of what stands before it.
+// giveUp leaves the calling thread without capabilities or a way to any, in the
+// guest's domain, and under the system call filter. The filter comes last,
+// because it forbids some of the steps before it.
 func (c Config) giveUp(self int) error {
 	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
 		// EPERM: an ordinary user, who has none, and gets none by executing
@@ -38,7 +38,7 @@ func (c Config) giveUp(self int) error {
 	if err != nil {
 		return err
 	}
-	if err := rules.restrict(); err != nil {
+	if err := rules.Restrict(); err != nil {
 		return err
 	}
 	if err := seccomp.Install(seccomp.Options{Shared: true}); err != nil {

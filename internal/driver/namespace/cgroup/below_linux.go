@@ -13,26 +13,26 @@ import (
 )
 
 // maxBelow bounds how many groups below one of ours are removed in one attempt.
-// Each attempt removes as many, so that a sandbox which made more of them is
-// cleared away by the next one.
+// Each attempt removes that many, so the next one clears away a sandbox that
+// made more.
 const maxBelow = 10000
 
 // clearBelow removes the groups that a sandbox with inner namespaces has made in
-// its own group, the deepest first, and kills what is in them: they outlive the
-// processes that made them, and a group that has some cannot be removed. What
-// stays shows when the group itself is removed.
+// its own group, the deepest first, and kills the processes in them: the groups
+// outlive the processes that made them, and a group that contains some cannot be
+// removed. Any that stay show when the group itself is removed.
 //
-// The names and the depth are the sandbox's, so each group is reached from the
+// The sandbox chose the names and the depth, so each group is reached from the
 // one above it.
 func (p Part) clearBelow() {
 	top, err := os.Open(p.Dir)
 	if err != nil {
 		return
 	}
-	at := top // the group that is looked at; the way up is in above
+	at := top // the current group; the way up is in above
 	type level struct {
 		name string
-		rest []string // groups in it that are still to be removed
+		rest []string // groups in it that are yet to be removed
 	}
 	above := []level{{rest: groupsIn(at)}}
 	for range 2 * maxBelow {
@@ -63,7 +63,7 @@ func (p Part) clearBelow() {
 		}
 		_ = at.Close()
 		at = os.NewFile(uintptr(fd), p.Dir)
-		_ = unix.Unlinkat(fd, now.name, unix.AT_REMOVEDIR) // what is dying still, the next attempt removes
+		_ = unix.Unlinkat(fd, now.name, unix.AT_REMOVEDIR) // the next attempt removes one that is still dying
 		above = above[:len(above)-1]
 	}
 	_ = at.Close()
@@ -71,7 +71,7 @@ func (p Part) clearBelow() {
 
 // groupsIn lists the groups directly in a group.
 func groupsIn(group *os.File) []string {
-	entries, _ := group.ReadDir(maxBelow) // what cannot be read stays
+	entries, _ := group.ReadDir(maxBelow) // an unreadable one stays
 	var names []string
 	for _, entry := range entries {
 		if entry.IsDir() {
@@ -81,11 +81,11 @@ func groupsIn(group *os.File) []string {
 	return names
 }
 
-// endIn kills what is in a group, frozen or not.
+// endIn kills the processes in a group, frozen or not.
 func endIn(group *os.File) {
 	put := func(name, text string) {
 		if file, err := hostile.OpenAt(group, name, unix.O_WRONLY); err == nil {
-			_, _ = file.WriteString(text) // a group that cannot be told stays busy
+			_, _ = file.WriteString(text) // a group that cannot be written to stays busy
 			_ = file.Close()
 		}
 	}
@@ -97,7 +97,7 @@ func endIn(group *os.File) {
 		if err != nil {
 			continue // it has ended
 		}
-		if slices.Contains(processesIn(group), pid) { // the number may have been given on
+		if slices.Contains(processesIn(group), pid) { // the number may have been reused
 			_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 		}
 		_ = unix.Close(pidfd)

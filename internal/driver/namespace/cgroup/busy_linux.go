@@ -13,8 +13,8 @@ import (
 )
 
 // ErrBusy says that a group could not be removed because something is still in
-// it. The group is harmless: whatever it holds can no longer be a sandbox's
-// work. It is removed at the sandbox's next start or by litterbox doctor --fix.
+// it. The group is harmless: nothing in it can be a sandbox's work any more. It
+// is removed at the sandbox's next start or by litterbox doctor --fix.
 var ErrBusy = errors.New("something is still in it")
 
 // removePatience is how long killed processes may take to leave a group. On a
@@ -24,12 +24,12 @@ const removePatience = 10 * time.Second
 // busyPatience is the same for a start, which can use another name.
 const busyPatience = 3 * time.Second
 
-// spareNames is how many names there are beside the first one. Each leftover
+// spareNames is how many names there are besides the first one. Each leftover
 // that stays busy takes one.
 const spareNames = 8
 
-// spares lists the names that a group may have: its own, and those for when a
-// busy leftover has taken it. [Empty] finds the group under each of them.
+// spares lists the names that a group may have: its own, and those to use when
+// a busy leftover has taken it. [Empty] finds the group under each of them.
 func spares(dir string) []string {
 	names := []string{dir}
 	for n := 2; n < spareNames+2; n++ {
@@ -38,14 +38,14 @@ func spares(dir string) []string {
 	return names
 }
 
-// spareMark stands between a group's own name and the number of a spare one. No
+// spareMark separates a group's own name from the number of a spare one. No
 // sandbox id contains it.
 const spareMark = "."
 
-// Sweep removes every group of that name which this process could have made,
-// for a start that was cut off before it recorded one. Processes that are still
-// in such a group are killed: their start is over. A group that stays busy is
-// left for later.
+// Sweep removes every group of that name that this process could have made, for
+// a start that was cut off before it recorded one. Processes that are still in
+// it are killed: their start is over. A group that stays busy is left for
+// later.
 func Sweep(where []Hierarchy, name string) error {
 	leftovers := &clearing{where: where, name: name}
 	var all error
@@ -59,11 +59,11 @@ func Sweep(where []Hierarchy, name string) error {
 	return all
 }
 
-// clearing removes what an earlier start has left under a name.
+// clearing removes what an earlier start has left under its name.
 type clearing struct {
 	where    []Hierarchy
 	name     string
-	deadline time.Time // zero until something was found to be busy
+	deadline time.Time // zero until one was found busy
 }
 
 func (c *clearing) remove(p Part) error {
@@ -78,8 +78,8 @@ func (c *clearing) remove(p Part) error {
 	return p.remove(c.deadline)
 }
 
-// end kills whatever is in the leftovers, in every hierarchy: a process that one
-// of them holds frozen keeps the others busy.
+// end kills every process in the leftovers, in every hierarchy: a process frozen
+// in one of them keeps the others busy.
 func (c *clearing) end() {
 	for _, h := range c.where {
 		for _, dir := range spares(filepath.Join(h.Parent, c.name)) {
@@ -114,7 +114,7 @@ func (p Part) kill(pid int) {
 		return // it has ended
 	}
 	if slices.Contains(p.members(), pid) {
-		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // what does not die keeps the group busy
+		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // a survivor keeps the group busy
 	}
 	_ = unix.Close(pidfd)
 }
@@ -136,7 +136,7 @@ func (p Part) remove(deadline time.Time) error {
 			return nil
 		case errors.Is(err, unix.EBUSY) && !cleared:
 			p.clearBelow()
-			cleared = true // and then once more at once, whatever the deadline
+			cleared = true // and then once more at once, regardless of the deadline
 			continue
 		case !errors.Is(err, unix.EBUSY):
 			return fmt.Errorf("cannot remove the control group %s: %w", p.Dir, err)

@@ -30,8 +30,8 @@ func sleeper(t *testing.T, g *cgroup.Group) *exec.Cmd {
 	return cmd
 }
 
-// keepBusy puts a process that cannot be killed into the group: in version 1
-// one that is frozen stays, and what it is frozen by is beside the group.
+// keepBusy puts a process that cannot be killed into the group: in version 1 a
+// frozen one stays, and the group that freezes it is beside this group.
 func keepBusy(t *testing.T, g *cgroup.Group) {
 	t.Helper()
 	freezers := slices.DeleteFunc(cgroup.Find(), func(h cgroup.Hierarchy) bool {
@@ -80,8 +80,8 @@ func partDirs(g *cgroup.Group) []string {
 	return dirs
 }
 
-// Groups that the sandbox made below its own go with it, with what is in them,
-// whatever their names, depth and permissions.
+// Groups that the sandbox made below its own go with it, with their processes,
+// regardless of names, depth and permissions.
 func TestGroupsBelowAreRemoved(t *testing.T) {
 	eachVersion(t, func(t *testing.T, where []cgroup.Hierarchy) {
 		prefix := "litterbox-test-below-" + strconv.Itoa(os.Getpid()) + "-"
@@ -214,9 +214,9 @@ func TestABusyLeftoverIsLeft(t *testing.T) {
 			t.Error(err)
 		}
 		_ = child.Wait()
-		// What nothing runs in is found as a leftover, by the sandbox's id.
+		// A group in which nothing runs is found as a leftover, by the sandbox's id.
 		for _, empty := range cgroup.Empty(where, prefix, 0) {
-			// What freezes the process has taken it out of the group's own freezer.
+			// The freezing group has taken the process out of the group's own freezer.
 			frozen := strings.Contains(empty.Dir, "/freezer/")
 			if empty.Name != prefix+id || !empty.Spare && !frozen {
 				t.Errorf("%+v is no spare group of %s", empty, id)

@@ -12,27 +12,28 @@ import (
 	"time"
 )
 
-// EmptyGroup is a group in which no process is.
+// EmptyGroup is a group without processes.
 type EmptyGroup struct {
-	Name    string // what the sandbox's group is called
+	Name    string // the name of the sandbox's group
 	Dir     string
 	Spare   bool // it was made while another one was busy
 	version int
 }
 
-// sandboxID is what the names of our groups end with.
+// sandboxID matches the end of our groups' names.
 var sandboxID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[a-z0-9][a-z0-9-]*-[0-9a-f]{8}$`)
 })
 
 // Empty lists the groups whose names are prefix and the id of a sandbox, that
-// are older than age and belong to us, and in which, or below which, nothing is.
+// are older than age and belong to us, and that contain no process, themselves
+// or below.
 func Empty(where []Hierarchy, prefix string, age time.Duration) []EmptyGroup {
 	var found []EmptyGroup
 	for _, h := range where {
 		dirs, err := os.ReadDir(h.Parent)
 		if err != nil {
-			continue // it has just gone, or is somebody else's
+			continue // it is just gone, or is another user's
 		}
 		for _, entry := range dirs {
 			id, ours := strings.CutPrefix(entry.Name(), prefix)
@@ -76,5 +77,5 @@ func (g EmptyGroup) empty() bool {
 var errNotEmpty = errors.New("it is not empty")
 
 // Remove removes the group and those below it. rmdir(2) does not remove one in
-// which something has begun to run.
+// which a process has begun to run.
 func (g EmptyGroup) Remove() error { return Part{Version: g.version, Dir: g.Dir}.remove(time.Time{}) }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CanFreeze tells whether groups in these hierarchies can stand still.
+// CanFreeze reports whether groups in these hierarchies can be frozen.
 func CanFreeze(where []Hierarchy) bool {
 	for _, h := range where {
 		if (&Group{Parts: []Part{{Controllers: h.Controllers}}}).CanFreeze() {
@@ -21,11 +21,11 @@ func CanFreeze(where []Hierarchy) bool {
 	return false
 }
 
-// CanFreeze tells whether this group can stand still.
+// CanFreeze reports whether this group can be frozen.
 func (g *Group) CanFreeze() bool { return g.part(freezer) != nil }
 
-// Freeze stops every process of the group and waits until they all stand
-// still. When ctx ends first they go on, and its error is returned.
+// Freeze stops every process of the group and waits until all of them are
+// frozen. If ctx ends first they go on, and its error is returned.
 func (g *Group) Freeze(ctx context.Context) error {
 	p := g.part(freezer)
 	for pause := 200 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
@@ -48,20 +48,20 @@ func (g *Group) Freeze(ctx context.Context) error {
 	}
 }
 
-// Thaw lets the group go on. A group that is gone, or moves, is no error.
+// Thaw lets the group go on. It is no error if the group is gone, or is not frozen.
 func (g *Group) Thaw() error {
 	p := g.part(freezer)
 	if p == nil {
 		return nil
 	}
 	err := p.freeze(false)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV) { // ENODEV: it went between open and write
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV) { // ENODEV: it was removed between open and write
 		return nil
 	}
 	return err
 }
 
-// Frozen tells whether the group was told to stand still.
+// Frozen reports whether the group was told to freeze.
 func (g *Group) Frozen() bool {
 	p := g.part(freezer)
 	switch {
@@ -86,7 +86,7 @@ func (p *Part) freeze(on bool) error {
 	return p.set("freezer.state", "THAWED")
 }
 
-// frozen tells whether every process stands still by now.
+// frozen reports whether every process is frozen by now.
 func (p *Part) frozen() bool {
 	if p.Version == 2 {
 		return strings.Contains(read(filepath.Join(p.Dir, "cgroup.events")), "frozen 1")

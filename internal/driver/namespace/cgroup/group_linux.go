@@ -18,7 +18,7 @@ import (
 )
 
 // Group is one sandbox's group, in each hierarchy that it needs. It is data:
-// any process finds the same group with it.
+// any process can find the same group with it.
 type Group struct {
 	Parts []Part `json:"parts"`
 }
@@ -30,14 +30,14 @@ type Part struct {
 	Controllers []string `json:"controllers"`
 }
 
-// leaf is where the processes are in version 2: the limits stand one level
-// above, outside of what a cgroup namespace inside could ever show.
+// leaf is where the processes are in version 2: the limits are one level above,
+// outside anything that a cgroup namespace inside could ever show.
 const leaf = "inside"
 
 // Make makes a group where the hierarchies are. disk-io costs one more at each
-// start, so it is left out where there is no such limit. A group that a crash
-// has left under the name is removed first, and what still runs in it is
-// killed. Where it stays busy, the new one gets another name ([spares]).
+// start, so it is left out if there is no such limit. A group left under the
+// name by a crash is removed first, and processes that still run in it are
+// killed. If it stays busy, the new one gets another name ([spares]).
 func Make(where []Hierarchy, name string, limits sandbox.Limits) (*Group, error) {
 	needs := []string{memory, pids, freezer, cpuacct, cpu}
 	if limits.DiskIO > 0 {
@@ -85,7 +85,7 @@ func (p *Part) make(leftovers *clearing) error {
 	return err
 }
 
-// part is where the group has a controller; nil where it has not.
+// part is the part of the group with a controller; nil if there is none.
 func (g *Group) part(controller string) *Part {
 	for i := range g.Parts {
 		if slices.Contains(g.Parts[i].Controllers, controller) {
@@ -95,14 +95,14 @@ func (g *Group) part(controller string) *Part {
 	return nil
 }
 
-// Whole tells whether the group still has its controllers. In version 2 whoever
-// manages the parent may take them away, and the limits with them: systemd does
-// at a daemon-reload, where no unit beside needs them.
+// Whole reports whether the group still has its controllers. In version 2 the
+// manager of the parent may take them away, and the limits with them: systemd
+// does at a daemon-reload, if no sibling unit needs them.
 func (g *Group) Whole() bool {
 	return !slices.ContainsFunc(g.Parts, func(p Part) bool { return p.Version == 2 && len(p.taken()) > 0 })
 }
 
-// taken are the controllers that a part of version 2 had and has no more.
+// taken lists the controllers that a version 2 part had and no longer has.
 func (p Part) taken() []string {
 	has := strings.Fields(read(filepath.Join(p.Dir, "cgroup.controllers")))
 	var gone []string
@@ -114,8 +114,8 @@ func (p Part) taken() []string {
 	return gone
 }
 
-// Start runs start, which makes a process with attr on the calling thread: it
-// begins in the group, and so does everything that it makes later.
+// Start runs start, which makes a process with attr on the calling thread. The
+// process begins in the group, and so do all its descendants.
 //
 // In version 1 our thread enters, forks and leaves again. A thread that moves
 // itself needs no lock against forks (kernel 5.19, cgroup_procs_write_start),
@@ -141,7 +141,7 @@ func (g *Group) Start(attr *syscall.SysProcAttr, start func() error) error {
 	return errors.Join(err, g.leave())
 }
 
-// unified is the group's directory in version 2; empty where it has none.
+// unified is the group's directory in version 2; empty if it has none.
 func (g *Group) unified() string {
 	for _, p := range g.Parts {
 		if p.Version == 2 {
@@ -215,9 +215,9 @@ func (g *Group) Remove() error {
 }
 
 // write writes a control file in one write(2), and does not make it. A signal
-// interrupts some of these writes for good (memory.limit_in_bytes, as long as
-// it has to free memory), and the Go runtime sends them to its own threads; the
-// next one goes on where this one came to.
+// aborts some of these writes (memory.limit_in_bytes, while it must free
+// memory), and the Go runtime sends signals to its own threads; the next write
+// goes on where this one stopped.
 func write(path, text string) error {
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -37,7 +37,7 @@ func eachVersion(t *testing.T, test func(t *testing.T, where []cgroup.Hierarchy)
 	}
 }
 
-// group makes one, with a process in it, for the time of a test.
+// group makes a group with a process in it, for the duration of a test.
 func group(t *testing.T, where []cgroup.Hierarchy, limits sandbox.Limits) (*cgroup.Group, *os.Process) {
 	t.Helper()
 	name := "litterbox-test-" + strconv.Itoa(os.Getpid()) + "-" + strings.ReplaceAll(t.Name(), "/", "-")
@@ -103,7 +103,7 @@ func TestFreeze(t *testing.T) {
 			t.Error("it is not frozen")
 		}
 		before := spent(t, child.Pid)
-		time.Sleep(100 * time.Millisecond) // a process that spins would use all of it
+		time.Sleep(100 * time.Millisecond) // a spinning process would use all of it
 		if after := spent(t, child.Pid); after != before {
 			t.Errorf("a frozen process went from %s to %s ticks", before, after)
 		}
@@ -119,7 +119,7 @@ func TestFreeze(t *testing.T) {
 	})
 }
 
-// spent is the processor time of a process, as /proc says it.
+// spent is the processor time of a process according to /proc.
 func spent(t *testing.T, pid int) string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -201,7 +201,7 @@ func TestLimitsAreInForceAndChange(t *testing.T) {
 	})
 }
 
-// What a crash has left under the name goes when the name is used again.
+// Leftovers of a crash under the name go when the name is used again.
 func TestLeftoversGo(t *testing.T) {
 	eachVersion(t, func(t *testing.T, where []cgroup.Hierarchy) {
 		name := "litterbox-test-left-" + strconv.Itoa(os.Getpid())

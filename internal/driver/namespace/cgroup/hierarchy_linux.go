@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The controllers that a sandbox has a use for, as version 1 calls them; blkio
-// is io in version 2, and version 2 freezes and counts time without one.
+// The controllers that a sandbox uses, by their names in version 1; blkio is io
+// in version 2, and version 2 freezes and counts time without a controller.
 const (
 	memory  = "memory"
 	pids    = "pids"
@@ -28,7 +28,7 @@ type Hierarchy struct {
 	Controllers []string // that work there
 }
 
-// Find looks for the hierarchies that this process may use. On a machine that
+// Find finds the hierarchies that this process may use. On a machine that
 // delegates nothing it finds none, which is no error.
 func Find() []Hierarchy {
 	own := groupsOf("thread-self")
@@ -41,7 +41,7 @@ func Find() []Hierarchy {
 		}
 		parent := m.parent(own[strings.Join(m.controllers, ",")])
 		controllers := slices.DeleteFunc(slices.Clone(m.controllers), func(c string) bool { return !wanted(c) })
-		// tasks is where a thread of ours enters.
+		// A thread of ours enters through tasks.
 		if len(controllers) > 0 && writable(parent) && writable(filepath.Join(parent, "tasks")) {
 			found = append(found, Hierarchy{Version: 1, Parent: parent, Controllers: controllers})
 		}
@@ -54,8 +54,8 @@ func Find() []Hierarchy {
 	return found
 }
 
-// Of finds the group of that name in which a process is, wherever it was made,
-// also under a spare name.
+// Of finds the group of that name that contains a process, no matter where it
+// was made, also under a spare name.
 func Of(pid int, name string) *Group {
 	at := groupsOf(strconv.Itoa(pid))
 	g := &Group{}
@@ -75,10 +75,10 @@ func wanted(controller string) bool {
 	return slices.Contains([]string{memory, pids, cpu, cpuacct, blkio, freezer}, controller)
 }
 
-// groupsOf reads where a process is: cgroups(7), /proc/pid/cgroup, by the
-// controllers of the hierarchy, which is empty for version 2. For ourselves it
-// is the thread that counts: the process is where its first thread is, and that
-// one may just be starting a sandbox.
+// groupsOf reads the groups of a process (cgroups(7), /proc/pid/cgroup), by the
+// controllers of the hierarchy, which are empty for version 2. For ourselves
+// the thread counts: the process is where its first thread is, and that one may
+// just be starting a sandbox.
 func groupsOf(pid string) map[string]string {
 	data, err := os.ReadFile("/proc/" + pid + "/cgroup")
 	if err != nil {
@@ -142,7 +142,7 @@ func parseMounts(mountinfo string) []mount {
 	return found
 }
 
-// unescape undoes what mountinfo writes for blanks in paths.
+// unescape undoes mountinfo's escapes of blanks in paths.
 func unescape(path string) string {
 	if !strings.Contains(path, `\`) {
 		return path // nearly all of them, and there are many
@@ -169,7 +169,7 @@ func (m mount) parent(own string) string {
 }
 
 // delegated finds the nearest ancestor of our own group that may take groups
-// beside us: cgroups v2 let only a group without processes of its own, or the
+// beside us: cgroups v2 only let a group without processes of its own, or the
 // root, hand controllers on ("no internal processes"), and moving a process
 // needs write access to the common ancestor ("Delegation Containment").
 func (m mount) delegated(own string) (Hierarchy, bool) {
@@ -186,7 +186,7 @@ func (m mount) delegated(own string) (Hierarchy, bool) {
 	return best, best.Parent != ""
 }
 
-// handed are the controllers that groups below dir have or can be given, by
+// handed lists the controllers that groups below dir have or can be given, by
 // their names in version 1. Freezing and counting time need none.
 func handed(dir string) []string {
 	names := []string{freezer, cpuacct}
@@ -201,8 +201,8 @@ func handed(dir string) []string {
 	return names
 }
 
-// handOn lets groups below dir have the controllers. One at a time: one that
-// cannot be had must not keep the others.
+// handOn gives the controllers to groups below dir. It does so one at a time:
+// one that is not available must not hold back the others.
 func handOn(dir string, controllers []string) (had []string) {
 	control := filepath.Join(dir, "cgroup.subtree_control")
 	on := strings.Fields(read(control))
@@ -215,7 +215,7 @@ func handOn(dir string, controllers []string) (had []string) {
 	return had
 }
 
-// v2Name is what version 2 calls a controller.
+// v2Name is the name of a controller in version 2.
 func v2Name(controller string) string {
 	if controller == blkio {
 		return "io"
@@ -223,8 +223,8 @@ func v2Name(controller string) string {
 	return controller
 }
 
-// v1Name is what version 1 calls a controller of version 2; empty for those
-// that a sandbox has no use for.
+// v1Name is the version 1 name of a version 2 controller; empty for those that
+// a sandbox does not use.
 func v1Name(controller string) string {
 	switch controller {
 	case memory, pids, cpu:

@@ -18,7 +18,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// A memory limit below what is used takes its time, and the runtime's own
+// A memory limit below present use takes its time, and the runtime's own
 // signals come all the while.
 func TestSignalsDoNotInterruptLimits(t *testing.T) {
 	eachVersion(t, func(t *testing.T, where []cgroup.Hierarchy) {
@@ -52,7 +52,7 @@ func TestSignalsDoNotInterruptLimits(t *testing.T) {
 				}
 			}
 		})
-		// Busy: what lies on a memory file system cannot be freed.
+		// Busy: files on a memory file system cannot be freed.
 		_, err := g.Set(sandbox.Limits{Memory: 8 << 20}, "/")
 		close(over)
 		storm.Wait()

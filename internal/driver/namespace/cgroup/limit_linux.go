@@ -27,7 +27,7 @@ func Keeps(where []Hierarchy) []string {
 	return names
 }
 
-// keeper says who keeps a limit: "cgroup v1" or "cgroup v2", or nobody.
+// keeper says what keeps a limit: "cgroup v1", "cgroup v2" or nothing.
 func (g *Group) keeper(limit string) string {
 	controller := map[string]string{
 		sandbox.LimitMemory: memory, sandbox.LimitPIDs: pids, sandbox.LimitCPUs: cpu, sandbox.LimitDiskIO: blkio,
@@ -37,19 +37,19 @@ func (g *Group) keeper(limit string) string {
 	case p == nil:
 		return ""
 	case limit == sandbox.LimitDiskIO && p.Version == 1:
-		// Version 1 sees reads and direct writes only; what goes through the
-		// page cache is written back by nobody (blkio-controller.rst).
+		// Version 1 only sees reads and direct writes; writeback from the page cache
+		// is charged to no one (blkio-controller.rst).
 		return ""
 	}
 	return "cgroup v" + strconv.Itoa(p.Version)
 }
 
-// Lacks tells whether nobody in the group keeps a limit; nil is no group.
+// Lacks reports whether nothing in the group keeps a limit; nil is no group.
 func (g *Group) Lacks(limit string) bool { return g == nil || g.keeper(limit) == "" }
 
-// Set puts limits in force and says who keeps which. A limit that is not set
-// is lifted. Controllers that were taken away are had back first, as far as
-// that can be. disk is any directory on the device that disk-io is about.
+// Set puts limits in force and returns what keeps which. A limit that is not
+// set is lifted. Controllers that were taken away are first taken back, as far
+// as possible. disk is any directory on the device that disk-io is about.
 func (g *Group) Set(limits sandbox.Limits, disk string) (map[string]string, error) {
 	steps := []struct {
 		limit      string
@@ -84,7 +84,7 @@ func (g *Group) Set(limits sandbox.Limits, disk string) (map[string]string, erro
 
 func (p *Part) set(file, text string) error { return write(filepath.Join(p.Dir, file), text) }
 
-// bound writes a limit, or what stands for none.
+// bound formats a limit, or the text that stands for none.
 func bound(n int64, none string) string {
 	if n <= 0 {
 		return none
@@ -109,7 +109,7 @@ func (p *Part) setMemory(bytes int64) error {
 	const file, both = "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"
 	text := bound(bytes, "-1")
 	err := p.set(file, text)
-	above := errors.Is(err, unix.EINVAL) // the limit of the sum, which has to grow first
+	above := errors.Is(err, unix.EINVAL) // the limit of the sum, which must grow first
 	if above {
 		err = nil
 	}
@@ -136,7 +136,7 @@ func (p *Part) setCPUs(n float64) error {
 func (p *Part) setDiskIO(bytes int64, disk string) error {
 	device, err := deviceOf(disk)
 	if err != nil && bytes <= 0 {
-		return nil // nothing can be limited there, and nothing shall be
+		return nil // nothing can be limited there, and nothing should be
 	}
 	if err != nil {
 		return err

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzHierarchies lets anything stand in /proc/self/mountinfo and
-// /proc/self/cgroup: where groups are made is always in a mounted hierarchy.
+// FuzzHierarchies puts anything into /proc/self/mountinfo and
+// /proc/self/cgroup: groups are always made in a mounted hierarchy.
 func FuzzHierarchies(f *testing.F) {
 	const one = "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n" +
 		"34 31 0:32 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n" +
@@ -35,7 +35,7 @@ func FuzzHierarchies(f *testing.F) {
 	})
 }
 
-// FuzzUsage lets anything stand in the files of a group's counters.
+// FuzzUsage puts anything into the files of a group's counters.
 func FuzzUsage(f *testing.F) {
 	f.Add("usage_usec 31337\nuser_usec 3\nnr_periods 0\n", "usage_usec")
 	f.Add("total_inactive_file 4096\ninactive_file 1\n", "inactive_file")

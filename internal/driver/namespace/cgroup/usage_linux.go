@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Usage is what a group has used; negative where it is not counted.
+// Usage is what a group has used; negative values are not counted.
 type Usage struct {
 	CPU           time.Duration
-	Memory        int64 // without file pages that nobody has touched lately
+	Memory        int64 // without file pages not touched lately
 	Processes     int
 	Threads       int
 	Read, Written int64

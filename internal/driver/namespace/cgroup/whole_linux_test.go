@@ -9,8 +9,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// The files are plain ones: only what is read and asked for is tested, so that
-// it can be on every machine.
+// The files are plain ones: the test only covers reads and requests, so that it
+// can run on every machine.
 func TestTakenControllersAreAskedFor(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "litterbox-one")

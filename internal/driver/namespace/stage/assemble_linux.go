@@ -13,13 +13,15 @@ import (
 )
 
 // assembly builds the root file system at config.Root, in a mount namespace
-// that nobody else sees.
+// that no other process sees.
 type assembly struct {
 	config Config
 	bench  string   // where layers are made that exist in memory only
-	users  *os.File // the user namespace of the shifted ids; nil where ids are not shifted
-	frozen []string // where the frozen layers of the workspace lie, once it is mounted
+	users  *os.File // the user namespace of the shifted ids; nil if ids are not shifted
+	frozen []string // where the frozen layers of the workspace are, once it is mounted
 	owners *owners  // further ones, for files that belong to others on disk; nil likewise
+
+	installed []string // where directories with packages are mounted
 }
 
 // action is one thing to do, worded for "cannot …".
@@ -41,14 +43,14 @@ func newAssembly(config Config) assembly {
 	return assembly{config: config, bench: filepath.Join(config.Root, "mnt")}
 }
 
-// found mounts the empty root. Whoever is started afterwards in this mount
-// namespace sees what fill adds.
+// found mounts the empty root. Processes started afterwards in this mount
+// namespace see what fill adds.
 func (a assembly) found() error {
-	// 0022 inside and for every mount point; the caller's umask is no business
-	// of the sandbox.
+	// 0022 inside and for every mount point; the caller's umask does not concern
+	// the sandbox.
 	unix.Umask(0o022)
 	return perform([]action{
-		// First of all nothing that follows may propagate to the host.
+		// First of all: no later step may propagate to the host.
 		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
 		{"mount the root", a.root},
 	})
@@ -64,21 +66,30 @@ func (a *assembly) fill() error {
 		}
 		a.config.Root = a.config.top()
 	}
+	var err error
+	if a.installed, err = a.config.systemParts(); err != nil {
+		return fmt.Errorf("cannot list the directories with packages: %w", err)
+	}
 	return perform([]action{
+		{"mount directories with packages", a.packages},
 		{"mount system directories", a.system},
 		{"mount /etc", a.etc},
 		{"mount /dev", a.dev},
 		{"mount scratch directories", a.scratch},
-		// HOME before what lies in it, and the workspace last of all: either
-		// can be below the other directories, never above HOME.
+		// HOME before what is in it, and the workspace last of all: either can be
+		// below the other directories, never above HOME.
 		{"mount the home directory", a.home},
 		{"mount host directories", a.mounts},
 		{"mount package caches", a.caches},
 		{"mount the workspace", a.workspace},
 		{"show git what changed", a.monitor},
+		{"make installed packages read-only", a.sealPackages},
 		{"clear the workbench away", func() error { return unix.Unmount(a.bench, unix.MNT_DETACH) }},
 		// Mount points are made; from here on the root itself cannot change.
 		{"make the root read-only", func() error {
+			if a.config.installs() && a.config.Base != nil {
+				return nil
+			}
 			return unix.Mount("", a.config.Root, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "")
 		}},
 	})
@@ -96,6 +107,9 @@ func (a assembly) root() error {
 			return err
 		}
 	}
+	if a.config.foundation() != "" {
+		return nil // which has a /var of its own
+	}
 	return os.Symlink("/run", filepath.Join(a.config.Root, "var/run"))
 }
 
@@ -105,6 +119,9 @@ func (a assembly) system() error {
 		dirs = nil // the image brings its own
 	}
 	for _, dir := range dirs {
+		if slices.Contains(a.installed, dir) {
+			continue
+		}
 		info, err := os.Lstat(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -184,20 +201,23 @@ func moveMount(tree int, at string) error {
 	return unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS)
 }
 
-// openBench makes the workbench. It is gone before the sandbox could see it: an
+// openBench makes the workbench. It is gone before the sandbox can see it: an
 // overlay holds clones of its layers' mounts.
 func (a assembly) openBench() error {
 	return unix.Mount("litterbox", a.bench, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=4m,nr_inodes=1024")
 }
 
 // etc is the host's /etc below a layer of ours that holds what must differ:
-// resolv.conf, passwd, group, hosts, hostname. An overlay without an upper
-// directory cannot be written by anybody.
+// resolv.conf, passwd, group, hosts, hostname. No one can write to an overlay
+// without an upper directory.
 func (a assembly) etc() error {
 	if a.config.Base != nil {
 		return a.baseEtc()
 	}
-	if len(a.config.Workspace.Layers) == 0 {
+	if slices.Contains(a.installed, "/etc") {
+		return nil
+	}
+	if len(a.config.Workspace.Layers) == 0 && a.config.Workspace.Live == nil {
 		return a.plainEtc()
 	}
 	layer := filepath.Join(a.bench, "etc")
@@ -213,9 +233,9 @@ func (a assembly) etc() error {
 		return overlay(at, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, []string{layer, "/etc"}, "")
 	})
 	if errors.Is(err, unix.EINVAL) {
-		// Containers mount files below /etc (resolv.conf, hosts). In a user
-		// namespace no layer can be made of a directory with such mounts, which
-		// would uncover what is below them.
+		// Containers mount files below /etc (resolv.conf, hosts). In a user namespace
+		// a directory with such mounts cannot become a layer, as that would uncover
+		// what is below them.
 		return a.plainEtc()
 	}
 	return err
@@ -262,7 +282,7 @@ func (a assembly) scratch() error {
 	return a.writable(filepath.Join(a.config.StateDir, "var-tmp"), "/var/tmp")
 }
 
-// home is the sandbox's own directory, above what of it was frozen.
+// home is the sandbox's own directory, above its frozen parts.
 func (a assembly) home() error {
 	if len(a.config.Frozen.Home) > 0 {
 		layers, err := a.frozenLayers(a.config.Frozen.Home, "home")
@@ -278,7 +298,11 @@ func (a assembly) home() error {
 
 func (a assembly) mounts() error {
 	for _, mount := range a.config.Mounts {
-		if err := a.readOnly(mount.Source, mount.Target); err != nil {
+		bind := func() error { return a.readOnly(mount.Source, mount.Target) }
+		if mount.Writable {
+			bind = func() error { return a.shared(mount) }
+		}
+		if err := bind(); err != nil {
 			return err
 		}
 	}
@@ -287,9 +311,12 @@ func (a assembly) mounts() error {
 
 // workspace is an overlay: the project's files and its git directory as
 // read-only layers, and the sandbox's upper directory. Or it is that directory,
-// where it holds everything.
+// if it holds everything.
 func (a *assembly) workspace() error {
 	w := a.config.Workspace
+	if w.Live != nil {
+		return a.live(w.Path, w.Live)
+	}
 	if len(w.Layers) == 0 {
 		return a.writable(w.Upper, w.Path)
 	}
@@ -302,16 +329,22 @@ func (a *assembly) workspace() error {
 	if err != nil {
 		return err
 	}
-	a.frozen, layers = written, slices.Concat(written, layers)
+	below, err := a.frozenLayers(a.config.Frozen.Below, "below")
+	if err != nil {
+		return err
+	}
+	// Files that the base tracks always show above files that a golden has ignored.
+	a.frozen, layers = written, slices.Concat(written, layers, below)
 	return a.onTarget(w.Path, true, func(at string) error {
 		upper := fmt.Sprintf("upperdir=%s,workdir=%s", escapeOption(w.Upper), escapeOption(w.Work))
 		return overlay(at, unix.MS_NOSUID|unix.MS_NODEV, layers, upper)
 	})
 }
 
-// overlay mounts read-only layers, topmost first, and what else options say.
-// Everything the kernel could be configured to default to otherwise is said:
-// redirects and metacopies would make the upper directory unreadable for us.
+// overlay mounts read-only layers, topmost first, and whatever else options
+// say. It states everything whose default the kernel's configuration could
+// change: redirects and metacopies would make the upper directory unreadable
+// for us.
 func overlay(at string, flags uintptr, layers []string, options string) error {
 	escaped := make([]string, len(layers))
 	for i, layer := range layers {
@@ -322,7 +355,7 @@ func overlay(at string, flags uintptr, layers []string, options string) error {
 		more += "," + options
 	}
 	// user.* instead of trusted.* attributes: a user namespace may not write
-	// the latter (kernel 5.11), and one format for both ways of running is
+	// the latter (kernel 5.11), and one format for both ways of running needs only
 	// one reader of the upper directory.
 	more += ",userxattr"
 	data := "lowerdir=" + strings.Join(escaped, ":") + more
@@ -340,7 +373,7 @@ func overlay(at string, flags uintptr, layers []string, options string) error {
 	return unix.Mount("litterbox", at, "overlay", flags, data)
 }
 
-// escapeOption protects what separates overlay options and layers.
+// escapeOption escapes the separators of overlay options and layers.
 func escapeOption(path string) string {
 	return strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace(path)
 }

@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 )
 
-// foundBase mounts the memory that holds an image's root and what is added to it.
+// foundBase mounts the memory that holds an image's root and our additions.
 func (a assembly) foundBase() error {
 	err := unix.Mount("litterbox", a.config.Root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=16m,nr_inodes=8192")
 	for _, dir := range []string{baseDir, "upper", "work", filepath.Base(a.bench)} {
@@ -24,20 +27,23 @@ func (a assembly) foundBase() error {
 }
 
 // base makes the root of a sandbox that does not have the host's userland: an
-// overlay of the image's layers. What we add (mount points, some files of
-// /etc) goes to memory above them, and before anybody else runs the whole
-// becomes read-only.
+// overlay of the image's layers. Our additions (mount points, some files of
+// /etc) go to memory above them, and the whole becomes read-only before any
+// other process runs.
 //
-// The image is foreign: every path in it is resolved within it (inRoot), or
+// The image is untrusted: every path in it is resolved within it (inRoot), or
 // without following links at all (target).
 func (a assembly) base() error {
 	base := a.config.Base
-	layers, err := a.layersOf(base.Layers, base.Owned, "base")
+	layers, err := a.baseLayers(base)
 	if err != nil {
 		return err
 	}
 	options := fmt.Sprintf("upperdir=%s,workdir=%s",
 		escapeOption(filepath.Join(a.config.Root, "upper")), escapeOption(filepath.Join(a.config.Root, "work")))
+	if a.config.installs() {
+		options = a.installedUpper("")
+	}
 	a.config.Root = a.config.top()
 	if err := overlay(a.config.Root, unix.MS_NOSUID|unix.MS_NODEV, layers, options); err != nil {
 		return err
@@ -48,7 +54,7 @@ func (a assembly) base() error {
 		}
 	}
 	if dir := base.WorkingDir; filepath.IsAbs(dir) {
-		// As container engines do. A link there leads wherever the image wants.
+		// As container engines do. A link there leads anywhere the image wants.
 		f, err := a.inRoot(dir, unix.O_PATH)
 		if err == nil {
 			return f.Close()
@@ -60,7 +66,36 @@ func (a assembly) base() error {
 	return nil
 }
 
-// layersOf gives read-only layers as overlay can use them: id-mapped where ids
+// baseLayers returns an image's layers below those with packages. When more are
+// installed, all files belong to inner root, who changes them, also those of a
+// directory, which are otherwise shown as they are.
+func (a assembly) baseLayers(base *driver.Base) ([]string, error) {
+	installed, err := a.frozenLayers(a.config.Frozen.System("", ""), "installed")
+	if err != nil {
+		return nil, err
+	}
+	if a.config.installs() {
+		below, err := a.baseToChange(base)
+		return slices.Concat(installed, below), err
+	}
+	below, err := a.layersOf(base.Layers, base.Owned, "base")
+	return slices.Concat(installed, below), err
+}
+
+// baseToChange returns an image's layers as a package manager needs them. The
+// owner of all in them is not always the owner of their top.
+func (a assembly) baseToChange(base *driver.Base) ([]string, error) {
+	if a.users == nil || !base.Owned {
+		return a.frozenLayers(base.Layers, "base")
+	}
+	users, err := a.owners.by(base.UID, base.GID)
+	if err != nil {
+		return nil, err
+	}
+	return a.shifted(base.Layers, users, "base")
+}
+
+// layersOf returns read-only layers as overlay can use them: id-mapped if ids
 // are shifted and the layers belong to the inner user's id on disk.
 func (a assembly) layersOf(layers []string, owned bool, name string) ([]string, error) {
 	if a.users == nil || !owned {
@@ -90,8 +125,8 @@ func shorten(layers []string) (short []string, release func(), err error) {
 	return short, release, nil
 }
 
-// inRoot opens a path as it will be found once the root is changed. A pipe
-// there does not block.
+// inRoot opens a path as it will resolve once the root is changed. A pipe there
+// does not block.
 func (a assembly) inRoot(name string, flags int) (*os.File, error) {
 	root, err := unix.Open(a.config.Root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -110,7 +145,7 @@ func (a assembly) inRoot(name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// baseEtc puts what must differ into the image's own /etc.
+// baseEtc puts the files that must differ into the image's own /etc.
 func (a assembly) baseEtc() error {
 	uid, gid := a.config.owner()
 	dir, err := target(a.config.Root, "/etc", true, uid, gid)
@@ -125,7 +160,7 @@ func (a assembly) baseEtc() error {
 			// The image's own users stay: its programs look for them.
 			data = mergeUsers(data, a.small("/etc/"+name), a.config.User.Name)
 		}
-		if err := replaceIn(dir, name, data); err != nil {
+		if err := a.replaceIn(dir, name, data); err != nil {
 			return err
 		}
 	}
@@ -152,8 +187,8 @@ func (a assembly) small(name string) []byte {
 }
 
 // mergeUsers puts our line of the inner user in front of the image's lines,
-// without those of the same name or id, and the rest of ours behind them where
-// the image has nobody of that name (passwd(5), group(5): NAME:x:ID:…).
+// without those of the same name or id, and the rest of ours after them if the
+// image has no one of that name (passwd(5), group(5): NAME:x:ID:…).
 func mergeUsers(ours, theirs []byte, user string) []byte {
 	var first, rest []string
 	names, ids := map[string]bool{}, map[string]bool{}
@@ -185,8 +220,9 @@ func mergeUsers(ours, theirs []byte, user string) []byte {
 	return out.Bytes()
 }
 
-// replaceIn writes a file of a directory in place of whatever stands there.
-func replaceIn(dir *os.File, name string, content []byte) error {
+// replaceIn writes a file of a directory in place of any existing one. It
+// belongs to the inner user, and stays when packages are installed.
+func (a assembly) replaceIn(dir *os.File, name string, content []byte) error {
 	at := int(dir.Fd())
 	if err := unix.Unlinkat(at, name, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("cannot replace %q of the image: %w", name, err)
@@ -198,6 +234,10 @@ func replaceIn(dir *os.File, name string, content []byte) error {
 		}
 		f := os.NewFile(uintptr(fd), name)
 		_, err = f.Write(content)
+		uid, gid := a.config.owner()
+		if given := f.Chown(uid, gid); !errors.Is(given, unix.EPERM) {
+			err = errors.Join(err, given)
+		}
 		return errors.Join(err, f.Close())
 	})
 }
@@ -209,8 +249,8 @@ var bundles = []string{
 	"/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
 }
 
-// certificates gives an image without any the host's: slim images leave them
-// out, and then nothing that an allowed host sends can be checked.
+// certificates gives an image without certificates the host's: slim images
+// leave them out, and then no allowed host's data could be verified.
 func (a assembly) certificates() error {
 	for _, bundle := range bundles {
 		if len(a.small(bundle)) > 0 {
@@ -233,7 +273,7 @@ func (a assembly) certificates() error {
 		if err != nil {
 			return err
 		}
-		err = replaceIn(dir, filepath.Base(bundle), content)
+		err = a.replaceIn(dir, filepath.Base(bundle), content)
 		if err = errors.Join(err, dir.Close()); err != nil {
 			return err
 		}

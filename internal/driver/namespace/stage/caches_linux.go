@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 )
 
 // caches mounts the host's package caches: each an overlay of the host's
-// directory and one of the sandbox's, or, where that cannot be had, the host's
-// directory read-only. One that cannot be shown at all is left out: a build
-// may be slower for it, and a sandbox still starts.
+// directory and one of the sandbox's, or, where that is not possible, the
+// host's directory read-only. One that cannot be shown at all is left out: a
+// build may be slower, but the sandbox still starts.
 func (a assembly) caches() error {
 	for _, cache := range a.config.Caches {
 		mark := filepath.Join(a.cacheDir(cache), driver.CacheReadOnly)
@@ -101,7 +103,7 @@ type owners struct {
 	made map[[2]uint32]func() (*os.File, error)
 }
 
-// ownersOf starts making what the caches will need.
+// ownersOf starts making the namespaces that the caches will need.
 func ownersOf(config Config) *owners {
 	o := &owners{made: map[[2]uint32]func() (*os.File, error){}}
 	var sources []string
@@ -109,31 +111,58 @@ func ownersOf(config Config) *owners {
 		sources = append(sources, cache.Source)
 		sources = append(sources, config.Frozen.Caches[cache.Name]...)
 	}
-	frozen := len(sources)
-	sources = append(append(sources, config.Frozen.Upper...), config.Frozen.Home...)
+	sources = append(sources, liveSources(config.Workspace)...)
+	sources = append(sources, sharedSources(config.Mounts)...)
+	written := len(sources)
+	sources = slices.Concat(sources, config.Frozen.Upper, config.Frozen.Home, config.Frozen.Below)
+	for name, layers := range config.Frozen.Caches {
+		if frozen.IsSystem(name) {
+			sources = append(sources, layers...)
+		}
+	}
+	if dir := config.foundation(); dir != "" {
+		sources = append(sources, dir)
+	}
+	if base := config.Base; config.installs() && base != nil {
+		if base.Owned {
+			o.begin([2]uint32{uint32(base.UID), uint32(base.GID)}, config.Shift)
+		} else {
+			sources = append(sources, base.Layers...)
+		}
+	}
 	for n, source := range sources {
 		var st unix.Stat_t
 		if unix.Stat(source, &st) != nil {
-			continue // of will say so
+			continue // of will report it
 		}
 		key := [2]uint32{st.Uid, st.Gid}
-		if o.made[key] != nil || n >= frozen && st.Uid == uint32(config.Shift) {
+		if o.made[key] != nil || n >= written && st.Uid == uint32(config.Shift) {
 			continue
 		}
-		future := sync.OnceValues(func() (*os.File, error) { return idNamespace(key, config.Shift) })
-		o.made[key] = future
-		go func() { _, _ = future() }() // whoever needs it asks again
+		o.begin(key, config.Shift)
 	}
 	return o
 }
 
-// of gives the namespace for the owner of a directory.
+// begin starts making the namespace of an owner.
+func (o *owners) begin(key [2]uint32, shift int) {
+	future := sync.OnceValues(func() (*os.File, error) { return IDNamespace(int(key[0]), int(key[1]), shift) })
+	o.made[key] = future
+	go func() { _, _ = future() }() // its users ask again
+}
+
+// of returns the namespace for the owner of a directory.
 func (o *owners) of(dir string) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
 		return nil, err
 	}
-	make := o.made[[2]uint32{st.Uid, st.Gid}]
+	return o.by(int(st.Uid), int(st.Gid))
+}
+
+// by returns the namespace for an owner.
+func (o *owners) by(uid, gid int) (*os.File, error) {
+	make := o.made[[2]uint32{uint32(uid), uint32(gid)}]
 	if make == nil {
 		return nil, errors.New("its owner has just changed")
 	}
@@ -148,9 +177,9 @@ func (o *owners) close() {
 	}
 }
 
-// idNamespace makes a user namespace that maps an owner's ids to the shifted
+// IDNamespace makes a user namespace that maps the ids of an owner to the shifted
 // one. A child holds it until it is open.
-func idNamespace(owner [2]uint32, shifted int) (*os.File, error) {
+func IDNamespace(uid, gid, shifted int) (*os.File, error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -160,8 +189,8 @@ func idNamespace(owner [2]uint32, shifted int) (*os.File, error) {
 		Files: []*os.File{reader}, Env: []string{},
 		Sys: &syscall.SysProcAttr{
 			Cloneflags:  unix.CLONE_NEWUSER,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: int(owner[0]), HostID: shifted, Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: int(owner[1]), HostID: shifted, Size: 1}},
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: shifted, Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: shifted, Size: 1}},
 		},
 	})
 	if err != nil {

@@ -36,11 +36,11 @@ const (
 	VerbAssemble = "stage"
 	VerbEnter    = "enter"
 	VerbGuest    = "guest"
-	VerbNothing  = "nothing" // ends at once: the namespaces could be made
-	VerbProc     = "proc"    // sets the host name, mounts a /proc of its own and ends: no filter and no masks of a container are in the way
+	VerbNothing  = "nothing" // ends at once: the namespaces were made
+	VerbProc     = "proc"    // sets the host name, mounts a /proc of its own and ends: no filter or masks of a container prevent it
 	VerbNetwork  = "network" // sets up a network and ends: nftables is there
-	VerbUDP      = "udp"     // the same, and leads datagrams away, and ends: TPROXY is there
-	VerbFilter   = "filter"  // installs the filters of system calls and ends
+	VerbUDP      = "udp"     // the same, also redirects datagrams, and ends: TPROXY is there
+	VerbFilter   = "filter"  // installs the system call filters and ends
 	VerbOverlay  = "overlay" // mounts and uses an overlay in its working directory, and ends
 	VerbHold     = "hold"    // holds a user namespace until its standard input ends
 )
@@ -48,7 +48,7 @@ const (
 // Config is everything a stage needs; it comes from the keeper, never from
 // the sandbox.
 type Config struct {
-	// Program is what the parent executes; it is not told to the child.
+	// Program is what the parent executes; the child is not told.
 	Program string `json:"-"`
 
 	Root      string            `json:"root"` // empty directory on the host; the root file system is mounted there
@@ -59,11 +59,13 @@ type Config struct {
 	User      driver.User       `json:"user"`
 	Mounts    []driver.Mount    `json:"mounts"`
 	Caches    []driver.Cache    `json:"caches"`
-	Frozen    frozen.Layers     `json:"frozen"` // what the sandbox wrote before; those of the workspace are the first of its layers
+	Frozen    frozen.Layers     `json:"frozen"` // earlier writes of the sandbox; the workspace's are the first of its layers
 	Base      *driver.Base      `json:"base"`   // nil: the host's own userland
+	System    *driver.System    `json:"system"` // nil: no packages of its own
 	Etc       map[string]string `json:"etc"`    // files above the /etc of the host or the image: name → content
 	Env       []string          `json:"env"`
 	Nested    bool              `json:"nested"`
+	Streams   bool              `json:"streams"` // driver.Spec.Streams
 	Limits    Limits            `json:"limits"`
 	Quotas    Quotas            `json:"quotas"`
 	// Shift is the host's id of the inner user when real root runs the
@@ -76,19 +78,21 @@ type Config struct {
 // HomeWork is the overlay's own directory for HOME, below StateDir.
 const HomeWork = "home-work"
 
-// Limits are those that a process sets for itself and its children, and that
-// of file systems in memory. Zero and less mean none.
+// Limits are those that a process sets for itself and its children, and the
+// limit of file systems in memory. Zero and less mean none.
 type Limits struct {
 	PIDs      int64 `json:"pids,omitempty"`
 	OpenFiles int64 `json:"open_files,omitempty"`
 	Memory    int64 `json:"memory,omitempty"` // of the whole place, in bytes
+	// Core is driver.Spec.Core.
+	Core *uint64 `json:"core,omitempty"`
 }
 
-// Quotas are what a sandbox may have of that which the kernel counts by user
-// and not by process: without them one sandbox uses up what the human's own
-// programs, and the human's other sandboxes, need. Zero is none at all.
+// Quotas bound a sandbox's share of what the kernel counts per user and not per
+// process: without them one sandbox could use up what the human's own programs,
+// and the human's other sandboxes, need. Zero means none at all.
 //
-// docs/security.md says what the kernel counts by user besides.
+// docs/security.md lists what else the kernel counts per user.
 type Quotas struct {
 	Instances  int64 `json:"instances"` // of inotify
 	Watches    int64 `json:"watches"`
@@ -106,7 +110,7 @@ func (c Config) owner() (uid, gid int) {
 
 // top is the directory that becomes the root. An image's root cannot be mounted
 // before the ids of its layers can be mapped, which needs the process that will
-// enter; so it stands below the first mount.
+// enter; so it is below the first mount.
 func (c Config) top() string {
 	if c.Base != nil {
 		return filepath.Join(c.Root, baseDir)

@@ -20,8 +20,8 @@ import (
 func enter(config Config, data []byte, sockets *egress.DatagramSockets) error {
 	steps := []action{
 		{"make mounts private", func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }},
-		// Not at clone(2), where the root of the namespace would be the group
-		// of whoever clones into another one (CLONE_INTO_CGROUP).
+		// Not at clone(2), where the root of the namespace would be the group of the
+		// process that clones into another one (CLONE_INTO_CGROUP).
 		{"hide the control groups above", func() error { return unix.Unshare(unix.CLONE_NEWCGROUP) }},
 		{"set the host name", func() error { return unix.Sethostname([]byte(config.Hostname)) }},
 		{"unlock the root", func() error { return unlock(config) }},
@@ -58,7 +58,7 @@ func enter(config Config, data []byte, sockets *egress.DatagramSockets) error {
 	if err := unix.Dup3(int(input), configFD, 0); err != nil {
 		return fmt.Errorf("cannot hand on the configuration: %w", err)
 	}
-	// Descriptors beyond ours may come from whoever started litterbox; Go
+	// Descriptors beyond ours may come from the program that started litterbox; Go
 	// marks only its own as close-on-exec (compare CVE-2024-21626).
 	if err := process.CloseOnExec(statusFD + 1); err != nil {
 		return fmt.Errorf("cannot close inherited descriptors: %w", err)
@@ -78,7 +78,7 @@ func enter(config Config, data []byte, sockets *egress.DatagramSockets) error {
 		return err
 	}
 	argv := []string{"litterbox-guest", VerbGuest}
-	err = execveat(self, argv, []string{})
+	err = process.Become(self, argv, []string{})
 	if config.Base != nil && errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("%w: it is linked against a C library that the base image lacks; build litterbox with CGO_ENABLED=0", err)
 	}
@@ -93,8 +93,8 @@ func unlock(config Config) error {
 		return os.Chdir(config.top())
 	}
 	if config.Base != nil {
-		// By its name below the working directory: what is above cannot be
-		// walked through with the ids that we have.
+		// By its name below the working directory: our ids cannot walk through the
+		// directories above.
 		if err := os.Chdir(baseDir); err != nil {
 			return err
 		}
@@ -110,14 +110,14 @@ func unlock(config Config) error {
 	return unix.Fchdir(tree)
 }
 
-// scatter lets the numbers of processes begin at another place each time. A
-// server that was killed leaves its number in a file (PostgreSQL's
-// postmaster.pid), and refuses to start again when somebody else has it; in a
-// pid namespace the next start would give the same few numbers to others.
+// scatter makes process numbers begin at a different one each time. A server
+// that was killed leaves its number in a file (PostgreSQL's postmaster.pid),
+// and refuses to start again when another process has it; in a pid namespace
+// the next start would give the same few numbers to others.
 func scatter(proc string) {
 	last := strconv.Itoa(300 + rand.IntN(30000))
 	// pid_namespaces(7), ns_last_pid; missing without CONFIG_CHECKPOINT_RESTORE,
-	// and no harm then.
+	// which does no harm.
 	_ = os.WriteFile(filepath.Join(proc, "sys/kernel/ns_last_pid"), []byte(last), 0)
 }
 
@@ -126,7 +126,7 @@ func mountProc(at string, quotas Quotas) error {
 		return err
 	}
 	scatter(at)
-	// While it can be written; no other namespace is made from here on.
+	// While it can still be written; no other namespace is made from here on.
 	if err := quotas.setNamespace(at); err != nil {
 		return err
 	}

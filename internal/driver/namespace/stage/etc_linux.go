@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// plainEtc is /etc where no overlay can be mounted: every entry of the host's
-// by itself, and copies of ours in the place of those that must differ.
+// plainEtc is /etc without an overlay: every entry of the host's by itself, and
+// copies of ours in place of those that must differ.
 func (a assembly) plainEtc() error {
 	err := a.onTarget("/etc", true, func(at string) error {
 		return unix.Mount("litterbox", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755,size=4m,nr_inodes=4096")
@@ -36,7 +36,7 @@ func (a assembly) plainEtc() error {
 			return err
 		}
 	}
-	// Only this mount: what is bound below it is read-only by itself.
+	// Only this mount: those bound below it are read-only by themselves.
 	return unix.Mount("", inside, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
 
@@ -52,5 +52,5 @@ func (a assembly) etcEntry(entry fs.DirEntry) error {
 	case entry.IsDir(), entry.Type().IsRegular():
 		return a.readOnly(path, path)
 	}
-	return nil // a socket or pipe is nothing to read
+	return nil // a socket or pipe has nothing to read
 }

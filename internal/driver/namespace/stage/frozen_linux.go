@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// frozenLayers gives what was frozen as overlay can use it. On disk it belongs
-// to who wrote it: this sandbox, or the one that it is a fork of, whose id is
-// shifted to this one's.
+// frozenLayers returns the frozen layers as overlay can use them. On disk they
+// belong to the sandbox that wrote them: this one, or the one it is a fork of,
+// whose id is shifted to this one's.
 func (a assembly) frozenLayers(layers []string, name string) ([]string, error) {
 	if a.users == nil {
 		return layers, nil
@@ -37,8 +37,8 @@ func (a assembly) frozenLayers(layers []string, name string) ([]string, error) {
 	return usable, nil
 }
 
-// upper is the part of an overlay's options that names what is written, below
-// the sandbox's directory.
+// upper is the part of an overlay's options that names the writable
+// directories, below the sandbox's own.
 func (a assembly) upper(name, work string) string {
 	return fmt.Sprintf("upperdir=%s,workdir=%s",
 		escapeOption(filepath.Join(a.config.StateDir, name)), escapeOption(filepath.Join(a.config.StateDir, work)))

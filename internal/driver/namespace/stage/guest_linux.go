@@ -43,17 +43,19 @@ func becomeGuest(config Config, status *os.File) error {
 		Home:       config.Home,
 		Env:        config.Env,
 		Network:    true,
+		Streams:    config.Streams,
 		Nested:     config.Nested,
+		Install:    config.installs(),
 		SocketDiag: netns.InheritedDiag(),
 		Notify: func() (int, error) {
-			return seccomp.InstallNotify(seccomp.Options{Nested: config.Nested})
+			return seccomp.InstallNotify(config.filter())
 		},
 	})
 }
 
 // reportTo passes the guest's first byte on to the keeper. A keeper that dies
-// before that has recorded no lease, so nobody could ever find this guest: it
-// ends with it.
+// before that has recorded no lease, so nothing could ever find this guest: it
+// ends with the keeper.
 func reportTo(status *os.File) (ready *os.File, err error) {
 	reader, ready, err := os.Pipe()
 	if err != nil {
@@ -61,7 +63,7 @@ func reportTo(status *os.File) (ready *os.File, err error) {
 	}
 	var served atomic.Bool
 	go func() {
-		// POLLERR: nobody reads any more (poll(2)).
+		// POLLERR: no process reads any more (poll(2)).
 		for {
 			n, err := unix.Poll([]unix.PollFd{{Fd: statusFD}}, -1)
 			if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {

@@ -14,8 +14,8 @@ import (
 var mendGit []byte
 
 // history shows the git directory of the lowest layer once more, for the script
-// that brings it back: a removed .git is a whiteout, which nothing inside can
-// take away. It holds nothing that the workspace did not begin with.
+// that restores it: a removed .git is a whiteout, which nothing inside can
+// undo. It holds nothing that the workspace did not begin with.
 func (a assembly) history() error {
 	layers := a.config.Workspace.Layers
 	source := filepath.Join(layers[len(layers)-1], ".git")

@@ -1,8 +1,8 @@
 package stage
 
-// systemDirs are the host's directories that stand read-only inside, with the
+// systemDirs are the host's directories that are read-only inside, with the
 // toolchains and libraries of the host's userland. Links among them (a merged
-// /usr) are copied as links; what the host does not have is left out.
+// /usr) are copied as links; directories the host lacks are left out.
 var systemDirs = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libo32",
 	"/opt", "/nix", "/gnu",
@@ -25,7 +25,7 @@ var deviceLinks = map[string]string{
 	"core":   "/proc/kcore",
 }
 
-// procMasked are files and directories of /proc that say too much about the
+// procMasked are files and directories of /proc that reveal too much about the
 // host or act on it; procReadOnly could be written by a lucky uid. The lists
 // follow the OCI runtime's defaults (opencontainers/runtime-spec, config-linux).
 var (

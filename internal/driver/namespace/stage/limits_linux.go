@@ -25,17 +25,28 @@ func (l Limits) set() error {
 		if err := unix.Getrlimit(limit.resource, &now); err != nil {
 			return fmt.Errorf("cannot read the limit of %s: %w", limit.name, err)
 		}
-		// Never more than whoever started us may have.
+		// Never more than our parent may have.
 		most := min(uint64(limit.most), now.Max)
 		if err := unix.Prlimit(0, limit.resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
 			return fmt.Errorf("cannot limit %s: %w", limit.name, err)
 		}
 	}
+	if l.Core == nil {
+		return nil
+	}
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &now); err != nil {
+		return fmt.Errorf("cannot read the limit of core dumps: %w", err)
+	}
+	now.Cur = min(*l.Core, now.Max)
+	if err := unix.Prlimit(0, unix.RLIMIT_CORE, &now, nil); err != nil {
+		return fmt.Errorf("cannot set the limit of core dumps: %w", err)
+	}
 	return nil
 }
 
-// shared bounds what lies in memory without belonging to any process: half of
-// what the whole place may have, and an inode for each page or so of that.
+// shared bounds memory that belongs to no process: half of what the whole place
+// may have, and an inode for each page or so of that.
 func (l Limits) shared() string {
 	if l.Memory <= 0 {
 		return ""

@@ -12,10 +12,10 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
 )
 
-// monitor gives git inside what it needs to know which files changed: the
-// upper directory, to be read only, and the program that lists it, which is
-// ours. Neither is more than the sandbox has anyway: its own changes, and a
-// program without rights.
+// monitor gives git inside what it needs to find changed files: the upper
+// directory, read-only, and the program that lists it, which is ours. Neither
+// is more than the sandbox already has: its own changes, and a program without
+// rights.
 func (a assembly) monitor() error {
 	if len(a.config.Workspace.Layers) == 0 {
 		return nil // a copy: nothing tells changed files from others
@@ -39,7 +39,7 @@ func (a assembly) monitor() error {
 	if err == nil {
 		return a.bindReadOnly(program, fsmonitor.Program, false, 0)
 	}
-	// A hook that fails makes git look at everything, as it would without one.
+	// A failing hook makes git look at everything, as it would without one.
 	return unforked(func() error {
 		return os.WriteFile(filepath.Join(a.config.Root, fsmonitor.Program), []byte("#!/bin/sh\nexit 1\n"), 0o755)
 	})
@@ -60,8 +60,8 @@ func (a assembly) bindReadOnly(source, name string, dir bool, attributes uint64)
 	})
 }
 
-// ownProgram is the path of the running program, if it still is there: held in
-// memory, or replaced by an update, it has none that could be mounted.
+// ownProgram is the path of the running program, if it still is there: one held
+// in memory, or replaced by an update, has no mountable path.
 func ownProgram() (string, error) {
 	path, err := os.Readlink("/proc/self/exe")
 	if err != nil {

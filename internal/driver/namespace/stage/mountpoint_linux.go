@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// target opens the place at name below root where something shall be mounted,
-// making what is missing, and never follows a link: the sandbox may have put
-// links into its persistent directories before this start (the class of runc's
-// CVE-2021-30465). What stands in the way is moved aside, not deleted.
+// target opens the mount point name below root, makes whatever is missing, and
+// never follows a link: the sandbox may have put links into its persistent
+// directories before this start (the class of runc's CVE-2021-30465). An
+// obstacle is moved aside, not deleted.
 //
 // The result is an O_PATH descriptor; mount on "/proc/self/fd/N".
 func target(root, name string, dir bool, uid, gid int) (*os.File, error) {

@@ -17,8 +17,8 @@ import (
 // The process may go on when Outside has returned nil.
 func Outside(config Config, begin func() (pid int, err error)) error {
 	return onThread(func() error {
-		// With CLONE_NEWNS the thread gets a working directory and a umask of
-		// its own too (unshare(2)).
+		// With CLONE_NEWNS the thread also gets its own working directory and umask
+		// (unshare(2)).
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			return fmt.Errorf("cannot leave the mount namespace: %w", err)
 		}
@@ -43,8 +43,8 @@ func Outside(config Config, begin func() (pid int, err error)) error {
 	})
 }
 
-// onThread runs f on a thread that ends afterwards, and with it whatever f has
-// changed about it.
+// onThread runs f on a thread that ends afterwards, and with it all changes
+// that f made to it.
 func onThread(f func() error) error {
 	done := make(chan error, 1)
 	var try func()
@@ -54,8 +54,8 @@ func onThread(f func() error) error {
 			done <- f()
 			return // still locked: the runtime ends the thread
 		}
-		// The main thread cannot end before the process does. It is held here
-		// until another one has done the work.
+		// The main thread cannot end before the process does. It is held here until
+		// another thread has done the work.
 		defer runtime.UnlockOSThread()
 		ended := make(chan struct{})
 		go func() {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idsFD is where a trial finds the user namespace that shifts ids, when one does.
+// idsFD is where a trial finds the user namespace that shifts ids, if there is one.
 const idsFD = 3
 
 // PrepareTrial fills dir for a child with [VerbOverlay]. Real root gives the
@@ -39,8 +39,8 @@ func PrepareTrial(dir string, inner, shifted int) error {
 	return nil
 }
 
-// tryOverlay mounts an overlay as a sandbox would and does with it what needs
-// the file system's help: copying up, whiteouts, opaque directories.
+// tryOverlay mounts an overlay as a sandbox would and uses every feature that
+// needs the file system's help: copying up, whiteouts, opaque directories.
 func tryOverlay() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot make mounts private: %w", err)

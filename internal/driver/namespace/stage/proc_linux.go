@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryProc mounts a proc of its own over the one that is there, in namespaces
-// that end with this process. The kernel refuses that where parts of the one
-// there are covered, as in most containers (mount_too_revealing). Before that it
-// sets the host name, to what it is: Podman's filter refuses that call alone.
+// tryProc mounts a proc of its own over the existing one, in namespaces that end
+// with this process. The kernel refuses that when parts of the existing one are
+// covered, as in most containers (mount_too_revealing). Before that it sets the
+// host name, to its present value: Podman's filter refuses just that call.
 func tryProc() error {
 	var is unix.Utsname
 	if err := unix.Uname(&is); err != nil {

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// shares is into how many parts a user's quotas are cut: the human keeps
-	// most even when a sandbox takes all that it may. Run by root it is no
-	// different, though a sandbox has an id of its own there: the kernel also
-	// charges whoever has made the user namespace (kernel/ucount.c).
+	// shares is how many parts a user's quotas are cut into: the human keeps most
+	// even when a sandbox takes all that it may. Under root it is no different,
+	// though a sandbox has its own id there: the kernel also charges the creator
+	// of the user namespace (kernel/ucount.c).
 	shares = 4
 	// innerNamespaces is how many an inner container engine may make.
 	innerNamespaces = 1024
@@ -26,7 +26,7 @@ const (
 	terminals = 512
 )
 
-// QuotasOf works out the quotas of a place.
+// QuotasOf computes the quotas of a place.
 func QuotasOf(nested bool) Quotas {
 	q := Quotas{
 		Instances: share(hostLimit("max_inotify_instances", "max_user_instances")),
@@ -41,7 +41,7 @@ func QuotasOf(nested bool) Quotas {
 // share is a part of a limit, and never so little that nothing could run.
 func share(limit int64) int64 { return max(limit/shares, min(limit, 8)) }
 
-// hostLimit is the smaller one of a limit of our own user namespace and of the
+// hostLimit is the smaller of a limit in our own user namespace and in the
 // first one.
 func hostLimit(own, first string) int64 {
 	limit := int64(math.MaxInt32)
@@ -57,9 +57,9 @@ func hostLimit(own, first string) int64 {
 	return limit
 }
 
-// setNamespace puts in force what the user namespace of the sandbox keeps, by
-// the files below proc, which show those of whoever opens them
-// (namespaces(7), "The /proc/sys/user directory").
+// setNamespace puts in force the quotas that the sandbox's user namespace
+// keeps, through the files below proc, which show those of the process that
+// opens them (namespaces(7), "The /proc/sys/user directory").
 func (q Quotas) setNamespace(proc string) error {
 	limits := map[string]int64{
 		"max_inotify_instances": q.Instances, "max_inotify_watches": q.Watches,
@@ -77,7 +77,7 @@ func (q Quotas) setNamespace(proc string) error {
 	return nil
 }
 
-// shareLimits puts in force what limits of processes keep, whom the kernel
+// shareLimits puts in force the quotas kept by process limits that the kernel
 // counts together.
 func shareLimits() error {
 	for name, resource := range map[string]int{
@@ -88,7 +88,7 @@ func shareLimits() error {
 			return fmt.Errorf("cannot read the limit of %s: %w", name, err)
 		}
 		if now.Max == unix.RLIM_INFINITY {
-			continue // then nobody runs out of it
+			continue // then no one runs out of it
 		}
 		most := now.Max / shares
 		if err := unix.Prlimit(0, resource, &unix.Rlimit{Cur: min(now.Cur, most), Max: most}, nil); err != nil {

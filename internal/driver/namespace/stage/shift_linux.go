@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shifted gives read-only layers as mounts in which their owner on disk
+// shifted returns read-only layers as mounts in which their owner on disk
 // appears as the sandbox's shifted user. Only lower layers are idmapped: an
-// idmapped upper makes the overlay silently read-only. name tells one set of
-// layers from another.
+// idmapped upper makes the overlay silently read-only. name distinguishes the
+// sets of layers.
 //
 // It needs real root and kernel 5.19. The mounts stay on the workbench, in our
 // private mount namespace; the overlay holds clones of them.

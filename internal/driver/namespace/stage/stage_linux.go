@@ -46,8 +46,8 @@ func run(verb string, status *os.File) error {
 	}
 	var sockets *egress.DatagramSockets
 	if verb != VerbGuest {
-		// Before the configuration comes, which does not matter for it: what
-		// the keeper still prepares takes its time too.
+		// Before the configuration comes, which this does not need: the keeper's own
+		// preparations take time too.
 		var err error
 		if sockets, err = netns.Isolate(); err != nil {
 			return fmt.Errorf("cannot set up the network: %w", err)
@@ -83,7 +83,7 @@ func run(verb string, status *os.File) error {
 }
 
 // readConfig reads the configuration to its end. The guest closes it, because
-// it holds a key and what is open is inherited; the stages keep the number
+// it holds a key and open descriptors are inherited; the stages keep the number
 // taken, so that nothing else gets it before they hand on the next one.
 func readConfig(last bool) ([]byte, error) {
 	var data []byte
@@ -129,7 +129,7 @@ func dataFile(name string, data []byte) (uintptr, error) {
 func AmbientCapabilities() []uintptr {
 	var all []uintptr
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
-		// EINVAL where the kernel does not know it (PR_CAPBSET_READ(2const)).
+		// EINVAL if the kernel does not know it (PR_CAPBSET_READ(2const)).
 		if _, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err == nil {
 			all = append(all, c)
 		}

@@ -5,7 +5,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver/seccomp"
 )
 
-// tryDatagrams sets up the network of a sandbox with what carries UDP.
+// tryDatagrams sets up the network of a sandbox with the means to carry UDP.
 func tryDatagrams() error {
 	if err := netns.SetUp(); err != nil {
 		return err
@@ -14,8 +14,8 @@ func tryDatagrams() error {
 	return err
 }
 
-// tryFilters installs what watches renames, as the guest does, and then what
-// every sandbox is under.
+// tryFilters installs the filter that watches renames, as the guest does, and
+// then the one of every sandbox.
 func tryFilters() error {
 	if _, err := seccomp.InstallNotify(seccomp.Options{}); err != nil {
 		return err

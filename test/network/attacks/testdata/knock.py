@@ -70,6 +70,27 @@ def udp(host, port, text="knock"):
     print(s.recv(4096))
 
 
+# pieces HOST PORT HOW: a datagram that is more than one packet, or that the kernel
+# puts together: several writes, segments, or more than fits.
+def pieces(host, port, how):
+    family, kind, _, _, address = socket.getaddrinfo(host, int(port), 0, socket.SOCK_DGRAM)[0]
+    s = socket.socket(family, kind)
+    s.settimeout(2)
+    if how == "corked":
+        for _ in range(3):
+            s.sendto(b"x" * 900, socket.MSG_MORE, address)
+        s.sendto(b"x", address)
+    elif how == "large":
+        s.sendto(b"x" * 60000, address)
+    elif how == "segments":
+        s.setsockopt(socket.SOL_UDP, 103, 1000)  # UDP_SEGMENT
+        s.sendto(b"x" * 5000, address)
+    elif how == "many":
+        for length in range(0, 60000, 3000):
+            s.sendto(b"x" * length, address)
+    print(s.recv(65536))
+
+
 # broadcast ADDRESS PORT: to all who listen.
 def broadcast(address, port):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

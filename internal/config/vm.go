@@ -1,0 +1,96 @@
+package config
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// VM is the section about the virtual machine that sandboxes share. Unset fields
+// are the driver's defaults.
+type VM struct {
+	CPUs   int
+	Memory string // with a unit, as written in the file
+	Disk   string
+	Type   string // VMQEMU or VMVZ
+	Image  string
+	// IdleStop is how long it runs without a sandbox before it stops; 0 is the
+	// default, negative never.
+	IdleStop time.Duration
+}
+
+// The values of vm.vmType.
+const (
+	VMQEMU = "qemu"
+	VMVZ   = "vz"
+)
+
+// vmKeys are the keys of [vm]. One machine serves all repositories, so none of them
+// may set these.
+func vmKeys() []key {
+	own := func(name, kind, meaning string, shape shape, read func(*Config, value) []problem) key {
+		return key{
+			Key:   Key{Name: "vm." + name, Type: kind, Own: true, Meaning: meaning},
+			shape: shape,
+			read:  read,
+			merge: func(*Config, Config) {}, // never from a repository
+		}
+	}
+	const recreated = " It counts when the machine is made: `litterbox machine recreate`."
+	return []key{
+		own("cpus", "number", "Processors of the virtual machine of the driver lima, 4 unless set; `litterbox machine start` gives them to one that is stopped.", number, func(c *Config, v value) []problem {
+			n, err := strconv.Atoi(v.text)
+			if err != nil || n < 1 || n > 1024 {
+				return wrong(v, "cpus = 4", "vm.cpus must be a whole number from 1 to 1024, not %s", v.text)
+			}
+			c.VM.CPUs = n
+			return nil
+		}),
+		own("memory", "string", "Memory of the virtual machine, \"8GiB\" unless set; `litterbox machine start` gives it to one that is stopped.", text, func(c *Config, v value) []problem {
+			c.VM.Memory = v.text
+			return vmSize(v, "memory", 512<<20)
+		}),
+		own("disk", "string", `How large the disk of the virtual machine may become, "30GiB" unless set.`+recreated, text, func(c *Config, v value) []problem {
+			c.VM.Disk = v.text
+			return vmSize(v, "disk", 2<<30)
+		}),
+		own("vmType", `"qemu" or "vz"`, `What runs the virtual machine; unless set Lima chooses: vz (Apple's) on a Mac, else qemu.`+recreated, text, func(c *Config, v value) []problem {
+			c.VM.Type = v.text
+			if v.text != VMQEMU && v.text != VMVZ {
+				return wrong(v, `vmType = "qemu"`, `vm.vmType must be "qemu" or "vz", not %q`, v.text)
+			}
+			return nil
+		}),
+		own("image", "string", `What the virtual machine begins with: a name of Lima's ("debian-13" unless set, "ubuntu-24.04"), the https URL or the absolute path of a disk image with cloud-init, sudo and an SSH server.`+recreated, text, func(c *Config, v value) []problem {
+			c.VM.Image = v.text
+			name := v.text != "" && strings.Trim(v.text, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" && v.text[0] != '-' && v.text[0] != '.'
+			if name || (strings.HasPrefix(v.text, "https://") || filepath.IsAbs(v.text)) && !strings.ContainsAny(v.text, "\n\r\x00\x1b{}") {
+				return nil
+			}
+			return wrong(v, `image = "debian-13"`, "vm.image must be a name such as \"debian-13\", an https URL or an absolute path, not %q", v.text)
+		}),
+		own("idle-stop", "string", `The virtual machine shuts down after no sandbox ran in it for so long, for example "30m"; "off", unless set, leaves it running. The next command that needs it starts it.`+recreated, text, func(c *Config, v value) []problem {
+			if v.text == "off" {
+				c.VM.IdleStop = -1
+				return nil
+			}
+			age, why := readAge(v)
+			if why != nil || age < time.Minute || age%time.Second != 0 {
+				return wrong(v, `idle-stop = "30m"`, "vm.idle-stop must be a duration from \"1m\" on, or \"off\", not %q", v.text)
+			}
+			c.VM.IdleStop = age
+			return nil
+		}),
+	}
+}
+
+// vmSize wants a size with a unit that Lima knows, and no less than the least that
+// works.
+func vmSize(v value, name string, least int64) []problem {
+	n, why := readSize(v)
+	if why == nil && strings.HasSuffix(v.text, "iB") && n >= least {
+		return nil
+	}
+	return wrong(v, name+` = "8GiB"`, "vm.%s must be a size such as \"8GiB\", from %dMiB on, not %q", name, least>>20, v.text)
+}

@@ -1,0 +1,185 @@
+package libvirt
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/remote"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Driver is the driver of places in domains. Unlike in other machines, a machine
+// belongs to one sandbox: it pauses and ends with the place.
+type Driver struct {
+	*remote.Driver
+	options Options
+}
+
+// New makes the driver.
+func New(options Options) *Driver {
+	machine := func(stateDir string) remote.Machine { return Machine{Options: options, StateDir: stateDir} }
+	return &Driver{Driver: remote.New(Name, Traits(), machine), options: options}
+}
+
+func (d *Driver) machine(lease driver.Lease) Machine {
+	return Machine{Options: d.options, StateDir: lease.StateDir}
+}
+
+// Capabilities implements driver.Driver. There is no machine to ask before the
+// first sandbox, and all are made from our images.
+func (d *Driver) Capabilities() driver.Capabilities {
+	can := driver.Capabilities{
+		Traits: Traits(), Pause: true, FSMonitor: fsmonitor.Program,
+		Limits: []string{sandbox.LimitMemory, sandbox.LimitPIDs, sandbox.LimitCPUs},
+	}
+	tier := driver.Tier{Isolation: sandbox.IsolationFull, Available: true}
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	m := Machine{Options: d.options}
+	_, err := d.options.Hypervisor.Do(ctx, Request{Op: OpVersion, URI: m.uri()})
+	if err == nil {
+		_, err = d.options.Image()
+	}
+	if err != nil {
+		tier.Available, tier.Missing = false, []string{err.Error()}
+		if hint := fault.HintOf(err); hint != "" {
+			tier.Mend = []string{hint}
+		}
+	}
+	can.Isolation = []driver.Tier{tier}
+	return can
+}
+
+// askPatience bounds a look at libvirt that only informs.
+const askPatience = 5 * time.Second
+
+// Attach implements driver.Driver. A paused domain answers nothing.
+func (d *Driver) Attach(ctx context.Context, lease driver.Lease) error {
+	if d.machine(lease).Paused() {
+		return nil
+	}
+	return d.Driver.Attach(ctx, lease)
+}
+
+// Pause implements driver.Driver.
+func (d *Driver) Pause(ctx context.Context, lease driver.Lease, reason string) error {
+	if err := d.Attach(ctx, lease); err != nil {
+		return err
+	}
+	return d.machine(lease).Pause(ctx, reason)
+}
+
+// Resume implements driver.Driver.
+func (d *Driver) Resume(ctx context.Context, lease driver.Lease) error {
+	return d.machine(lease).Resume(ctx)
+}
+
+// Destroy implements driver.Driver: the domain is switched off after its place. Its
+// disk stays.
+func (d *Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) error {
+	m := d.machine(lease)
+	if m.Paused() {
+		if err := m.Resume(ctx); err != nil && !errors.Is(err, driver.ErrMachineLost) {
+			return err
+		}
+	}
+	err := d.Driver.Destroy(ctx, lease, force)
+	if errors.Is(err, driver.ErrUnreachable) && force {
+		err = nil // it ends with the domain
+	}
+	return errors.Join(err, m.End(ctx))
+}
+
+// Recover implements driver.Driver. A domain that libvirt no longer knows, and one
+// that has ended, have lost their places and nothing else: the next Acquire starts
+// them from their disks.
+func (d *Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, error) {
+	said, err := d.Driver.Recover(ctx, lease)
+	if err != nil {
+		return said, err
+	}
+	m := d.machine(lease)
+	h, err := readHandle(lease.StateDir)
+	if err != nil {
+		return said, nil // there is no domain
+	}
+	answer, err := m.ask(ctx, h, OpState)
+	if err != nil {
+		return said, err
+	}
+	switch answer.State {
+	case Lost:
+		said = append(said, "libvirt no longer knows the domain "+h.UUID+": the next start defines it anew")
+	case Off:
+		said = append(said, "the domain "+h.UUID+" is off ("+answer.Reason+"): the next start begins from its disk")
+	}
+	return said, nil
+}
+
+// Forget implements driver.Carrier.
+func (d *Driver) Forget(ctx context.Context, lease driver.Lease) error {
+	return d.machine(lease).Forget(ctx)
+}
+
+// CollectMetrics implements driver.Driver. Only libvirt measures a paused domain.
+func (d *Driver) CollectMetrics(ctx context.Context, lease driver.Lease) (driver.Metrics, error) {
+	m := d.machine(lease)
+	if !m.Paused() {
+		return d.Driver.CollectMetrics(ctx, lease)
+	}
+	measures, err := m.Measure(ctx)
+	if err != nil {
+		return driver.Unmeasured(), err
+	}
+	metrics := driver.Unmeasured()
+	metrics.CPU, metrics.Memory = time.Duration(measures.CPU), measures.Memory
+	metrics.Read, metrics.Written = measures.Read, measures.Written
+	return metrics, nil
+}
+
+// Files implements driver.Carrier. The domain is started if it is off: the files
+// are on its disk.
+func (d *Driver) Files(lease driver.Lease) driver.Files {
+	return files{d.Driver.Files(lease), d.machine(lease)}
+}
+
+// files are the files of the place. Nothing is started just to measure their size.
+type files struct {
+	driver.Files
+	machine Machine
+}
+
+// awake asks once more after starting a domain that was off.
+func (m Machine) awake(ctx context.Context, ask func() error) error {
+	err := ask()
+	if !errors.Is(err, driver.ErrMachineLost) {
+		return err
+	}
+	if err := m.Wake(ctx); err != nil {
+		return err
+	}
+	return ask()
+}
+
+// List implements driver.Files.
+func (f files) List(ctx context.Context) (r io.ReadCloser, err error) {
+	err = f.machine.awake(ctx, func() (err error) { r, err = f.Files.List(ctx); return err })
+	return r, err
+}
+
+// Content implements driver.Files.
+func (f files) Content(ctx context.Context, path string) (r io.ReadCloser, err error) {
+	err = f.machine.awake(ctx, func() (err error) { r, err = f.Files.Content(ctx, path); return err })
+	return r, err
+}
+
+// Refs implements driver.Files.
+func (f files) Refs(ctx context.Context) (refs map[string]string, err error) {
+	err = f.machine.awake(ctx, func() (err error) { refs, err = f.Files.Refs(ctx); return err })
+	return refs, err
+}

@@ -1,0 +1,79 @@
+package lima
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/lima/limactl"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/remote"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/machine"
+)
+
+// dialPatience bounds how long SSH may take to reach the machine.
+const dialPatience = 60 * time.Second
+
+// sshFile is Lima's SSH configuration, in the directory of an instance. It stays
+// when the instance is stopped.
+const sshFile = "ssh.config"
+
+// Dial implements remote.Machine. Lima is asked only when SSH fails: a listing
+// takes longer than everything else.
+func (m Machine) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	short, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	dir, err := m.known()
+	if err == nil {
+		conn, err := m.through(short, dir)
+		if err == nil || !errors.Is(err, driver.ErrUnreachable) {
+			return conn, err
+		}
+	}
+	one, err := m.limactl(nil).Find(ctx, m.instance)
+	switch {
+	case err != nil:
+		return nil, m.sealed(err)
+	case one.Status == limactl.Stopped, one.Status == limactl.Uninitialized:
+		return nil, fault.Wrap("", driver.ErrMachineLost, "the virtual machine %q is stopped", m.instance).WithHint("litterbox machine start")
+	case one.Status != limactl.Running:
+		return nil, m.broken(one, nil)
+	}
+	if err := apart(one); err != nil {
+		return nil, err
+	}
+	return m.through(short, one.Dir)
+}
+
+// known is the directory of an instance that seems to exist.
+func (m Machine) known() (string, error) {
+	home := ""
+	for _, entry := range m.options.Env {
+		if value, ok := strings.CutPrefix(entry, "LIMA_HOME="); ok {
+			home = value
+		} else if value, ok := strings.CutPrefix(entry, "HOME="); ok && home == "" {
+			home = filepath.Join(value, ".lima")
+		}
+	}
+	dir := filepath.Join(home, m.instance)
+	if !filepath.IsAbs(dir) {
+		return "", os.ErrNotExist
+	}
+	_, err := os.Stat(filepath.Join(dir, sshFile))
+	return dir, err
+}
+
+// through opens the stream of an outpost with Lima's SSH configuration. The
+// outpost is root's there: Lima's user may become root without a password.
+func (m Machine) through(ctx context.Context, dir string) (io.ReadWriteCloser, error) {
+	host := &remote.SSH{
+		Machine: machine.Machine{Name: m.instance, Host: "lima-" + m.instance, Dir: there, System: "linux", Architecture: m.architecture()},
+		Program: m.options.Outpost, Env: m.options.Env, Config: filepath.Join(dir, sshFile), Sudo: true,
+	}
+	return host.Dial(ctx)
+}

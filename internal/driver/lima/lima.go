@@ -1,0 +1,99 @@
+// Package lima is the driver of places in a virtual machine of Lima's: one
+// instance for all sandboxes, which makes, starts and repairs itself. Nothing of
+// the host is mounted in it and none of its ports is forwarded; places in it are
+// made by the namespace driver there, through an outpost (package remote).
+//
+// limactl makes and starts the machine (package limactl); a byte stream into it is
+// the standard input and output of Lima's SSH. Start reading at [Machine.Ensure].
+package lima
+
+import (
+	"context"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver/lima/limactl"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/remote"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// Name is the driver.
+const Name = "lima"
+
+// Instance is the virtual machine of all sandboxes, as Lima calls it.
+const Instance = "litterbox"
+
+// there is the directory of the outpost in the machine. Only root can enter it.
+const there = "/var/lib/litterbox"
+
+// Options are what a machine needs from the program that uses it.
+type Options struct {
+	// Env is the environment in which limactl and ssh run.
+	Env []string
+	// Override is a file of Lima's format that is joined with the configuration:
+	// below the settings that keep the host apart, above the defaults. It may be
+	// missing.
+	Override string
+	// Outpost is the program of outposts for a system and an architecture.
+	Outpost func(system, architecture string) (remote.Program, error)
+}
+
+// New makes the driver.
+func New(o Options) *remote.Driver {
+	traits := sandbox.Traits{
+		System: "linux", Architecture: runtime.GOARCH,
+		Files: sandbox.FilesCarried, Mounts: sandbox.MountsNone,
+		Network: sandbox.NetworkStreams, Enforcer: "network namespace",
+		Metrics:   []string{sandbox.MetricCPU, sandbox.MetricMemory, sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime},
+		KeepsHome: true,
+	}
+	return remote.New(Name, traits, func(stateDir string) remote.Machine {
+		if stateDir == "" {
+			return asked{At("", o)}
+		}
+		// sandboxes/<id> in the directory of all state
+		return At(filepath.Dir(filepath.Dir(stateDir)), o)
+	})
+}
+
+// Machine is the virtual machine. Its methods are safe for concurrent use, from
+// any process.
+type Machine struct {
+	options  Options
+	instance string
+	dir      string // of what is known about it here; empty when nothing is
+}
+
+// At is the machine of a state directory.
+func At(root string, o Options) Machine {
+	m := Machine{options: o, instance: Instance}
+	if root != "" {
+		m.dir = filepath.Join(root, "machines", Name, m.instance)
+	}
+	return m
+}
+
+// Name implements remote.Machine.
+func (m Machine) Name() string { return "lima " + m.instance }
+
+func (m Machine) limactl(note func(string)) limactl.Client {
+	return limactl.Client{Env: m.options.Env, Note: note}
+}
+
+// asked is a machine that is only asked what it can do: it is neither made nor
+// started.
+type asked struct{ Machine }
+
+// Ensure implements remote.Machine.
+func (asked) Ensure(context.Context) error { return nil }
+
+// Bounds on how long a machine may take. The first boot of a cloud image runs
+// its set-up, and an emulated processor is some twenty times slower.
+const (
+	bootPatience = 15 * time.Minute
+	stopPatience = 4 * time.Minute // limactl gives up after three
+)
+
+// architecture is the machine's, in Go's names: Lima's default is the host's.
+func (m Machine) architecture() string { return runtime.GOARCH }

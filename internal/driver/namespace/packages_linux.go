@@ -1,0 +1,4 @@
+package namespace
+
+// Packages implements driver.Packager.
+func (Driver) Packages() bool { return true }

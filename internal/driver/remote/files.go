@@ -1,0 +1,91 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/outpost"
+)
+
+// Files implements driver.Carrier.
+func (d *Driver) Files(lease driver.Lease) driver.Files {
+	return files{d.at(lease.StateDir), place(lease)}
+}
+
+// Forget implements driver.Carrier.
+func (d *Driver) Forget(ctx context.Context, lease driver.Lease) error {
+	at, err := readWhere(lease.StateDir)
+	if err != nil {
+		return nil // it has begun nowhere, or nowhere known
+	}
+	c, q := d.at(lease.StateDir), outpost.Request{Op: outpost.OpForget, Place: at.place(lease)}
+	_, err = c.ask(ctx, q)
+	if sleeper, ok := c.machine.(Sleeper); ok && errors.Is(err, driver.ErrMachineLost) {
+		if err = sleeper.Wake(ctx); err == nil {
+			_, err = c.ask(ctx, q)
+		}
+	}
+	if errors.Is(err, driver.ErrMachineLost) {
+		return nil
+	}
+	return err
+}
+
+// files asks the outpost. It implements driver.Files.
+type files struct {
+	c     *client
+	place outpost.Place
+}
+
+func (f files) stream(ctx context.Context, q outpost.Request) (io.ReadCloser, error) {
+	q.Place = f.place
+	stream, _, err := f.c.open(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return stream, nil
+}
+
+// List implements driver.Files.
+func (f files) List(ctx context.Context) (io.ReadCloser, error) {
+	return f.stream(ctx, outpost.Request{Op: outpost.OpList})
+}
+
+// Content implements driver.Files.
+func (f files) Content(ctx context.Context, path string) (io.ReadCloser, error) {
+	return f.stream(ctx, outpost.Request{Op: outpost.OpContent}.About(path))
+}
+
+// ListBut implements driver.PruningFiles.
+func (f files) ListBut(ctx context.Context, fold bool, texts [][]byte) (io.ReadCloser, error) {
+	size := 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	if size > maxRules { // it would not fit into a request
+		return f.List(ctx)
+	}
+	return f.stream(ctx, outpost.Request{Op: outpost.OpList, Rules: &outpost.Rules{Fold: fold, Texts: texts}})
+}
+
+// maxRules bounds the rules sent along, in bytes.
+const maxRules = 1 << 20
+
+// ListBelow implements driver.PruningFiles.
+func (f files) ListBelow(ctx context.Context, path string) (io.ReadCloser, error) {
+	return f.stream(ctx, outpost.Request{Op: outpost.OpBelow}.About(path))
+}
+
+// Refs implements driver.Files.
+func (f files) Refs(ctx context.Context) (map[string]string, error) {
+	answer, err := f.c.ask(ctx, outpost.Request{Op: outpost.OpRefs, Place: f.place})
+	return answer.Refs, err
+}
+
+// Size implements driver.Files.
+func (f files) Size(ctx context.Context) (changes, home int64, err error) {
+	answer, err := f.c.ask(ctx, outpost.Request{Op: outpost.OpSize, Place: f.place})
+	return answer.Changes, answer.Home, err
+}

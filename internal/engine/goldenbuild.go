@@ -1,0 +1,316 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+)
+
+// BuildRequest asks for a golden.
+type BuildRequest struct {
+	Dir  string // any directory of the repository
+	Name string // as typed; empty means DefaultGolden
+	Base string // ref or commit that it is built on; empty means HEAD
+	// Update begins with the golden that is there, and runs only tools, agents and
+	// hooks.post_sync; with SyncOnly only the last of these.
+	Update, SyncOnly bool
+	SkipSync         bool   // without hooks.post_sync
+	NoCache          bool   // without package caches of the host, and images are asked for again
+	Driver           string // empty: the configuration's, or the program's default
+	Review           func(context.Context, Untrusted) (trust bool, err error)
+	Output           io.Writer // takes what commands print while they run; nil drops it
+}
+
+// Built is the result of a build.
+type Built struct {
+	Golden
+	Log   string   `json:"log"` // file with everything that was printed
+	Notes []string `json:"-"`
+}
+
+// building is a golden under way, for the sandbox that it is built in.
+type building struct {
+	request BuildRequest
+	golden  *golden
+	from    *golden // that an update begins with
+	output  *buildLog
+	phases  []phase
+	other   []string // written files that git does not ignore
+}
+
+// Build makes a golden in a sandbox of its own, which is gone afterwards. The
+// golden that was there under the name counts until the new one is whole.
+func (e *Engine) Build(ctx context.Context, request BuildRequest) (built Built, err error) {
+	if request.Name == "" {
+		request.Name = DefaultGolden
+	}
+	if request.Name, err = sandbox.Slug(request.Name); err != nil {
+		return Built{}, err
+	}
+	gitDir, err := gitDirOf(ctx, request.Dir)
+	if err != nil {
+		return Built{}, err
+	}
+	verb := "build"
+	if request.Update {
+		verb = "golden update"
+	}
+	ctx, call, err := e.record(ctx, verb, request.Dir, "", map[string]any{"golden": request.Name, "base": request.Base})
+	if err != nil {
+		return Built{}, err
+	}
+	defer func() { err = call.end("", nil, err) }()
+	unlock, err := e.lockGolden(ctx, gitDir, request.Name)
+	if err != nil {
+		return Built{}, err
+	}
+	defer unlock()
+	return e.buildGolden(ctx, gitDir, request)
+}
+
+// buildGolden is Build under the lock of the name.
+func (e *Engine) buildGolden(ctx context.Context, gitDir string, request BuildRequest) (built Built, err error) {
+	if err := e.clearGoldens(gitDir, request.Name); err != nil {
+		return Built{}, err
+	}
+	b := &building{request: request, golden: &golden{
+		Version: sandbox.RecordVersion, Name: request.Name, GitDir: gitDir, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
+		dir: e.newGoldenDir(gitDir, request.Name),
+	}}
+	if request.Update {
+		if b.from, err = e.findGolden(gitDir, request.Name); err != nil {
+			return Built{}, err
+		}
+		if b.from == nil {
+			return Built{}, noGolden(request.Name, "update")
+		}
+	}
+	built.Log = e.goldenLog(gitDir, request.Name)
+	if b.output, err = newBuildLog(built.Log, request.Output, e.secretsOf(ctx)); err != nil {
+		return built, err
+	}
+	defer func() {
+		b.output.end(err)
+		err = errors.Join(err, b.output.Close())
+	}()
+	if err := os.MkdirAll(b.golden.dir, 0o700); err != nil {
+		return built, fault.Wrap(fault.Unavailable, err, "cannot make the directory of a golden")
+	}
+	made, err := e.create(ctx, CreateRequest{
+		Dir: request.Dir, Name: "golden-" + request.Name, Base: request.Base, Pull: request.NoCache, Driver: request.Driver, Review: request.Review,
+	}, nil, b)
+	built.Notes = append(built.Notes, made.Notes...)
+	if err != nil {
+		return built, errors.Join(failedBuild(err, b), removeGolden(b.golden.dir), e.sweepFrozen())
+	}
+	if err := errors.Join(e.clearGoldens(gitDir, request.Name), e.sweepFrozen()); err != nil {
+		return built, err
+	}
+	built.Golden = e.shownGolden(b.golden)
+	if n := len(b.other); n > 0 {
+		built.Notes = append(built.Notes, counted(n, "file")+" that git does not ignore, such as "+b.other[0]+", "+areIs(n)+" not part of the golden")
+	}
+	return built, nil
+}
+
+func areIs(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+func noGolden(name, verb string) error {
+	g := golden{Name: name}
+	return fault.New(fault.NotFound, "cannot %s the golden %q: there is none of that name", verb, name).WithHint("%s", g.rebuild())
+}
+
+// failedBuild says what is kept.
+func failedBuild(err error, b *building) error {
+	if fault.KindOf(err) == fault.Canceled {
+		return err
+	}
+	hint := fault.HintOf(err)
+	if hint == "" {
+		hint = "litterbox golden log " + b.request.Name
+	}
+	return fault.Wrap("", err, "cannot build the golden %q", b.request.Name).WithHint("%s", hint)
+}
+
+// run carries out a build in its sandbox.
+func (b *building) run(ctx context.Context, e *Engine, p *place) error {
+	began := time.Now()
+	if !p.driver.Capabilities().Snapshots.Freeze || !p.driver.Capabilities().Fork {
+		return fault.New(fault.Unsupported, "the driver %q makes no goldens", p.record.Driver)
+	}
+	if p.far() {
+		return fault.New(fault.Unsupported, "the driver %q keeps files in another machine, and goldens are layers of this one", p.record.Driver).
+			WithHint("litterbox spawn 2 --from SANDBOX  # forks begin there with what SANDBOX has")
+	}
+	if p.copied() {
+		return fault.New(fault.Unsupported, "workspaces are copies here, and goldens need overlays").WithHint("litterbox doctor")
+	}
+	if len(p.config.Copy) > 0 && !b.request.Update {
+		if err := e.bringIgnored(ctx, p); err != nil {
+			return err
+		}
+	}
+	b.phases = b.plan(p)
+	for n, one := range b.phases {
+		e.report("golden "+b.request.Name+": "+one.name, n, len(b.phases)+1)
+		b.output.title(one.name, one.shown)
+		if err := one.do(ctx, e, p, b); err != nil {
+			return err
+		}
+	}
+	label := "golden " + b.request.Name + ": keeping it"
+	e.report(label, len(b.phases), len(b.phases)+1)
+	defer e.report(label, 1, 1)
+	if err := errors.Join(e.quiesce(ctx, p), e.stop(ctx, p)); err != nil {
+		return err
+	}
+	return e.keepGolden(ctx, p, b, began)
+}
+
+// keepGolden makes the layer of a sandbox that has stopped, and then the record.
+func (e *Engine) keepGolden(ctx context.Context, p *place, b *building, began time.Time) error {
+	written, err := e.writtenIn(ctx, p)
+	if err != nil {
+		return err
+	}
+	b.other = written.Other
+	box := goldenBox(p.driver, b.golden.dir)
+	draft, err := box.Draft()
+	if err != nil {
+		return err
+	}
+	if err := draft.Fill(e.boxOf(p), written.Ignored); err != nil {
+		return err
+	}
+	g := b.golden
+	if g.Placeholders, err = e.searchSecrets(ctx, p, draft.Dir); err != nil {
+		return err
+	}
+	g.Repository, g.Home, g.Driver, g.Image = p.record.Repository, homeInside(callerOf(ctx), p.record.Repository), p.record.Driver, p.record.Image
+	g.Base, g.BaseTree, g.BaseRef = p.record.Base, p.record.BaseTree, p.record.BaseRef
+	if g.MadeFrom, err = madeFrom(ctx, p.repo, g.BaseTree, p.config, g.Image); err != nil {
+		return err
+	}
+	b.keepsMadeFrom()
+	g.Layer, g.Bytes, g.Took = draft.Name, inodes{}.size(draft.Dir), time.Since(began).Round(time.Millisecond)
+	if err := draft.Keep(); err != nil {
+		return err
+	}
+	return g.save(p.store)
+}
+
+// keepsMadeFrom keeps the recorded origins of parts that an update did not run.
+func (b *building) keepsMadeFrom() {
+	if b.from == nil {
+		return
+	}
+	names := []string{fromImage, fromPackages, fromSetUp, fromProvision}
+	if b.request.SyncOnly {
+		names = append(names, fromTools, fromAgents)
+	}
+	for _, name := range names {
+		delete(b.golden.MadeFrom, name)
+		if hash, has := b.from.MadeFrom[name]; has {
+			b.golden.MadeFrom[name] = hash
+		}
+	}
+}
+
+// phase is one part of a build.
+type phase struct {
+	name  string
+	shown string // the command
+	do    func(context.Context, *Engine, *place, *building) error
+}
+
+// plan lists what a build does, in order.
+func (b *building) plan(p *place) (phases []phase) {
+	add := func(name string, argv []string) {
+		if len(argv) > 0 {
+			phases = append(phases, phase{name, quoteCommand(argv), func(ctx context.Context, e *Engine, p *place, b *building) error {
+				return e.buildStep(ctx, p, b, name, argv)
+			}})
+		}
+	}
+	c := p.config
+	if !b.request.SyncOnly && len(c.Golden.Agents) > 0 { // the sandbox may be started anew for it
+		phases = append(phases, phase{fromAgents, "", buildAgents})
+	}
+	if !b.request.Update {
+		add(fromProvision, c.Hooks.PostProvision)
+	}
+	if !b.request.SyncOnly && len(c.Golden.Tools) > 0 {
+		phases = append(phases, phase{fromTools, "", buildTools})
+	}
+	if !b.request.Update {
+		add(fromSetUp, c.Container.SetupCommand)
+	}
+	if len(c.Container.Services) > 0 && !b.request.SkipSync {
+		phases = append(phases, phase{fromServices, "", buildServices})
+	}
+	if !b.request.SkipSync {
+		add(fromSync, c.Hooks.PostSync)
+	}
+	return phases
+}
+
+// buildStep runs one command of a build; one that fails ends it.
+func (e *Engine) buildStep(ctx context.Context, p *place, b *building, name string, argv []string) error {
+	var end tail
+	began := time.Now()
+	to := io.MultiWriter(&end, b.output)
+	result, err := e.execute(ctx, p, ExecRequest{
+		Name: p.record.Name, Argv: argv, Kind: "setup", Message: name, NoCommit: true, Streams: Streams{Stdout: to, Stderr: to},
+	})
+	if ctx.Err() != nil {
+		return fault.New(fault.Canceled, "canceled: the golden %q was not built; %s was ended after %s", b.request.Name, name, time.Since(began).Round(time.Second))
+	}
+	if err != nil || result.Exit.Code == 0 {
+		return err
+	}
+	said := ""
+	if b.request.Output == nil {
+		said = "; it said:\n" + lastLines(end.String(), 10)
+	}
+	refused, rules := e.refusedInSetUp(ctx, p, began)
+	failed := fault.New(fault.Invalid, "%s exited %d%s%s", name, result.Exit.Code, said, refused)
+	b.output.note("%s exited %d%s\n", name, result.Exit.Code, refused)
+	if rules != "" {
+		return failed.WithHint("add %s to network.allow, litterbox trust, then %s", rules, b.golden.rebuild())
+	}
+	return failed
+}
+
+// buildServices starts the services and waits for those that say when they are
+// ready: what they first put into their directories becomes part of the golden.
+func buildServices(ctx context.Context, e *Engine, p *place, b *building) error {
+	if err := e.startServices(ctx, p); err != nil {
+		return err
+	}
+	failed, err := e.awaitServices(ctx, p, servicePatience)
+	if err != nil {
+		return err
+	}
+	for _, one := range failed {
+		for _, line := range one.Log {
+			b.output.note("%s: %s\n", one.Name, line)
+		}
+	}
+	if len(failed) > 0 {
+		return fault.New(fault.Unavailable, "the service %q is not ready: it is %s", failed[0].Name, failed[0].State)
+	}
+	return nil
+}
+
+// servicePatience bounds how long a build waits for all services together.
+const servicePatience = 10 * time.Minute

@@ -1,0 +1,72 @@
+package engine_test
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
+)
+
+// Work that may take more than a moment shows that it goes on, and that it is
+// over.
+func TestLongWorkIsShown(t *testing.T) {
+	w := newWorld(t)
+	ctx := gittest.Context(t)
+	var mu sync.Mutex
+	begun, ended := map[string]int{}, map[string]int{}
+	w.Progress = func(label string, done, total int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if total != engine.Uncounted {
+			return
+		}
+		if done == 0 {
+			begun[label]++
+		} else {
+			ended[label]++
+		}
+	}
+	for _, step := range []struct {
+		shows string
+		do    func() error
+	}{
+		{"making fix", func() error {
+			_, err := w.Create(ctx, engine.CreateRequest{Dir: w.dir, Name: "fix"})
+			return err
+		}},
+		{"stopping fix", func() error {
+			_, err := w.Stop(ctx, engine.StopRequest{Dir: w.dir, Name: "fix"})
+			return err
+		}},
+		{"measuring what is on the disk", func() error {
+			_, err := w.DiskUsage(ctx, w.dir, false)
+			return err
+		}},
+		{"starting fix", func() error {
+			var out bytes.Buffer
+			_, err := w.Exec(ctx, engine.ExecRequest{Dir: w.dir, Name: "fix", Argv: []string{"echo", "hi"}, Streams: engine.Streams{Stdout: &out}})
+			return err
+		}},
+		{"deleting fix", func() error {
+			_, err := w.Delete(ctx, engine.DeleteRequest{Dir: w.dir, Name: "fix", Force: true})
+			return err
+		}},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.shows, err)
+		}
+		mu.Lock()
+		if begun[step.shows] == 0 {
+			t.Errorf("%q was not shown; shown were %v", step.shows, begun)
+		}
+		for label, times := range begun {
+			if strings.TrimSpace(label) == "" || ended[label] != times {
+				t.Errorf("%q began %d times and ended %d times", label, times, ended[label])
+			}
+		}
+		mu.Unlock()
+	}
+}

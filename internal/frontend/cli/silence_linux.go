@@ -1,0 +1,9 @@
+package cli
+
+import "golang.org/x/sys/unix"
+
+// How termios(3) is read and written here.
+const (
+	getTermios = unix.TCGETS
+	setTermios = unix.TCSETS
+)

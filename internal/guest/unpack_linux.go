@@ -1,0 +1,200 @@
+package guest
+
+import (
+	"archive/tar"
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"golang.org/x/sys/unix"
+)
+
+// unpack extracts a tar stream below a directory. os.Root keeps it there,
+// regardless of names and links in the stream or the directory.
+func (g *guest) unpack(x *exchange) (wire.Empty, error) {
+	into, err := g.path(x.request.Path)
+	if err != nil {
+		return wire.Empty{}, err
+	}
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return wire.Empty{}, wrap(err, "cannot make %q", into)
+	}
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return wire.Empty{}, wrap(err, "cannot open %q", into)
+	}
+	defer root.Close()
+	aside := g.aside(into)
+	defer aside.Close() // nil is no open file, and refuses
+	in := &incoming{r: x.in}
+	if err := (extraction{root, aside}).all(tar.NewReader(in)); err != nil {
+		return wire.Empty{}, wrap(err, "cannot copy into %q", into)
+	}
+	// The stream goes on after the archive's end mark: tar pads its blocks.
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return wire.Empty{}, fault.Wrap(fault.Unavailable, err, "cannot copy into %q", into)
+	}
+	return wire.Empty{}, nil
+}
+
+// aside is the repository's own directory for files being unpacked into the
+// workspace, where no commit taken meanwhile sees half a file. It is nil outside
+// the workspace and if there is no repository.
+func (g *guest) aside(into string) *os.File {
+	if into != g.Workspace && !strings.HasPrefix(into, g.Workspace+"/") {
+		return nil
+	}
+	dir, err := os.OpenFile(filepath.Join(g.Workspace, ".git"), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil
+	}
+	return dir
+}
+
+// extraction is an archive on its way into a directory.
+type extraction struct {
+	root  *os.Root
+	aside *os.File // the directory that files grow in; nil: their target directory
+}
+
+// all makes every entry. Directories get their modes and times last: they
+// may be read-only, and each entry below changes the time.
+func (e extraction) all(archive *tar.Reader) error {
+	var directories []*tar.Header
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fault.Wrap(fault.Invalid, err, "cannot read the archive")
+		}
+		if header.Name, err = inside(header.Name); err != nil {
+			return err
+		}
+		if header.Typeflag == tar.TypeDir {
+			directories = append(directories, header)
+		}
+		if err := e.one(header, archive); err != nil {
+			return wrap(err, "cannot make %q", header.Name)
+		}
+	}
+	for i := len(directories) - 1; i >= 0; i-- {
+		d := directories[i]
+		if err := errors.Join(e.root.Chmod(d.Name, fs.FileMode(d.Mode).Perm()), e.root.Chtimes(d.Name, time.Time{}, d.ModTime)); err != nil {
+			return wrap(err, "cannot make %q", d.Name)
+		}
+	}
+	return nil
+}
+
+// inside checks a name of the archive.
+func inside(name string) (string, error) {
+	clean := path.Clean(name)
+	if name == "" || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+		return "", fault.New(fault.Invalid, "the archive's %q leaves the target", name)
+	}
+	return clean, nil
+}
+
+// one makes one entry. An existing file is never written through, as it may be a
+// link, and never missing: it is replaced in one step by a whole entry, also when
+// this process is killed.
+func (e extraction) one(header *tar.Header, content io.Reader) (err error) {
+	if header.Typeflag == tar.TypeDir {
+		if err := e.root.MkdirAll(header.Name, 0o755); err != nil {
+			return err
+		}
+		return e.root.Chmod(header.Name, 0o700|fs.FileMode(header.Mode).Perm())
+	}
+	if err := e.root.MkdirAll(path.Dir(header.Name), 0o755); err != nil {
+		return err
+	}
+	parent, err := e.root.Open(path.Dir(header.Name))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	in, to := int(parent.Fd()), int(parent.Fd())
+	if e.aside != nil && oneDevice(e.aside, parent) {
+		in = int(e.aside.Fd())
+	}
+	partial := partialPrefix + rand.Text()
+	defer func() {
+		// It is still there after a failure, and when a link to the same file was
+		// there already: the kernel then renames nothing.
+		if left := unix.Unlinkat(in, partial, 0); left != nil && left != unix.ENOENT {
+			err = errors.Join(err, left)
+		}
+	}()
+	switch header.Typeflag {
+	case tar.TypeReg:
+		err = growFile(in, partial, header, content)
+	case tar.TypeSymlink:
+		err = unix.Symlinkat(header.Linkname, in, partial)
+	case tar.TypeLink:
+		err = e.link(header.Linkname, in, partial)
+	default:
+		err = fault.New(fault.Invalid, "neither a file, a directory nor a link")
+	}
+	if err != nil {
+		return err
+	}
+	return takePlace(in, partial, to, path.Base(header.Name))
+}
+
+// oneDevice reports whether a file of one directory can be renamed into the other.
+func oneDevice(a, b *os.File) bool {
+	var sa, sb unix.Stat_t
+	return unix.Fstat(int(a.Fd()), &sa) == nil && unix.Fstat(int(b.Fd()), &sb) == nil && sa.Dev == sb.Dev
+}
+
+// link makes a hard link to a file of the directory.
+func (e extraction) link(target string, in int, partial string) error {
+	target, err := inside(target)
+	if err != nil {
+		return err
+	}
+	parent, err := e.root.Open(path.Dir(target))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return unix.Linkat(int(parent.Fd()), path.Base(target), in, partial, 0)
+}
+
+func growFile(in int, partial string, header *tar.Header, content io.Reader) error {
+	fd, err := unix.Openat(in, partial, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), partial)
+	_, err = io.Copy(f, content)
+	err = errors.Join(err, f.Chmod(fs.FileMode(header.Mode).Perm()), f.Close())
+	if err != nil {
+		return err
+	}
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(header.ModTime.UnixNano())}
+	return unix.UtimesNanoAt(in, partial, times, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// takePlace renames an entry to where it belongs. An empty directory makes way,
+// as it does for tar and git.
+func takePlace(in int, partial string, to int, name string) error {
+	err := unix.Renameat(in, partial, to, name)
+	if err != unix.EISDIR {
+		return err
+	}
+	if unix.Unlinkat(to, name, unix.AT_REMOVEDIR) != nil {
+		return err
+	}
+	return unix.Renameat(in, partial, to, name)
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package station
+
+func (s *Station) settle() {}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+)
+
+const whatRsync = "rsync of new files into"
+
+// besideSshd is the comparison for a sandbox's door.
+const besideSshd = "rsync over ssh to OpenSSH's sshd on this machine"
+
+// doors measures rsync of many small files into a sandbox over ssh, beside the
+// same to OpenSSH's server. Into the project it ends when the files are
+// committed; the home is not committed.
+func (b *bench) doors() error {
+	for _, name := range []string{"rsync", "ssh", "ssh-keygen", "sshd"} {
+		if _, err := exec.LookPath(name); err != nil {
+			b.report.missing("rsync into a sandbox: %s is not installed", name)
+			return nil
+		}
+	}
+	count := 100_000
+	if b.small {
+		count = 2000
+	}
+	repo, source := filepath.Join(b.dir, "doors"), filepath.Join(b.dir, "doors-source")
+	for dir, files := range map[string]int{repo: 100, source: count} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		if err := b.fill(dir, files); err != nil {
+			return err
+		}
+	}
+	beside, err := b.sshd()
+	if err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"ssh-config", "--install"}, {"create", "box"}} {
+		if err := b.command(repo, append([]string{b.litterbox}, args...)...); err != nil {
+			return err
+		}
+	}
+	config, err := b.output(repo, "sh", "-c", `sed -n 's/^Include //p' "$HOME/.ssh/config" | tr -d '"'`)
+	if err != nil {
+		return err
+	}
+	door := strings.TrimSpace(config)
+	into := func(config, host, dir string) step {
+		return func(i int) error {
+			target := fmt.Sprintf("%s/%d/", dir, i)
+			return b.command(b.dir, "rsync", "-a", "--mkpath", "--exclude=.git", "-e", "ssh -F "+config, source+"/", host+":"+target)
+		}
+	}
+	timings, err := b.measure(
+		into(door, "box.litterbox", "in"),
+		into(door, "box.litterbox", "/tmp/in"),
+		into(beside, "beside", filepath.Join(b.dir, "doors-beside")),
+	)
+	if err != nil {
+		return err
+	}
+	where := fmt.Sprintf("%d files", count)
+	b.timed(whatRsync+" a project, with their commit", where, timings[0], besideSshd, timings[2])
+	b.timed(whatRsync+" a sandbox's /tmp", where, timings[1], besideSshd, timings[2])
+	return b.deleteAll()
+}
+
+// sshd writes the configuration of a client that starts OpenSSH's server for each
+// connection, without a port.
+func (b *bench) sshd() (config string, err error) {
+	server, err := exec.LookPath("sshd") // it executes itself and wants its whole path
+	if err != nil {
+		return "", err
+	}
+	who, err := user.Current()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(b.dir, "sshd")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, key := range []string{"host", "user"} {
+		if err := b.command(dir, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", in(key)); err != nil {
+			return "", err
+		}
+	}
+	if who.Uid == "0" { // where the server begins on a machine without one
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
+			return "", err
+		}
+	}
+	for name, text := range map[string]string{
+		"server": "HostKey " + in("host") + "\nAuthorizedKeysFile " + in("user.pub") + "\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n",
+		"client": "Host beside\n  User " + who.Username + "\n  ProxyCommand " + server + " -i -f " + in("server") + "\n  IdentityFile " + in("user") +
+			"\n  IdentitiesOnly yes\n  UserKnownHostsFile /dev/null\n  StrictHostKeyChecking no\n  LogLevel ERROR\n",
+	} {
+		if err := os.WriteFile(in(name), []byte(text), 0o600); err != nil {
+			return "", err
+		}
+	}
+	return in("client"), nil
+}

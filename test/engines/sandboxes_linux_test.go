@@ -1,0 +1,145 @@
+package engines_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/litterbox-sandbox/litterbox/test/engine"
+	"github.com/litterbox-sandbox/litterbox/test/program"
+)
+
+func TestDocker(t *testing.T) {
+	e := docker(t, nil)
+	e.sandboxes(e.host(engine.Shell))
+}
+
+func TestPodman(t *testing.T) {
+	whole(t)
+	e := podman(t)
+	e.sandboxes(e.host(engine.Shell))
+}
+
+func TestRootlessPodman(t *testing.T) {
+	whole(t)
+	e := rootless(t)
+	e.sandboxes(e.host(engine.Shell))
+}
+
+// sandboxes is the life of sandboxes in a container: commits come over its link,
+// and the container itself may end at any time.
+func (e trial) sandboxes(h *program.Host) {
+	t, want := e.T, e.want
+	want(h.Must("doctor", "--driver", e.Driver), "^isolation +full, available")
+	h.Must("create", "box")
+	want(h.Must("list"), "^box +running .* full ")
+	want(h.Must("status", "box"), "^driver +"+e.Driver+"$")
+	want(h.Must("exec", "box", "--", "sh", "-c", "id -u; mkdir d; echo new >d/made; echo ran"), "^ran$")
+	want(h.Git("show", "box:d/made"), "^new$")
+	want(h.Must("diff", "box"), `^\+new$`)
+
+	// The container's properties.
+	name := e.machine()
+	want(e.Must("inspect", "--format", "{{.HostConfig.NetworkMode}} {{.HostConfig.ReadonlyRootfs}} {{.Config.User}} {{.HostConfig.Privileged}}", name), `^none true 1000:1000 false$`)
+	status := e.Must("exec", name, "cat", "/proc/1/status")
+	for _, line := range []string{`Uid:\t1000\t1000\t1000\t1000`, `CapEff:\t0+`, `CapBnd:\t0+`, `NoNewPrivs:\t1`, `Seccomp:\t2`} {
+		want(status, "^"+line+"$")
+	}
+
+	// Nothing leaves except by the keeper's rules.
+	got := h.Inside("box", "connect", "to", "192.0.2.7:443")
+	if got.Code == 0 {
+		t.Error("an address was reached that no rule allows")
+	}
+	want(got.Stderr, "the network refused 192.0.2.7:443")
+
+	// A sandbox that was stopped, and paused.
+	h.Must("stop", "box")
+	want(h.Must("diff", "box"), `^\+new$`)
+	want(h.Must("exec", "box", "--", "cat", "d/made"), "^new$")
+	h.Must("pause", "box")
+	want(h.Must("list"), "^box +paused ")
+	h.Must("resume", "box")
+
+	// A second one of the same image shares the container.
+	h.Must("create", "other")
+	want(h.Must("exec", "other", "--", "sh", "-c", "test ! -e d && echo apart"), "^apart$")
+	e.machine()
+	want(h.Must("df", "--all"), "^"+e.Driver+" container "+name+" of "+regexp.QuoteMeta(engine.Shell)+": [0-9].*, running, 2 sandboxes in it$")
+	h.Must("delete", "--force", "other")
+
+	// The container is killed, and then removed: its volume has everything.
+	for round, end := range []string{"kill", "rm"} {
+		args := []string{end, name}
+		if end == "rm" {
+			args = []string{"rm", "--force", name}
+		}
+		e.Must(args...)
+		want(h.Must("exec", "box", "--", "sh", "-c", "cat d/made; echo after >after-"+end), "^new$")
+		if commits := strings.Count(h.Git("log", "--format=%s", "main..box"), "after-"+end); commits != 1 {
+			t.Errorf("round %d: %d commits have the command, want one", round, commits)
+		}
+	}
+
+	// A paused container is unreachable, not lost. Without control groups an engine
+	// pauses none.
+	if _, err := e.Engine.Run("pause", name); err == nil {
+		if got := h.Inside("box", "true"); got.Code == 0 {
+			t.Error("a command ran in a paused container")
+		}
+		e.Must("unpause", name)
+	} else if !strings.Contains(err.Error(), "can not pause containers on rootless containers with cgroup V1") {
+		t.Error(err)
+	}
+	want(h.Must("exec", "box", "--", "cat", "after-rm"), "^after$")
+
+	h.Must("merge", "--yes", "box")
+	if data, err := os.ReadFile(filepath.Join(h.Repo, "d/made")); err != nil || string(data) != "new\n" {
+		t.Errorf("merged %q, %v", data, err)
+	}
+
+	// The volume is removed: nothing is taken for removed files.
+	h.Must("create", "lost")
+	h.Must("exec", "lost", "--", "sh", "-c", "echo kept >kept")
+	tip := h.Git("rev-parse", "lost")
+	h.Must("stop", "lost")
+	e.Must("rm", "--force", name)
+	e.Must("volume", "rm", name)
+	if got := h.Inside("lost", "true"); got.Code == 0 {
+		t.Error("a sandbox started without its files")
+	} else {
+		want(got.Stderr, "no longer has the files")
+	}
+	if now := h.Git("rev-parse", "lost"); now != tip {
+		t.Errorf("the branch moved to %s, from %s", now, tip)
+	}
+	h.Must("delete", "--force", "lost")
+	e.prunes(h)
+}
+
+// prunes removes containers and volumes that no sandbox is in, and nothing that is
+// not litterbox's.
+func (e trial) prunes(h *program.Host) {
+	e.Must("volume", "create", "foreign")
+	h.Must("create", "last")
+	name := e.machine()
+	if got := h.Must("prune", "--all", "--dry-run"); strings.Contains(got, name) {
+		e.Errorf("a container with a sandbox would go:\n%s", got)
+	}
+	h.Must("delete", "--force", "last")
+	e.want(h.Must("prune", "--all", "--dry-run"), "^container "+name+" ")
+	e.machine() // it was only shown
+	h.Must("prune", "--all", "--yes")
+	if got := e.Must("volume", "ls", "--quiet"); got != "foreign" {
+		e.Errorf("volumes after prune: %q", got)
+	}
+	if got := e.Must("ps", "--all", "--quiet"); got != "" {
+		e.Errorf("containers after prune: %q", got)
+	}
+	if got := h.Must("df", "--all"); strings.Contains(got, " container ") {
+		e.Errorf("df after prune:\n%s", got)
+	}
+	e.Must("volume", "rm", "foreign")
+}
