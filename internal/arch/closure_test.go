@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -210,11 +211,17 @@ func standard(t *testing.T, from []string) []string {
 	t.Helper()
 	seen := map[string]bool{}
 	linux := build.Context{GOOS: "linux", GOARCH: runtime.GOARCH, Compiler: "gc", ReleaseTags: build.Default.ReleaseTags}
+	// A test that was built with -trimpath does not know it.
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := filepath.Join(strings.TrimSpace(string(goroot)), "src")
 	var walk func(string)
 	walk = func(name string) {
-		dir := filepath.Join(build.Default.GOROOT, "src", filepath.FromSlash(name))
+		dir := filepath.Join(sources, filepath.FromSlash(name))
 		if strings.Contains(strings.Split(name, "/")[0], ".") {
-			dir = filepath.Join(build.Default.GOROOT, "src", "vendor", filepath.FromSlash(name))
+			dir = filepath.Join(sources, "vendor", filepath.FromSlash(name))
 		}
 		entries, err := os.ReadDir(dir)
 		if errors.Is(err, fs.ErrNotExist) || seen[name] {

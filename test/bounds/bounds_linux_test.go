@@ -12,8 +12,11 @@ import (
 	"time"
 )
 
-// TestMain is also the watched test binary.
+// TestMain is also the watched test binary, and the program that watches.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "run" {
+		main()
+	}
 	switch os.Getenv("BOUNDS_TEST_AS") {
 	case "":
 		os.Exit(m.Run())

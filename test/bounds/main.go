@@ -6,9 +6,12 @@
 // It looks only at the processes that the test binary has started and at the directory
 // given to it. A process that a test has detached from itself is not counted.
 //
-//	bounds need FILE          says what the tests need and what is missing here
-//	bounds run FILE BINARY…   runs a test binary, and notes in FILE what it took
-//	bounds left FILE          says what the packages took and left
+//	bounds need FILE                    says what the tests need and what is missing here
+//	bounds run FILE BINARY…             runs a test binary, and notes in FILE what it took
+//	bounds keep DIR FILE BINARY…        keeps the binary in DIR, then runs it
+//	bounds again DIR TOOK FILE PKG…     runs kept binaries of packages once more, in
+//	                                    the order of what they took
+//	bounds left FILE                    says what the packages took and left
 package main
 
 import (
@@ -26,8 +29,17 @@ func main() {
 		code = left(os.Stdout, args[1])
 	case len(args) > 2 && args[0] == "run":
 		code = run(args[1], args[2:])
+	case len(args) > 3 && args[0] == "keep":
+		if err := keep(args[1], args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, "bounds:", err)
+			code = 1
+			break
+		}
+		code = run(args[2], args[3:])
+	case len(args) > 4 && args[0] == "again":
+		code = again(os.Stdout, args[3], args[2], args[1], args[4:])
 	default:
-		fmt.Fprintln(os.Stderr, "usage: bounds need FILE | bounds left FILE | bounds run FILE BINARY [ARGUMENT...]")
+		fmt.Fprintln(os.Stderr, "usage: bounds need FILE | left FILE | run FILE BINARY [ARGUMENT...] | keep DIR FILE BINARY [ARGUMENT...] | again DIR TOOK FILE PACKAGE...")
 	}
 	os.Exit(code)
 }
