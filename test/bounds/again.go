@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +20,7 @@ import (
 // A test binary ends itself after testTimeout. One that cannot is killed after
 // hangTimeout.
 const (
-	testTimeout = 20 * time.Minute
+	testTimeout = 30 * time.Minute
 	hangTimeout = testTimeout + time.Minute
 )
 
@@ -48,10 +47,11 @@ func keep(dir, binary string) error {
 func keptAt(dir, pkg string) string { return filepath.Join(dir, url.PathEscape(pkg)+".test") }
 
 // again runs the kept test binaries of some packages within the bounds, as go test
-// does: each in its package's directory below the current one, as many at once as
-// there are processors, and with the same lines. The order is that of the times in
-// took, longest first, so that no long package is left for the end.
-func again(w io.Writer, report, took, dir string, packages []string) int {
+// does: each in its package's directory below the current one, one more at once than
+// there are processors, because the longest wait more than they compute, and with the
+// same lines. The order is that of the times in took, longest first, so that no long
+// package is left for the end.
+func again(w io.Writer, report, took, dir string, jobs int, packages []string) int {
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bounds:", err)
@@ -74,7 +74,7 @@ func again(w io.Writer, report, took, dir string, packages []string) int {
 		wait  sync.WaitGroup
 		mutex sync.Mutex
 		code  int
-		slots = make(chan struct{}, runtime.GOMAXPROCS(0))
+		slots = make(chan struct{}, jobs)
 	)
 	for _, pkg := range packages {
 		binary := keptAt(dir, pkg)

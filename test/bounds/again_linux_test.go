@@ -5,14 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"testing"
 )
 
 // What fails the second time fails the run, and shows what it printed.
 func TestAgain(t *testing.T) {
 	kept, scratch := t.TempDir(), t.TempDir()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one after the other
 	for pkg, script := range map[string]string{
 		"test/soak":   "echo of no interest",
 		"test/bounds": `test -e again.go && echo "--- FAIL: TestIt" "$@"; exit 1`,
@@ -39,8 +37,8 @@ func TestAgain(t *testing.T) {
 	}
 	t.Chdir("../..")
 	var said bytes.Buffer
-	code := again(&said, report, took, kept, []string{"internal/redact", "test/soak", "test/bounds"})
-	want := regexp.MustCompile(`^--- FAIL: TestIt -test\.paniconexit0 -test\.count=1 -test\.timeout=20m0s\nexit status 1\nFAIL\ttest/bounds\t[\d.]+s\nok  \ttest/soak\t[\d.]+s\n$`)
+	code := again(&said, report, took, kept, 1, []string{"internal/redact", "test/soak", "test/bounds"})
+	want := regexp.MustCompile(`^--- FAIL: TestIt -test\.paniconexit0 -test\.count=1 -test\.timeout=30m0s\nexit status 1\nFAIL\ttest/bounds\t[\d.]+s\nok  \ttest/soak\t[\d.]+s\n$`)
 	if code != 1 || !want.MatchString(said.String()) {
 		t.Errorf("exit code %d, and it says\n%s", code, &said)
 	}

@@ -17,6 +17,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 )
 
 func main() {
@@ -37,7 +38,7 @@ func main() {
 		}
 		code = run(args[2], args[3:])
 	case len(args) > 4 && args[0] == "again":
-		code = again(os.Stdout, args[3], args[2], args[1], args[4:])
+		code = again(os.Stdout, args[3], args[2], args[1], runtime.NumCPU()+1, args[4:])
 	default:
 		fmt.Fprintln(os.Stderr, "usage: bounds need FILE | left FILE | run FILE BINARY [ARGUMENT...] | keep DIR FILE BINARY [ARGUMENT...] | again DIR TOOK FILE PACKAGE...")
 	}
