@@ -17,7 +17,7 @@ func TestReadsPassACommand(t *testing.T) {
 	c.must("sandbox-create", args{"name": "fix"})
 	over := make(chan answer, 1)
 	go func() {
-		over <- c.call("sandbox-exec", args{"command": "echo yes >started; until [ -e stop ]; do sleep 0.05; done", "message": "Wait"})
+		over <- c.call("sandbox-exec", args{"command": "echo yes >begun; mv begun started; until [ -e stop ]; do sleep 0.05; done", "message": "Wait"})
 	}()
 	for !strings.Contains(c.must("sandbox-files", args{}).text, "started") {
 	}
