@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,17 +41,22 @@ func (a assembly) plainEtc() error {
 	return unix.Mount("", inside, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
 
+// etcEntry shows one entry of the host's. It may be gone by now: useradd(8) and
+// others make files there for a moment.
 func (a assembly) etcEntry(entry fs.DirEntry) error {
 	path := filepath.Join("/etc", entry.Name())
-	switch {
+	var err error
+	switch { // a socket or pipe has nothing to read
 	case entry.Type()&fs.ModeSymlink != 0:
-		link, err := os.Readlink(path)
-		if err != nil {
-			return err
+		var link string
+		if link, err = os.Readlink(path); err == nil {
+			err = os.Symlink(link, filepath.Join(a.config.Root, path))
 		}
-		return os.Symlink(link, filepath.Join(a.config.Root, path))
 	case entry.IsDir(), entry.Type().IsRegular():
-		return a.readOnly(path, path)
+		err = a.readOnly(path, path)
 	}
-	return nil // a socket or pipe has nothing to read
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
