@@ -105,10 +105,16 @@ func (w *World) etc() error {
 		return err
 	}
 	etc := filepath.Join(w.Dir, "etc")
-	// Files that an ordinary user may not read are left out, and cp says so.
-	output, err := exec.Command("cp", "-a", "/etc", etc).CombinedOutput()
-	if err != nil && os.Geteuid() == 0 && !strings.Contains(string(output), "Permission denied") {
-		return fmt.Errorf("%w: %s", err, output)
+	for try := 1; ; try++ {
+		// Files that an ordinary user may not read are left out, and cp says so.
+		output, err := exec.Command("cp", "-a", "/etc", etc).CombinedOutput()
+		if err == nil || os.Geteuid() != 0 || strings.Contains(string(output), "Permission denied") {
+			break
+		}
+		// useradd(8) makes files for a moment and replaces others; cp says so, too.
+		if err := errors.Join(fmt.Errorf("%w: %s", err, output), os.RemoveAll(etc)); try == 20 {
+			return err
+		}
 	}
 	passwd, err := os.ReadFile("/etc/passwd")
 	if err != nil {
