@@ -118,6 +118,7 @@ func forks(t *testing.T, h *program.Host) {
 	h.Must("fork", "used", "second")
 	inside(t, h, "second", "cat shared && echo mine >own", "both\n")
 	inside(t, h, "used", "test ! -e own", "")
+	h.Must("service", "second", "start", "web") // a command does not wait for services
 	served(t, h, "second")
 	h.Must("delete", "--force", "second")
 }
