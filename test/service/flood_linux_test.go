@@ -99,10 +99,9 @@ func TestPortsUnderFloods(t *testing.T) {
 		})
 	}
 	resetting.Wait()
-	// Two sockets and the pipe between them for each connection and direction.
-	if got, most := descriptors(), before+(silent+20+1)*6+100; got > most {
-		t.Errorf("the keeper holds %d descriptors, more than %d", got, most)
-	}
+	// Two sockets and the pipe between them for each connection and direction. The
+	// keeper may still be taking those that were reset already out of its queue.
+	eventually(t, "the keeper holds descriptors for the silent ones alone", func() bool { return descriptors() <= before+(silent+1)*6+100 })
 	if got := get(t, web+"/slow?1"); got != "slow ?1" {
 		t.Errorf("beside the flood a server answers %q", got)
 	}
