@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
@@ -48,14 +49,7 @@ func newFar(t *testing.T, authorized, hostKey string) *far {
 		t.Fatal(err)
 	}
 	f.dir = dir
-	t.Cleanup(func() {
-		if err := exec.Command("chmod", "-R", "u+rwX", dir).Run(); err != nil {
-			t.Error(err)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { remove(t, dir) })
 	config := []string{"UsePAM no", "StrictModes no", "PasswordAuthentication no", "PidFile none", "PermitRootLogin yes"}
 	if os.Getuid() == 0 {
 		f.home = filepath.Join(dir, "root")
@@ -75,6 +69,22 @@ func newFar(t *testing.T, authorized, hostKey string) *far {
 	}
 	f.listen()
 	return f
+}
+
+// remove removes the files of a host. The processes of one that was cut off or
+// ended may still change them for a moment.
+func remove(t *testing.T, dir string) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		_ = exec.Command("chmod", "-R", "u+rwX", dir).Run() // fails for files that have gone
+		err := os.RemoveAll(dir)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Error(err)
+			return
+		}
+	}
 }
 
 func (f *far) put(dir, name, content string, mode os.FileMode) {
