@@ -142,7 +142,7 @@ func census(h *program.Host) map[string][]string {
 func awaitCensus(t *testing.T, h *program.Host, before map[string][]string) {
 	t.Helper()
 	var left map[string][]string
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		left = census(h)
 		for kind, all := range left {
 			left[kind] = slices.DeleteFunc(all, func(one string) bool { return slices.Contains(before[kind], one) })
