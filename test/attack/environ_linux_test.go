@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/litterbox-sandbox/litterbox/test/program"
@@ -85,7 +86,7 @@ func look(t *testing.T, h *program.Host, started bool) (keeper int) {
 			continue // a tier whose lease does not say
 		}
 		env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, fs.ErrPermission) {
 			continue
 		}
 		if err != nil {
