@@ -23,8 +23,9 @@ const (
 	margin = 5*time.Minute + 5*time.Second
 	// patience bounds a renewal, including the wait for other renewals.
 	patience = 60 * time.Second
-	// meanwhile is how long a refused renewal waits for the tokens of a faster one.
-	meanwhile  = 2 * time.Second
+	// meanwhile is how long a refused renewal waits for the tokens of a faster one:
+	// a client on a busy machine may take a while to write them down.
+	meanwhile  = 10 * time.Second
 	mostAnswer = 1 << 20
 )
 
