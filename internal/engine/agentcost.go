@@ -10,7 +10,7 @@ import (
 )
 
 // settling bounds the wait for the figure of a call that ends with its client.
-const settling = 2 * time.Second
+const settling = 10 * time.Second
 
 // spent is what a sandbox's model calls have cost so far. A ledger that cannot be
 // read counts nothing: a run does not fail for it.
