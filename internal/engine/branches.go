@@ -54,7 +54,7 @@ func (e *Engine) innerBranches(ctx context.Context, p *place) ([]InnerBranch, er
 
 // leftPatience bounds the look for branches at the end of a run: the sandbox
 // decides how many there are and how long their history is.
-const leftPatience = 5 * time.Second
+const leftPatience = 30 * time.Second
 
 // leftInside is a note of the branches that stay inside, such as those of
 // worktrees that sub-agents make. It is empty where there are none, or where they
