@@ -3,6 +3,7 @@
 package door_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -137,6 +138,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// controlPath returns the path of a socket that is not there yet.
 func controlPath(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "cm") // a socket's path has 108 bytes
 	if err != nil {
@@ -291,20 +293,19 @@ if os.fork() == 0:
     os.setsid()
     s.serve_forever()
 ' >/dev/null 2>&1`))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	local := free.Addr().String()
-	free.Close()
+	// A socket of its own: a free port could be another's by the time ssh listens.
+	local := controlPath(t)
 	forwarding := exec.Command("ssh", "-F", d.config, "-o", "ControlPath=none", "-N", "-L", local+":localhost:8123", host)
 	forwarding.Env = d.Env
 	if err := forwarding.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = forwarding.Process.Kill(); _ = forwarding.Wait() }()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", local)
+	}}}
 	await(t, "a page of a server inside", func() bool {
-		response, err := http.Get("http://" + local + "/")
+		response, err := client.Get("http://inside/")
 		if err != nil {
 			return false
 		}
