@@ -57,7 +57,7 @@ func TestCutLinkLosesNoWork(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		t.Run(fmt.Sprintf("its client dies %v", dies), func(t *testing.T) {
 			file := fmt.Sprintf("written-%v", dies)
-			cmd := exec.Command(b.Program("litterbox"), "exec", "box", "--", "sh", "-c", "echo early >"+file+"; exec sleep 1000")
+			cmd := exec.Command(b.Program("litterbox"), "exec", "box", "--", "sh", "-c", "echo early >early; mv early "+file+"; exec sleep 1000")
 			var said bytes.Buffer
 			cmd.Dir, cmd.Env, cmd.Stderr = b.Repo, b.Env, &said
 			if err := cmd.Start(); err != nil {
