@@ -91,7 +91,7 @@ func (g *guest) quiesce(grace time.Duration) (wire.Empty, error) {
 // and after the grace by KILL.
 func (g *guest) endAll(grace time.Duration, begin func()) error {
 	const (
-		kernelTime  = 5 * time.Second  // for killed processes to end
+		kernelTime  = 20 * time.Second // for killed processes to end on a busy machine
 		serviceTime = 20 * time.Second // for services, which have a grace of their own
 	)
 	begin() // while a service takes its time, editors may save
