@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -145,18 +146,18 @@ func post(url, body string, args ...string) string {
 }
 
 // costs is what litterbox cost says about a sandbox.
-type costs struct {
-	Rows []struct {
-		Model  string
-		Calls  int64
-		Input  int64
-		Output int64
-		Read   int64 `json:"cache_read"`
-		Nano   int64 `json:"cost_nano_usd"`
-		Open   int64 `json:"open_calls"`
-		Left   int64 `json:"open_cost_nano_usd"`
-		No     int64 `json:"unpriced_tokens"`
-	}
+type costs struct{ Rows []costRow }
+
+type costRow struct {
+	Model  string
+	Calls  int64
+	Input  int64
+	Output int64
+	Read   int64 `json:"cache_read"`
+	Nano   int64 `json:"cost_nano_usd"`
+	Open   int64 `json:"open_calls"`
+	Left   int64 `json:"open_cost_nano_usd"`
+	No     int64 `json:"unpriced_tokens"`
 }
 
 func costOf(t *testing.T, h *program.Host, args ...string) costs {
@@ -196,6 +197,15 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"done","ses
 	h.Must("create", "box")
 	if got := h.InsideShell("box", call); got.Code != 0 {
 		t.Fatal(got.Stderr)
+	}
+	counted := func() bool {
+		rows := costOf(t, h, "box").Rows
+		return slices.IndexFunc(rows, func(row costRow) bool { return row.Calls == 1 && row.Open == 0 }) >= 0
+	}
+	for end := time.Now().Add(userPatience); !counted(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the first call has no final figure")
+		}
 	}
 	got := h.Must("agent", "run", "claude", "Spend it", "--in", "box")
 	for _, want := range []string{"1000 in, 2000 cached, 500 out\n", "$0.0037, counted in 1 call of models\n"} {
@@ -356,7 +366,7 @@ func testInTheMiddle(t *testing.T, p *provider) {
 	<-p.ended // the provider is told to stop
 
 	h.Must("create", "gone")
-	got = h.InsideShell("gone", "timeout -s KILL 5 "+post(anthropic, `{`+haiku+`,"stream":true,"messages":["wait"]}`))
+	got = h.InsideShell("gone", post(anthropic, `{`+haiku+`,"stream":true,"messages":["wait"]}`)+" >/tmp/out & until grep -q hel /tmp/out; do kill -0 $! || exit 9; sleep 0.05; done; kill -9 $!; cat /tmp/out")
 	<-p.begun
 	<-p.ended
 	if !strings.Contains(got.Stdout, "hel") {
