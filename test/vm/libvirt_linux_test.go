@@ -197,6 +197,19 @@ func TestLibvirt(t *testing.T) {
 	h.litterbox("resume", "box")
 	h.writes("resumed", "first")
 
+	// A snapshot has the memory: what only that holds is there again.
+	h.litterbox("exec", "box", "--no-commit", "--", "sh", "-c", "echo kept >/dev/shm/word; echo ignored >$HOME/mine")
+	h.litterbox("snapshot", "box", "whole")
+	h.writes("later", "first", "resumed")
+	h.litterbox("exec", "box", "--no-commit", "--", "rm", "/dev/shm/word")
+	h.litterbox("restore", "box", "whole", "--stop")
+	if word := h.litterbox("exec", "box", "--no-commit", "--", "sh", "-c", "cat /dev/shm/word ~/mine lines"); word != "kept\nignored\nfirst\nresumed\n" {
+		t.Errorf("after the restore of a snapshot with memory there is %q", word)
+	}
+	if again := h.domain(); again != domain {
+		t.Errorf("the domain %s became %s", domain, again)
+	}
+
 	h.litterbox("stop", "box")
 	if state := virsh("domstate", domain); !strings.Contains(state, "shut off") {
 		t.Errorf("a stopped sandbox's domain is %s", state)

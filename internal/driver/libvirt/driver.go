@@ -35,7 +35,8 @@ func (d *Driver) machine(lease driver.Lease) Machine {
 func (d *Driver) Capabilities() driver.Capabilities {
 	can := driver.Capabilities{
 		Traits: Traits(), Pause: true, FSMonitor: fsmonitor.Program,
-		Limits: []string{sandbox.LimitMemory, sandbox.LimitPIDs, sandbox.LimitCPUs},
+		Limits:    []string{sandbox.LimitMemory, sandbox.LimitPIDs, sandbox.LimitCPUs},
+		Snapshots: driver.Snapshots{Freeze: true, Live: true, Memory: true},
 	}
 	tier := driver.Tier{Isolation: sandbox.IsolationFull, Available: true}
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)

@@ -20,9 +20,15 @@ const (
 	OpStop     Op = "stop"     // without asking the guest; one that is off is no error
 	OpUndefine Op = "undefine" // with its snapshots; a missing one is no error
 	OpMeasure  Op = "measure"  // → Measures
-	OpSnapshot Op = "snapshot" // Name: disks and memory of a running domain
-	OpRevert   Op = "revert"   // Name; the domain runs afterwards
-	OpForget   Op = "forget"   // Name; a missing one is no error
+
+	// Snapshots of the domain's own disk, and of its memory if it is on. Revert is for
+	// those with memory, and the domain runs afterwards; RevertOff for the others,
+	// and it is off. Redefine makes libvirt know a snapshot that the disk has.
+	OpSnapshot  Op = "snapshot" // Name → Text: libvirt's description of it
+	OpRedefine  Op = "redefine" // XML: that description
+	OpRevert    Op = "revert"   // Name
+	OpRevertOff Op = "revert-off"
+	OpForget    Op = "forget" // Name; a missing one is no error
 )
 
 // Request asks about one domain of one libvirt.

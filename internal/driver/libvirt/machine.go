@@ -159,9 +159,8 @@ func (m Machine) start(ctx context.Context, h handle) error {
 	case answer.State == Runs:
 		return nil
 	case answer.State == Paused:
-		if answer.Reason == "ioerror" {
-			return fault.Wrap("", driver.ErrDiskFull, "cannot use the domain %s: it stands still since it could not write", h.UUID).
-				WithHint("df -h %s", h.Dir)
+		if err := m.stuck(h, answer); err != nil {
+			return err
 		}
 		_, err := m.ask(ctx, h, OpResume)
 		return errors.Join(err, m.unmark(h))
@@ -169,17 +168,32 @@ func (m Machine) start(ctx context.Context, h handle) error {
 	if err := m.prepare(h); err != nil {
 		return err
 	}
-	text, err := m.domain(h).text()
-	if err != nil {
-		return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot describe the domain: %v", err)
-	}
-	if _, err := m.Options.Hypervisor.Do(ctx, Request{Op: OpDefine, URI: h.URI, UUID: h.UUID, XML: text}); err != nil {
+	if err := m.define(ctx, h); err != nil {
 		return err
 	}
 	if _, err := m.ask(ctx, h, OpStart); err != nil {
 		return err
 	}
 	return m.awaited(ctx, h)
+}
+
+// stuck is the error of a domain that stands still since it could not write.
+func (m Machine) stuck(h handle, answer Answer) error {
+	if answer.State == Paused && answer.Reason == "ioerror" {
+		return fault.Wrap("", driver.ErrDiskFull, "cannot use the domain %s: it stands still since it could not write", h.UUID).
+			WithHint("df -h %s", h.Dir)
+	}
+	return nil
+}
+
+// define tells libvirt what the domain is.
+func (m Machine) define(ctx context.Context, h handle) error {
+	text, err := m.domain(h).text()
+	if err != nil {
+		return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot describe the domain: %v", err)
+	}
+	_, err = m.Options.Hypervisor.Do(ctx, Request{Op: OpDefine, URI: h.URI, UUID: h.UUID, XML: text})
+	return err
 }
 
 // prepare makes the files that the domain needs on disk. What it has written stays.
@@ -190,8 +204,7 @@ func (m Machine) prepare(h handle) error {
 	if err := os.Mkdir(h.Dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
 		return m.refused(h, err)
 	}
-	disk := filepath.Join(h.Dir, "state.qcow2")
-	err := overlayOn(disk, filepath.Join(h.Image, "state.qcow2"))
+	err := overlayOn(h.disk(), filepath.Join(h.Image, "state.qcow2"))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return m.refused(h, err)
 	}

@@ -24,7 +24,7 @@ func (m Machine) Wake(ctx context.Context) error {
 			return err
 		}
 		if answer.State == Lost {
-			if _, err := os.Stat(filepath.Join(h.Dir, "state.qcow2")); err != nil {
+			if _, err := os.Stat(h.disk()); err != nil {
 				return driver.ErrMachineLost
 			}
 		}
@@ -131,8 +131,10 @@ func (m Machine) Forget(ctx context.Context) error {
 		if err := os.RemoveAll(h.Dir); err != nil {
 			return driver.Seal(err, "cannot remove the disk of the domain")
 		}
-		if err := os.Remove(filepath.Join(m.StateDir, File)); err != nil {
-			return driver.Seal(err, "cannot forget the domain")
+		for _, file := range []string{KeptFile, File} {
+			if err := os.Remove(filepath.Join(m.StateDir, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return driver.Seal(err, "cannot forget the domain")
+			}
 		}
 		return nil
 	})

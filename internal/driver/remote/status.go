@@ -70,6 +70,10 @@ func (d *Driver) Places(ctx context.Context) ([]string, error) {
 	return ids, err
 }
 
+// Hangup closes the link to the machine of a sandbox, which is about to be another
+// one: the next request dials it again.
+func (d *Driver) Hangup(stateDir string) { d.at(stateDir).end() }
+
 // end closes the link: there are no more requests.
 func (c *client) end() {
 	c.mu.Lock()

@@ -93,6 +93,12 @@ func verb(q libvirt.Request) string {
 		return "pause the domain " + q.UUID
 	case libvirt.OpMeasure:
 		return "measure the domain " + q.UUID
+	case libvirt.OpSnapshot:
+		return "take a snapshot of the domain " + q.UUID
+	case libvirt.OpRedefine:
+		return "define a snapshot of the domain " + q.UUID
+	case libvirt.OpRevert, libvirt.OpRevertOff:
+		return "revert the domain " + q.UUID
 	case libvirt.OpForget:
 		return "forget a snapshot of the domain " + q.UUID
 	}

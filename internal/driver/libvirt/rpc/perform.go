@@ -67,23 +67,49 @@ func onDomain(conn Connection, domain golibvirt.Domain, q libvirt.Request) (libv
 		measures, err := measure(conn, domain)
 		state.Measures = measures
 		return state, err
+	default:
+		return onSnapshot(conn, domain, q)
+	}
+	return libvirt.Answer{}, err
+}
+
+// onSnapshot carries out a request about a snapshot of a domain.
+func onSnapshot(conn Connection, domain golibvirt.Domain, q libvirt.Request) (answer libvirt.Answer, err error) {
+	var snapshot golibvirt.DomainSnapshot
+	switch q.Op {
 	case libvirt.OpSnapshot:
-		_, err = conn.DomainSnapshotCreateXML(domain, "<domainsnapshot><name>"+q.Name+"</name></domainsnapshot>", 0)
-	case libvirt.OpRevert, libvirt.OpForget:
-		var snapshot golibvirt.DomainSnapshot
+		snapshot, err = conn.DomainSnapshotCreateXML(domain, "<domainsnapshot><name>"+q.Name+"</name></domainsnapshot>", 0)
+		if err == nil {
+			answer.Text, err = conn.DomainSnapshotGetXMLDesc(snapshot, 0)
+		}
+		return answer, err
+	case libvirt.OpRedefine:
+		_, err = conn.DomainSnapshotCreateXML(domain, q.XML, uint32(golibvirt.DomainSnapshotCreateRedefine))
+		return answer, err
+	case libvirt.OpRevert, libvirt.OpRevertOff, libvirt.OpForget:
 		snapshot, err = conn.DomainSnapshotLookupByName(domain, q.Name, 0)
-		if err != nil {
-			break
-		}
-		if q.Op == libvirt.OpRevert {
-			err = conn.DomainRevertToSnapshot(snapshot, uint32(golibvirt.DomainSnapshotRevertRunning|golibvirt.DomainSnapshotRevertForce))
-		} else {
-			err = conn.DomainSnapshotDelete(snapshot, 0)
-		}
 	default:
 		err = errors.New("there is no such request: " + string(q.Op))
 	}
-	return libvirt.Answer{}, err
+	switch {
+	case q.Op == libvirt.OpForget && isCode(err, golibvirt.ErrNoDomainSnapshot):
+		return answer, nil
+	case err != nil:
+		return answer, err
+	case q.Op == libvirt.OpForget:
+		err = conn.DomainSnapshotDelete(snapshot, 0)
+	case q.Op == libvirt.OpRevertOff:
+		err = conn.DomainRevertToSnapshot(snapshot, uint32(golibvirt.DomainSnapshotRevertForce))
+	default:
+		err = conn.DomainRevertToSnapshot(snapshot, uint32(golibvirt.DomainSnapshotRevertRunning|golibvirt.DomainSnapshotRevertForce))
+	}
+	return answer, err
+}
+
+// isCode reports whether an error is libvirt's with that number.
+func isCode(err error, code golibvirt.ErrorNumber) bool {
+	var said golibvirt.Error
+	return errors.As(err, &said) && golibvirt.ErrorNumber(said.Code) == code
 }
 
 // stateOf translates libvirt's states, and the reasons that callers act on.

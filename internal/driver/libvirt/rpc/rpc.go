@@ -35,6 +35,7 @@ type Connection interface {
 	DomainMemoryStats(domain golibvirt.Domain, most, flags uint32) ([]golibvirt.DomainMemoryStat, error)
 	DomainBlockStats(domain golibvirt.Domain, path string) (reads, read, writes, written, errors int64, err error)
 	DomainSnapshotCreateXML(domain golibvirt.Domain, text string, flags uint32) (golibvirt.DomainSnapshot, error)
+	DomainSnapshotGetXMLDesc(snapshot golibvirt.DomainSnapshot, flags uint32) (string, error)
 	DomainSnapshotLookupByName(domain golibvirt.Domain, name string, flags uint32) (golibvirt.DomainSnapshot, error)
 	DomainRevertToSnapshot(snapshot golibvirt.DomainSnapshot, flags uint32) error
 	DomainSnapshotDelete(snapshot golibvirt.DomainSnapshot, flags golibvirt.DomainSnapshotDeleteFlags) error
@@ -58,12 +59,19 @@ const attempts = 6
 
 const firstPause = 50 * time.Millisecond
 
-// patience bounds one request.
-const patience = time.Minute
+// patience bounds one request. One that writes or reads the memory of a domain takes
+// as long as its disk does.
+func patience(op libvirt.Op) time.Duration {
+	switch op {
+	case libvirt.OpSnapshot, libvirt.OpRevert, libvirt.OpRevertOff, libvirt.OpForget:
+		return 15 * time.Minute
+	}
+	return time.Minute
+}
 
 // Do implements libvirt.Hypervisor.
 func (p *Pool) Do(ctx context.Context, q libvirt.Request) (libvirt.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience(q.Op))
 	defer cancel()
 	pause := firstPause
 	for attempt := 1; ; attempt++ {

@@ -34,6 +34,7 @@ type connection struct {
 
 	state, reason int32
 	fail          error
+	without       bool // snapshots
 
 	mu    sync.Mutex
 	calls []string
@@ -97,14 +98,27 @@ func (c *connection) DomainBlockStats(golibvirt.Domain, string) (int64, int64, i
 }
 
 func (c *connection) DomainSnapshotLookupByName(golibvirt.Domain, string, uint32) (golibvirt.DomainSnapshot, error) {
+	if c.without {
+		return golibvirt.DomainSnapshot{}, said(golibvirt.ErrNoDomainSnapshot, "Domain snapshot not found")
+	}
 	return golibvirt.DomainSnapshot{}, c.called("snapshot lookup")
 }
 
-func (c *connection) DomainSnapshotCreateXML(golibvirt.Domain, string, uint32) (golibvirt.DomainSnapshot, error) {
+func (c *connection) DomainSnapshotCreateXML(_ golibvirt.Domain, text string, flags uint32) (golibvirt.DomainSnapshot, error) {
+	if flags == uint32(golibvirt.DomainSnapshotCreateRedefine) {
+		return golibvirt.DomainSnapshot{}, c.called("redefine " + text)
+	}
 	return golibvirt.DomainSnapshot{}, c.called("snapshot")
 }
 
-func (c *connection) DomainRevertToSnapshot(golibvirt.DomainSnapshot, uint32) error {
+func (c *connection) DomainSnapshotGetXMLDesc(golibvirt.DomainSnapshot, uint32) (string, error) {
+	return "<domainsnapshot/>", c.called("describe")
+}
+
+func (c *connection) DomainRevertToSnapshot(_ golibvirt.DomainSnapshot, flags uint32) error {
+	if flags&uint32(golibvirt.DomainSnapshotRevertRunning) != 0 {
+		return c.called("revert, running")
+	}
 	return c.called("revert")
 }
 
@@ -203,15 +217,17 @@ func TestWhatHolds(t *testing.T) {
 		"stop":          {libvirt.OpStop, golibvirt.DomainPaused, []string{"lookup", "destroy"}},
 		"stop again":    {libvirt.OpStop, golibvirt.DomainShutoff, []string{"lookup"}},
 		"undefine":      {libvirt.OpUndefine, golibvirt.DomainShutoff, []string{"lookup", "undefine"}},
-		"snapshot":      {libvirt.OpSnapshot, golibvirt.DomainRunning, []string{"lookup", "snapshot"}},
-		"revert":        {libvirt.OpRevert, golibvirt.DomainRunning, []string{"lookup", "snapshot lookup", "revert"}},
+		"snapshot":      {libvirt.OpSnapshot, golibvirt.DomainRunning, []string{"lookup", "snapshot", "describe"}},
+		"redefine":      {libvirt.OpRedefine, golibvirt.DomainShutoff, []string{"lookup", "redefine <x/>"}},
+		"revert":        {libvirt.OpRevert, golibvirt.DomainShutoff, []string{"lookup", "snapshot lookup", "revert, running"}},
+		"revert off":    {libvirt.OpRevertOff, golibvirt.DomainShutoff, []string{"lookup", "snapshot lookup", "revert"}},
 		"forget":        {libvirt.OpForget, golibvirt.DomainRunning, []string{"lookup", "snapshot lookup", "snapshot delete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newConnection(test.state)
 			pool := &rpc.Pool{Connect: func(string) (rpc.Connection, error) { return c, nil }}
-			if _, err := pool.Do(t.Context(), libvirt.Request{Op: test.op, URI: uri, UUID: id, Name: "x"}); err != nil {
+			if _, err := pool.Do(t.Context(), libvirt.Request{Op: test.op, URI: uri, UUID: id, Name: "x", XML: "<x/>"}); err != nil {
 				t.Error(err)
 			}
 			if diff := cmp.Diff(test.want, c.calls); diff != "" {
@@ -225,6 +241,8 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	c := newConnection(golibvirt.DomainPaused)
 	c.reason = int32(golibvirt.DomainPausedIoerror)
+	bare := newConnection(golibvirt.DomainRunning)
+	bare.without = true
 	lost := newConnection(golibvirt.DomainRunning)
 	lost.fail = said(golibvirt.ErrNoDomain, "Domain not found")
 	for _, test := range []struct {
@@ -239,6 +257,8 @@ func TestAnswers(t *testing.T) {
 			CPU: 1234, Memory: 3 << 10, Balloon: 8 << 10, Used: 2 << 10, Read: 10, Written: 20,
 		}}},
 		{"lost", lost, libvirt.OpState, libvirt.Answer{State: libvirt.Lost}},
+		{"a snapshot", c, libvirt.OpSnapshot, libvirt.Answer{Text: "<domainsnapshot/>"}},
+		{"no snapshot to forget", bare, libvirt.OpForget, libvirt.Answer{}},
 		{"undefined already", lost, libvirt.OpUndefine, libvirt.Answer{State: libvirt.Lost}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
