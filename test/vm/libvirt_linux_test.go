@@ -210,6 +210,17 @@ func TestLibvirt(t *testing.T) {
 		t.Errorf("the domain %s became %s", domain, again)
 	}
 
+	// A fork has a domain of its own, and neither sees the other's writes.
+	h.litterbox("fork", "box", "other")
+	h.litterbox("exec", "other", "--", "sh", "-c", "echo forked >>lines")
+	if mine := h.litterbox("exec", "other", "--no-commit", "--", "sh", "-c", "cat ~/mine lines"); mine != "ignored\nfirst\nresumed\nforked\n" {
+		t.Errorf("in the fork there is %q", mine)
+	}
+	if mine := h.litterbox("exec", "box", "--no-commit", "--", "cat", "lines"); mine != "first\nresumed\n" {
+		t.Errorf("beside the fork there is %q", mine)
+	}
+	h.litterbox("delete", "--force", "other")
+
 	h.litterbox("stop", "box")
 	if state := virsh("domstate", domain); !strings.Contains(state, "shut off") {
 		t.Errorf("a stopped sandbox's domain is %s", state)

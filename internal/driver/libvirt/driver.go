@@ -36,7 +36,7 @@ func (d *Driver) Capabilities() driver.Capabilities {
 	can := driver.Capabilities{
 		Traits: Traits(), Pause: true, FSMonitor: fsmonitor.Program,
 		Limits:    []string{sandbox.LimitMemory, sandbox.LimitPIDs, sandbox.LimitCPUs},
-		Snapshots: driver.Snapshots{Freeze: true, Live: true, Memory: true},
+		Snapshots: driver.Snapshots{Freeze: true, Live: true, Memory: true}, Fork: true,
 	}
 	tier := driver.Tier{Isolation: sandbox.IsolationFull, Available: true}
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
@@ -64,7 +64,17 @@ func (d *Driver) Attach(ctx context.Context, lease driver.Lease) error {
 	if d.machine(lease).Paused() {
 		return nil
 	}
-	return d.Driver.Attach(ctx, lease)
+	err := d.Driver.Attach(ctx, lease)
+	if errors.Is(err, driver.ErrUnreachable) {
+		if r, reading := readKept(lease.StateDir); reading == nil && r.Copying {
+			// A fork was killed, or goes on: this waits for it.
+			if err := d.machine(lease).withKept(ctx, func(handle, *keptRecord) error { return nil }); err != nil {
+				return err
+			}
+			err = d.Driver.Attach(ctx, lease)
+		}
+	}
+	return err
 }
 
 // Pause implements driver.Driver.

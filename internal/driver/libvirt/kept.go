@@ -22,10 +22,12 @@ import (
 const KeptFile = "libvirt-snapshots.json"
 
 // keptRecord lists snapshots, oldest first. Pending is one that is being taken or
-// deleted: after a kill the next call removes it.
+// deleted: after a kill the next call removes it. Copying says that the domain stands
+// still for a copy of its disk: after a kill the next call lets it go on.
 type keptRecord struct {
 	Version int    `json:"version"`
 	Pending string `json:"pending,omitempty"`
+	Copying bool   `json:"copying,omitempty"`
 	Kept    []kept `json:"kept"`
 }
 
@@ -34,14 +36,14 @@ type kept struct {
 	ID        string    `json:"id"`
 	Label     string    `json:"label"`
 	CreatedAt time.Time `json:"created_at"`
-	On        bool      `json:"on"`    // the domain was on: its memory is part of it
-	Place     bool      `json:"place"` // and the sandbox ran in it
-	Bytes     int64     `json:"bytes"` // that the disk took more afterwards
-	XML       string    `json:"xml"`   // libvirt's description
+	On        bool      `json:"on"`               // the domain was on: its memory is part of it
+	Handle    []byte    `json:"handle,omitempty"` // of the place that ran in it
+	Bytes     int64     `json:"bytes"`            // that the disk took more afterwards
+	XML       string    `json:"xml"`              // libvirt's description
 }
 
 func (k kept) snapshot() driver.Snapshot {
-	return driver.Snapshot{ID: k.ID, Label: k.Label, CreatedAt: k.CreatedAt, Memory: k.Place, Bytes: k.Bytes}
+	return driver.Snapshot{ID: k.ID, Label: k.Label, CreatedAt: k.CreatedAt, Memory: len(k.Handle) > 0, Bytes: k.Bytes}
 }
 
 // find returns the place of a snapshot in the record, -1 for an unknown one.

@@ -198,17 +198,25 @@ func (m Machine) define(ctx context.Context, h handle) error {
 
 // prepare makes the files that the domain needs on disk. What it has written stays.
 func (m Machine) prepare(h handle) error {
-	if err := os.MkdirAll(filepath.Dir(h.Dir), 0o711); err != nil {
-		return m.refused(h, err)
-	}
-	if err := os.Mkdir(h.Dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
-		return m.refused(h, err)
+	if err := m.makeDir(h); err != nil {
+		return err
 	}
 	err := overlayOn(h.disk(), filepath.Join(h.Image, "state.qcow2"))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return m.refused(h, err)
 	}
 	return m.unmark(h)
+}
+
+// makeDir makes the directory for the domain's files.
+func (m Machine) makeDir(h handle) error {
+	if err := os.MkdirAll(filepath.Dir(h.Dir), 0o711); err != nil {
+		return m.refused(h, err)
+	}
+	if err := os.Mkdir(h.Dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
+		return m.refused(h, err)
+	}
+	return nil
 }
 
 func (m Machine) refused(h handle, err error) error {
@@ -220,7 +228,7 @@ func (m Machine) refused(h handle, err error) error {
 
 func (m Machine) domain(h handle) domain {
 	d := domain{
-		Name: "litterbox-" + h.UUID[:8], UUID: h.UUID, Sandbox: filepath.Base(m.StateDir), Type: "qemu",
+		Name: nameOf(h.UUID), UUID: h.UUID, Sandbox: filepath.Base(m.StateDir), Type: "qemu",
 		Memory: m.Options.Memory, CPUs: m.Options.CPUs, Image: h.Image, Dir: h.Dir, Ports: make([]string, ports), Idle: int(m.Options.Idle.Seconds()),
 	}
 	if d.Memory == 0 {

@@ -37,6 +37,7 @@ type domain struct {
 	state     libvirt.State
 	reason    string
 	memory    string
+	asked     []string        // of the place, inside
 	known     map[string]bool // to libvirt
 	ports     []net.Listener
 	links     []net.Conn
@@ -249,11 +250,16 @@ func (s *simulated) answer(d *domain, stream *outpost.Stream) {
 }
 
 func (s *simulated) inside(d *domain, q outpost.Request) (outpost.Answer, error) {
+	d.asked = append(d.asked, strings.TrimSpace(fmt.Sprintf("%s %s %s", q.Op, q.Place.Sandbox, q.To.Sandbox)))
 	switch {
+	case d.state == libvirt.Paused: // it would say nothing
+		return outpost.Answer{}, driver.ErrUnreachable
 	case q.Op == outpost.OpAttach && string(q.Place.Handle) != d.memory:
 		return outpost.Answer{}, driver.ErrMachineLost
-	case q.Op == outpost.OpDestroy:
+	case q.Op == outpost.OpDestroy && string(q.Place.Handle) == d.memory:
 		d.memory = "-"
+	case q.Op == outpost.OpSnapshot:
+		return outpost.Answer{Snapshots: []driver.Snapshot{{ID: "inside"}}}, nil
 	}
 	return outpost.Answer{}, nil
 }
@@ -339,20 +345,21 @@ func (w *world) options() libvirt.Options {
 	return libvirt.Options{Hypervisor: w.libvirt, URI: "qemu:///session", Emulated: true, Image: func() (string, error) { return w.dir, nil }}
 }
 
-// change changes the only domain.
+// change changes the domain of the sandbox.
 func (w *world) change(do func(*domain)) {
 	w.t.Helper()
 	w.libvirt.mu.Lock()
 	defer w.libvirt.mu.Unlock()
-	if len(w.libvirt.domains) != 1 {
-		w.t.Fatalf("there are %d domains", len(w.libvirt.domains))
-	}
 	for _, d := range w.libvirt.domains {
-		do(d)
+		if filepath.Dir(d.dir) == w.lease.StateDir {
+			do(d)
+			return
+		}
 	}
+	w.t.Fatalf("sandbox %s has no domain", w.lease.SandboxID)
 }
 
-// writes replaces the data of the only domain's disk.
+// writes replaces the data of the domain's disk.
 func (w *world) writes(data string) {
 	w.t.Helper()
 	w.change(func(d *domain) {
@@ -367,7 +374,7 @@ func (w *world) writes(data string) {
 	})
 }
 
-// holds demands state and data of the only domain, and how many snapshots its disk
+// holds demands state and data of the domain, and how many snapshots its disk
 // has.
 func (w *world) holds(state libvirt.State, data string, snapshots int) {
 	w.t.Helper()

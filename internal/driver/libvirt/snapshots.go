@@ -42,6 +42,11 @@ func (m Machine) withKept(ctx context.Context, do func(h handle, r *keptRecord) 
 		if err != nil {
 			return err
 		}
+		if r.Copying {
+			if err := m.stopCopying(ctx, h, &r); err != nil {
+				return err
+			}
+		}
 		if r.Pending != "" {
 			if err := m.dropPending(ctx, h, &r); err != nil {
 				return err
@@ -56,8 +61,7 @@ func (m Machine) dropPending(ctx context.Context, h handle, r *keptRecord) error
 	if _, err := m.known(ctx, h, r); err != nil && !errors.Is(err, driver.ErrMachineLost) {
 		return err
 	}
-	_, err := m.Options.Hypervisor.Do(ctx, Request{Op: OpForget, URI: h.URI, UUID: h.UUID, Name: r.Pending})
-	if err != nil && !errors.Is(err, driver.ErrMachineLost) { // without a disk nothing is left of it
+	if err := m.forget(ctx, h, r.Pending); err != nil && !errors.Is(err, driver.ErrMachineLost) { // without a disk nothing is left of it
 		return err
 	}
 	r.Pending = ""
@@ -113,7 +117,11 @@ func (d *Driver) Snapshot(ctx context.Context, lease driver.Lease, label string)
 	}
 	m := d.machine(lease)
 	err = m.withKept(ctx, func(h handle, r *keptRecord) error {
-		one, err := m.keep(context.WithoutCancel(ctx), h, r, label, lives)
+		one := kept{Label: label}
+		if lives {
+			one.Handle = lease.Handle
+		}
+		err := m.keep(context.WithoutCancel(ctx), h, r, &one)
 		taken = one.snapshot()
 		return err
 	})
@@ -129,28 +137,30 @@ func nothingBegun(err error) error {
 }
 
 // keep takes a snapshot. It is recorded as pending before anything is there.
-func (m Machine) keep(ctx context.Context, h handle, r *keptRecord, label string, lives bool) (one kept, err error) {
+func (m Machine) keep(ctx context.Context, h handle, r *keptRecord, one *kept) error {
 	state, err := m.known(ctx, h, r)
 	if err != nil {
-		return one, err
+		return err
 	}
 	if err := m.stuck(h, state); err != nil {
-		return one, err
+		return err
 	}
-	on := state.State != Off
-	one = kept{ID: newID(), Label: label, CreatedAt: time.Now().UTC(), On: on, Place: on && lives}
+	one.ID, one.CreatedAt, one.On = newID(), time.Now().UTC(), state.State != Off
+	if !one.On {
+		one.Handle = nil
+	}
 	r.Pending = one.ID
 	if err := r.write(m.StateDir); err != nil {
-		return one, err
+		return err
 	}
 	before := allocated(h.disk())
 	answer, err := m.Options.Hypervisor.Do(ctx, Request{Op: OpSnapshot, URI: h.URI, UUID: h.UUID, Name: one.ID})
 	if err != nil {
-		return one, errors.Join(err, m.dropPending(ctx, h, r))
+		return errors.Join(err, m.dropPending(ctx, h, r))
 	}
 	one.Bytes, one.XML = max(0, allocated(h.disk())-before), orphaned(answer.Text)
-	r.Pending, r.Kept = "", append(r.Kept, one)
-	return one, r.write(m.StateDir)
+	r.Pending, r.Kept = "", append(r.Kept, *one)
+	return r.write(m.StateDir)
 }
 
 // Snapshots implements driver.Snapshotter.
@@ -179,7 +189,7 @@ func (d *Driver) Revert(ctx context.Context, lease driver.Lease, id string) erro
 		switch {
 		case at < 0:
 			return fault.Wrap("", driver.ErrNoSnapshot, "cannot return to the snapshot %q", id)
-		case lives && !r.Kept[at].Place:
+		case lives && len(r.Kept[at].Handle) == 0:
 			return fault.Wrap("", driver.ErrHeld, "cannot return to a snapshot without memory while the sandbox runs")
 		}
 		d.Hangup(lease.StateDir)
@@ -244,9 +254,4 @@ func (d *Driver) DeleteSnapshot(ctx context.Context, lease driver.Lease, id stri
 		return nil
 	}
 	return err
-}
-
-// Fork implements driver.Snapshotter.
-func (d *Driver) Fork(ctx context.Context, from driver.Lease, id string, to driver.Lease) ([]string, error) {
-	return driver.NoSnapshots{}.Fork(ctx, from, id, to)
 }
