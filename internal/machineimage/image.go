@@ -77,7 +77,8 @@ func Open(dir string) (image Image, path string, err error) {
 // current is the link to the newest image, beside the images.
 const current = "current"
 
-const version = 1
+// version 2: machines may come up from a copied memory, and have other random numbers.
+const version = 2
 
 // Order is what an image is made of.
 type Order struct {

@@ -174,9 +174,10 @@ func (c *portConn) Read(p []byte) (int, error) {
 
 // Port is the request of a host that has dialled a port.
 type Port struct {
-	R     io.Reader // the host's data
-	Now   time.Time // by the host's clock
-	Ended bool      // the machine should end
+	R      io.Reader // the host's data
+	Now    time.Time // by the host's clock
+	Number []byte    // the link's, which the host has drawn by chance
+	Ended  bool      // the machine should end
 }
 
 // AcceptPort waits, in the machine, until a host begins a link over a port.
@@ -209,7 +210,8 @@ func AcceptPort(port io.ReadWriter) (Port, error) {
 			if _, err := fmt.Fprintf(port, "\n%s %s\n", portLink, id); err != nil {
 				return Port{}, err
 			}
-			return Port{R: r, Now: now, Ended: words[0] == portOff}, nil
+			number, err := hex.DecodeString(id)
+			return Port{R: r, Now: now, Number: number, Ended: words[0] == portOff}, err
 		}
 	}
 }

@@ -85,7 +85,7 @@ func TestPort(t *testing.T) {
 			}
 			began := echo(machine)
 			port := <-began
-			if away := time.Since(port.Now); port.R == nil || port.Ended || away > time.Minute || away < -time.Minute {
+			if away := time.Since(port.Now); port.R == nil || len(port.Number) != 16 || port.Ended || away > time.Minute || away < -time.Minute {
 				t.Errorf("it began with %+v", port)
 			}
 			<-began

@@ -182,6 +182,16 @@ func TestLibvirt(t *testing.T) {
 	if strings.Contains(text, "<interface") || strings.Contains(text, "<filesystem") || !strings.Contains(text, "https://litterbox/1") {
 		t.Errorf("the domain is\n%s", text)
 	}
+	// The first machine of an image was saved, and others do not boot.
+	h.litterbox("create", "warm", "--driver", "libvirt")
+	for _, one := range strings.Fields(virsh("list", "--all", "--uuid")) {
+		log, err := os.ReadFile(filepath.Join(h.dir, "vm", "machines", one, "console.log"))
+		if err != nil || one != domain && strings.Contains(string(log), "the machine is ready") {
+			t.Errorf("the second domain booted: %v\n%s", err, log)
+		}
+	}
+	h.litterbox("delete", "--force", "warm")
+
 	if kernel := h.litterbox("exec", "box", "--no-commit", "--", "uname", "-r"); !strings.Contains(kernel, "cloud") {
 		t.Errorf("inside runs the kernel %s", kernel)
 	}

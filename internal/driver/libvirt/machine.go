@@ -128,7 +128,9 @@ func (m Machine) Ensure(ctx context.Context) error {
 	return m.locked(ctx, func() error {
 		h, err := readHandle(m.StateDir)
 		if errors.Is(err, driver.ErrMachineLost) {
-			h, err = m.newHandle()
+			if h, err = m.newHandle(); err == nil {
+				return m.begin(ctx, h)
+			}
 		}
 		if err != nil {
 			return err

@@ -308,7 +308,11 @@ func newWorld(t *testing.T) *world {
 	image := make([]byte, 104)
 	copy(image, "QFI\xfb")
 	image[31] = 1 // its size
-	if err := os.WriteFile(filepath.Join(dir, "state.qcow2"), image, 0o600); err != nil {
+	err = os.MkdirAll(filepath.Join(dir, "images", "1"), 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "images", "1", "state.qcow2"), image, 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.driver = w.another()
@@ -342,7 +346,8 @@ func (w *world) start(handle string) {
 }
 
 func (w *world) options() libvirt.Options {
-	return libvirt.Options{Hypervisor: w.libvirt, URI: "qemu:///session", Emulated: true, Image: func() (string, error) { return w.dir, nil }}
+	image := filepath.Join(w.dir, "images", "1")
+	return libvirt.Options{Hypervisor: w.libvirt, URI: "qemu:///session", Emulated: true, Image: func() (string, error) { return image, nil }}
 }
 
 // change changes the domain of the sandbox.

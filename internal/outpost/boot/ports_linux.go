@@ -105,6 +105,14 @@ func (p *ports) one(f *os.File) error {
 	if err != nil {
 		return err
 	}
+	// Counted before the clock is set, or else a machine that came up from an old
+	// memory looks unused for long.
+	p.links.Add(1)
+	defer func() {
+		p.used.Store(time.Now().UnixNano())
+		p.links.Add(-1)
+	}()
+	stir(host.Number)
 	if skew := time.Since(host.Now); skew > 2*time.Second || skew < -2*time.Second {
 		tv := unix.NsecToTimeval(host.Now.UnixNano())
 		_ = unix.Settimeofday(&tv) // a wrong clock is no reason not to answer
@@ -113,12 +121,21 @@ func (p *ports) one(f *os.File) error {
 		p.once.Do(func() { close(p.end) })
 		select {} // the host reads until the machine is off
 	}
-	p.links.Add(1)
-	defer func() {
-		p.used.Store(time.Now().UnixNano())
-		p.links.Add(-1)
-	}()
 	return p.server.Serve(link{host.R, f})
+}
+
+// stir gives the kernel's random numbers another course (random(4), RNDRESEEDCRNG):
+// that of a machine which came up from a kept or copied memory would be the same
+// each time.
+func stir(number []byte) {
+	f, err := os.OpenFile("/dev/urandom", os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.Write(number)
+		err = errors.Join(err, unix.IoctlSetInt(int(f.Fd()), unix.RNDRESEEDCRNG, 0), f.Close())
+	}
+	if err != nil {
+		fmt.Println("litterbox: random numbers may repeat:", err)
+	}
 }
 
 // wait returns when a host is at the other end. The kernel sends a signal for
