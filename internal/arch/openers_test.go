@@ -87,6 +87,7 @@ git/mergetree.go: os.ReadFile
 landing/hooks.go: os.Open os.ReadDir
 landing/layout.go: filepath.WalkDir
 landing/merge.go: os.ReadFile
+landing/missing.go: os.OpenRoot
 landing/obstacles.go: os.OpenRoot
 branch/milestone.go: filepath.Glob os.ReadFile
 layer/module.go: os.ReadFile os.WriteFile

@@ -158,7 +158,7 @@ func (e *Engine) held(ctx context.Context, hold Hold, change func(*sandbox.Agent
 	case err != nil:
 		return err
 	case held == nil:
-		return fault.New(fault.Conflict, "sandbox %q is not held by this session any more", hold.Name)
+		return fault.New(fault.Conflict, "sandbox %q is no longer held by this session", hold.Name)
 	case held.Session != hold.Session:
 		return fault.New(fault.Conflict, "sandbox %q was taken over by %s", hold.Name, describeAgent(held))
 	}

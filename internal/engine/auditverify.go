@@ -150,7 +150,7 @@ func (c *commitCheck) one(oid string, call uint64, hash string, there bool) {
 }
 
 func (c *commitCheck) unproven() []string {
-	list := []string{"whoever has your rights can write log, head and branches anew together, and leave no trace here"}
+	list := []string{"a program with your rights can rewrite log, head and branches together, and leave no trace here"}
 	last := uint64(0)
 	for _, seq := range c.hashes {
 		last = max(last, seq)

@@ -87,7 +87,7 @@ func (e *Engine) buildGolden(ctx context.Context, gitDir string, request BuildRe
 			return Built{}, err
 		}
 		if b.from == nil {
-			return Built{}, noGolden(request.Name, "update")
+			return Built{}, e.noGolden(gitDir, request.Name, "update")
 		}
 	}
 	built.Log = e.goldenLog(gitDir, request.Name)
@@ -123,11 +123,6 @@ func areIs(n int) string {
 		return "is"
 	}
 	return "are"
-}
-
-func noGolden(name, verb string) error {
-	g := golden{Name: name}
-	return fault.New(fault.NotFound, "cannot %s the golden %q: there is none of that name", verb, name).WithHint("%s", g.rebuild())
 }
 
 // failedBuild says what is kept.

@@ -104,12 +104,14 @@ func (e *Engine) GoldenOf(ctx context.Context, dir, name string) (Golden, error)
 	if err != nil {
 		return Golden{}, err
 	}
+	var names []string
 	for _, one := range all {
 		if one.Name == slug {
 			return one, nil
 		}
+		names = append(names, one.Name)
 	}
-	return Golden{}, noGolden(slug, "show")
+	return Golden{}, missingGolden(slug, "show", names)
 }
 
 // goldenName is the name of a golden as typed; empty means the default one.
@@ -164,7 +166,7 @@ func (e *Engine) DeleteGolden(ctx context.Context, dir, name string) (gone Golde
 		return Golden{}, err
 	}
 	if g == nil {
-		return Golden{}, noGolden(slug, "delete")
+		return Golden{}, e.noGolden(gitDir, slug, "delete")
 	}
 	gone = e.shownGolden(g)
 	dirs, err := e.goldenDirs(gitDir, slug)

@@ -36,7 +36,7 @@ func (e *Engine) ExportGolden(ctx context.Context, dir, name string, to io.Write
 	defer unlock()
 	g, err := e.findGolden(gitDir, slug)
 	if err == nil && g == nil {
-		err = noGolden(slug, "export")
+		err = e.noGolden(gitDir, slug, "export")
 	}
 	if err != nil {
 		return Golden{}, err

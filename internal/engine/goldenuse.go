@@ -29,7 +29,7 @@ func (e *Engine) chooseGolden(ctx context.Context, p *place, request CreateReque
 	g, err := e.findGolden(p.record.GitDir, name)
 	if err != nil || g == nil {
 		if err == nil && request.Golden != "" {
-			err = noGolden(name, "begin with")
+			err = e.noGolden(p.record.GitDir, name, "begin with")
 		}
 		return nil, err
 	}

@@ -40,16 +40,16 @@ func (e *Engine) Init(ctx context.Context, r InitRequest) (made Initialized, err
 		return made, fault.New(fault.NotFound, "cannot write %s: %q is in no git repository", config.RepositoryFile, r.Dir).WithHint("git init")
 	}
 	made.File = filepath.Join(location.Top, config.RepositoryFile)
+	draft, err := drafted(location.Top, r) // first: a mistyped template is not mended by --force
+	if err != nil {
+		return made, err
+	}
 	_, err = os.Lstat(made.File)
 	if err == nil && !r.Force {
 		return made, fault.New(fault.AlreadyExists, "cannot write %s: it exists", made.File).WithHint("litterbox init --force")
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return made, fault.Wrap(fault.Unavailable, err, "cannot look at %s", made.File)
-	}
-	draft, err := drafted(location.Top, r)
-	if err != nil {
-		return made, err
 	}
 	made.Text, made.Found = draft.Text(), draft.Found
 	if _, err := config.Parse(made.File, []byte(made.Text)); err != nil {

@@ -110,7 +110,7 @@ func orphaned(record *sandbox.Sandbox) bool {
 // state is the present state of a sandbox, seen without touching it.
 func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.State, string) {
 	if orphaned(record) {
-		return sandbox.Orphaned, "its repository is not at " + record.GitDir + " any more; in its new place or a new clone, litterbox reattach takes it back"
+		return sandbox.Orphaned, "its repository is no longer at " + record.GitDir + "; in its new place or a new clone, litterbox reattach takes it back"
 	}
 	switch record.State {
 	case sandbox.Creating, sandbox.Deleting:

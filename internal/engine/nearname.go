@@ -5,7 +5,10 @@ import (
 	"fmt"
 
 	"github.com/litterbox-sandbox/litterbox/internal/agents"
+	"github.com/litterbox-sandbox/litterbox/internal/egress/preset"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
+	"github.com/litterbox-sandbox/litterbox/internal/service"
 )
 
 // NoSandbox says that no sandbox of the repository is called typed, and which of
@@ -23,6 +26,69 @@ func didYouMean(typed string, names []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", near)
+}
+
+// noService says that a sandbox has no service of that name.
+func noService(sandbox, typed string, names []string) error {
+	return fault.New(fault.NotFound, "no service named %q in sandbox %q%s", typed, sandbox, didYouMean(typed, names)).
+		WithHint("litterbox service %s status", sandbox)
+}
+
+// serviceNames are the names of services, in their order.
+func serviceNames(services []service.Spec) []string {
+	names := make([]string, len(services))
+	for i, s := range services {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// noPort says that a sandbox forwards no port of that name.
+func noPort(sandbox, typed string, ports []Port) error {
+	names := make([]string, len(ports))
+	for i, port := range ports {
+		names[i] = port.Name
+	}
+	return fault.New(fault.NotFound, "no port named %q in sandbox %q%s", typed, sandbox, didYouMean(typed, names)).
+		WithHint("litterbox ports %s", sandbox)
+}
+
+// noSnapshot says that a sandbox has no snapshot of that name or label.
+func noSnapshot(name, typed string, snapshots []*sandbox.Snapshot) error {
+	var names []string
+	for _, one := range snapshots {
+		if one.Label != "" { // numbers are all near each other
+			names = append(names, one.Label)
+		}
+	}
+	return fault.New(fault.NotFound, "sandbox %q has no snapshot %q%s", name, typed, didYouMean(typed, names)).
+		WithHint("litterbox snapshots %s", name)
+}
+
+// noGolden says that a repository has no golden of that name.
+func (e *Engine) noGolden(gitDir, typed, verb string) error {
+	found, err := e.goldens(gitDir)
+	if err != nil {
+		found = nil // what is missing is the answer, and a near name only a help
+	}
+	names := make([]string, len(found))
+	for i, g := range found {
+		names[i] = g.Name
+	}
+	return missingGolden(typed, verb, names)
+}
+
+// missingGolden is noGolden where the names are known.
+func missingGolden(typed, verb string, names []string) error {
+	g := golden{Name: typed}
+	return fault.New(fault.NotFound, "cannot %s the golden %q: no golden has this name%s", verb, typed, didYouMean(typed, names)).
+		WithHint("%s", g.rebuild())
+}
+
+// noPreset says that no network preset has that name.
+func noPreset(typed string) error {
+	return fault.New(fault.NotFound, "cannot find the network preset %q%s", typed, didYouMean(typed, preset.Names())).
+		WithHint("litterbox network presets")
 }
 
 // noSandbox is NoSandbox for the sandboxes of the repository that dir belongs

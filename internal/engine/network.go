@@ -61,7 +61,13 @@ func expand(ctx context.Context, policy *egress.Policy) (*egress.Policy, error) 
 	environment.Lookup = lookup
 	around := egress.WatchSurroundings()()
 	environment.Beside = around.Beside
-	return policy.Expand(func(name string) ([]string, error) { return preset.Expand(name, environment) })
+	return policy.Expand(func(name string) ([]string, error) {
+		rules, err := preset.Expand(name, environment)
+		if fault.KindOf(err) != fault.NotFound {
+			return rules, err
+		}
+		return nil, noPreset(name)
+	})
 }
 
 // lookupPatience bounds the look-up of a registry's addresses; without an answer it

@@ -107,6 +107,5 @@ func (e *Engine) OpenPort(ctx context.Context, dir, name, port string) (Port, []
 		return Port{}, nil, fault.New(fault.Invalid, "cannot choose one of the %d ports of sandbox %q", len(ports), p.record.Name).
 			WithHint("litterbox open %s %s", p.record.Name, ports[0].Name)
 	}
-	return Port{}, nil, fault.New(fault.NotFound, "no port named %q in sandbox %q", port, p.record.Name).
-		WithHint("litterbox ports %s", p.record.Name)
+	return Port{}, nil, noPort(p.record.Name, port, ports)
 }

@@ -160,8 +160,7 @@ func (e *Engine) loggedServices(ctx context.Context, request LogRequest) (*Engin
 	}
 	if request.Service != "" {
 		if !slices.Contains(names, request.Service) {
-			return e, nil, nil, fault.New(fault.NotFound, "no service named %q in sandbox %q", request.Service, p.record.Name).
-				WithHint("litterbox service %s status", p.record.Name)
+			return e, nil, nil, noService(p.record.Name, request.Service, names)
 		}
 		names = []string{request.Service}
 	}

@@ -146,8 +146,7 @@ func (e *Engine) wantServices(ctx context.Context, p *place, request ServiceRequ
 	}
 	for _, name := range request.Services {
 		if !slices.ContainsFunc(record.Services, func(s service.Spec) bool { return s.Name == name }) {
-			return record, false, fault.New(fault.NotFound, "no service named %q in sandbox %q", name, p.record.Name).
-				WithHint("litterbox service %s status", p.record.Name)
+			return record, false, noService(p.record.Name, name, serviceNames(record.Services))
 		}
 	}
 	for _, spec := range record.Services {

@@ -155,8 +155,7 @@ func (p *place) findSnapshot(name string) (*sandbox.Snapshot, error) {
 		return nil, fault.New(fault.Conflict, "cannot choose a snapshot of sandbox %q: %s have the label %q", p.record.Name, strings.Join(names, " and "), name).
 			WithHint("litterbox snapshots %s", p.record.Name)
 	}
-	return nil, fault.New(fault.NotFound, "sandbox %q has no snapshot %q", p.record.Name, name).
-		WithHint("litterbox snapshots %s", p.record.Name)
+	return nil, noSnapshot(p.record.Name, name, all)
 }
 
 // DeleteSnapshots deletes snapshots for good. Layers that the sandbox, another

@@ -52,6 +52,11 @@ func (e *Engine) Sync(ctx context.Context, request SyncRequest) (result SyncResu
 		result.Files = append(result.Files, SyncedFile{name, "write"})
 	}
 	result.Notes = p.notes
+	if len(result.Files) == 0 {
+		if err := syncsSomething(ctx, repo, []string{tip}, request.Paths); err != nil {
+			return result, nil, err
+		}
+	}
 	if request.DryRun || len(result.Files) == 0 {
 		return result, nil, nil
 	}
@@ -69,6 +74,17 @@ func (e *Engine) Sync(ctx context.Context, request SyncRequest) (result SyncResu
 		return e.carrySync(ctx, p, repo, stream, plan)
 	})
 	return result, made, err
+}
+
+// syncsSomething fails where a path exists nowhere: nothing to copy is then a
+// mistyped path.
+func syncsSomething(ctx context.Context, repo *git.Repository, commits, paths []string) error {
+	missing, err := landing.Missing(ctx, repo, commits, paths)
+	if err == nil && missing != "" {
+		err = fault.New(fault.NotFound, "cannot sync %q: neither the checkout nor the sandbox has it", missing).
+			WithHint("git status --short")
+	}
+	return err
 }
 
 // carrySync deletes first: a file may become a directory.

@@ -92,6 +92,11 @@ func (e *Engine) SyncBack(ctx context.Context, request SyncBackRequest) (result 
 		p.note("left out " + left)
 	}
 	result.Notes = p.notes
+	if len(plan.Writes) == 0 && !request.Careful { // watch-back waits for files that come later
+		if err := syncsSomething(ctx, repo, []string{p.record.Base, tip}, request.Paths); err != nil {
+			return result, err
+		}
+	}
 	if request.DryRun || len(plan.Writes) == 0 {
 		return result, nil
 	}

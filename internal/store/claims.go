@@ -179,7 +179,7 @@ func claimName(names, name, id string) error {
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return fault.New(fault.AlreadyExists, "cannot create sandbox %q: a sandbox of that name exists", name).
-			WithHint("litterbox status %s", name)
+			WithHint("litterbox shell %s, or another name", name)
 	}
 	if err != nil {
 		return unavailable(err, "claim the name %q", name)

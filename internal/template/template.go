@@ -123,7 +123,7 @@ func Of(name string) (Draft, error) {
 		return draft, nil
 	}
 	if name != "full" {
-		return Draft{}, fault.New(fault.Invalid, "cannot use the template %q: those there are: %s", name, strings.Join(Names(), ", ")).
+		return Draft{}, fault.New(fault.Invalid, "cannot use the template %q: the templates are %s", name, strings.Join(Names(), ", ")).
 			WithHint("litterbox init --template node")
 	}
 	full := Draft{Found: []string{"the template full"}, Ports: []port{{"web", 8080}}, CPUs: "4", Memory: "8GiB", Env: map[string]string{"CI": "true"}}

@@ -240,7 +240,7 @@ func TestRebootIsSeen(t *testing.T) {
 	if listed := b.Must("list"); !strings.Contains(listed, "stopped") {
 		t.Errorf("after a reboot:\n%s", listed)
 	}
-	if got := b.Inside("box", "cat", "file"); got.Stdout != "kept\n" || !strings.Contains(got.Stderr, "was not running any more") {
+	if got := b.Inside("box", "cat", "file"); got.Stdout != "kept\n" || !strings.Contains(got.Stderr, "had stopped running, and was started again") {
 		t.Errorf("%+v", got)
 	}
 }

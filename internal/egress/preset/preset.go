@@ -88,6 +88,19 @@ func Expand(name string, env Environment) ([]string, error) {
 		WithHint("litterbox network presets")
 }
 
+// Names returns the names of every preset, sorted.
+func Names() []string {
+	var names []string
+	for _, t := range tools() {
+		names = append(names, t.name)
+	}
+	for _, s := range services() {
+		names = append(names, s.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // List returns every preset with its meaning in env, sorted by name.
 func List(env Environment) []Preset {
 	if env.Getenv == nil {

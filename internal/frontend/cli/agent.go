@@ -38,7 +38,7 @@ work in sandboxes from outside.`,
 			if len(args) == 0 {
 				return nil
 			}
-			return usageError(cmd, "%q is none of attach, install, list, logs, resume, run, uninstall", args[0])
+			return usageError(cmd, "%q is not one of attach, install, list, logs, resume, run, uninstall", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -119,7 +119,7 @@ func (o *agentOptions) action(s *session, bind func(useCases)) func(*cobra.Comma
 		case o.request.All == (len(args) > 0):
 			return usageError(cmd, "give names of agents (%s) or --all", strings.Join(engine.AgentNames(), ", "))
 		case !slices.Contains([]string{"", "project", "user"}, o.scope):
-			return usageError(cmd, "--scope %q is none of project, user", o.scope)
+			return usageError(cmd, "--scope %q is not one of project, user", o.scope)
 		}
 		o.request.Names = args
 		return s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {

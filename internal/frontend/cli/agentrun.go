@@ -186,7 +186,7 @@ func (o *agentRunOptions) arguments(cmd *cobra.Command, args []string) error {
 	case o.locked && o.task.Packages:
 		return usageError(cmd, "--locked and --with-packages exclude each other")
 	case !slices.Contains(engine.SettingsChoices(), o.task.Settings):
-		return usageError(cmd, "--settings %q is none of %s", o.task.Settings, strings.Join(engine.SettingsChoices(), ", "))
+		return usageError(cmd, "--settings %q is not one of %s", o.task.Settings, strings.Join(engine.SettingsChoices(), ", "))
 	case o.parallel < 1:
 		return usageError(cmd, "--parallel must be at least 1, not %d", o.parallel)
 	case o.tasks != "" && (o.in != "" || o.name != "" || o.interactive || o.file != "" || own == 2 && o.prompt != "-"):

@@ -60,7 +60,8 @@ container.ports. It stays until Ctrl-C and has committed what was saved.`,
 			}
 			argv, ok := editorCommand(editor, host)
 			if !ok {
-				return fault.New(fault.Invalid, "cannot open sandbox %q in %q: the editors are code, cursor, zed, jetbrains and browser", args[0], editor)
+				return fault.New(fault.Invalid, "cannot open sandbox %q in %q: the editors are code, cursor, zed, jetbrains and browser", args[0], editor).
+					WithHint("litterbox code %s --editor code", args[0])
 			}
 			program, err := exec.LookPath(argv[0])
 			if err != nil {

@@ -423,6 +423,35 @@ func TestConfigShow(t *testing.T) {
 		"/home/me/config.toml\tdurability = \"strict\"\n/src/app/.litterbox.toml\tnetwork.allow = [\"a.example\"]  # does not count\n",
 		"note: network.allow needs trust\n"})
 	golden(t, "json/config.json", lb(t, e, "", "config", "show", "--json").Stdout)
+	wantOutcome(t, lb(t, &fake{}, "", "config", "show"), outcome{0, "",
+		"note: nothing is configured, and every key has its default; litterbox init writes .litterbox.toml\n"})
+}
+
+// policyFake changes no rules.
+type policyFake struct{ *fake }
+
+func (*policyFake) ChangePolicy(context.Context, engine.PolicyRequest) (engine.Network, error) {
+	return engine.Network{}, nil
+}
+
+// A rule for loopback opens no server of this machine, which is what it is
+// probably meant for.
+func TestAllowLoopback(t *testing.T) {
+	e := &policyFake{&fake{}}
+	for line, noted := range map[string]bool{
+		"allow fix 127.0.0.1:5432":         true,
+		"allow fix a.example localhost:80": true,
+		"allow fix [::1]:80":               true,
+		"allow fix ::1":                    true,
+		"allow fix 192.0.2.10:5432":        false,
+		"allow fix localhost.example":      false,
+		"deny fix 127.0.0.1:5432":          false,
+	} {
+		got := lb(t, e, "", strings.Fields(line)...)
+		if got.Code != 0 || strings.Contains(got.Stderr, " inside is the sandbox itself: ") != noted {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
 }
 
 // compareFake compares.

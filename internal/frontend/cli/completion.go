@@ -34,7 +34,7 @@ other package.`,
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(out)
 			}
-			return usageError(cmd, "%q is none of bash, zsh, fish, powershell", args[0])
+			return usageError(cmd, "%q is not one of bash, zsh, fish, powershell", args[0])
 		},
 	}
 }

@@ -58,6 +58,9 @@ in force is marked; a note explains why.`,
 			for _, note := range found.Notes {
 				s.console.note("%s", note)
 			}
+			if len(found.Settings) == 0 {
+				s.console.note("nothing is configured, and every key has its default; litterbox init writes .litterbox.toml")
+			}
 			if origin {
 				return showOrigins(s.console, found.Settings)
 			}

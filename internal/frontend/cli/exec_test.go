@@ -78,7 +78,7 @@ func TestExecRefusesWrongArguments(t *testing.T) {
 		{"exec --env-file /nonexistent fix -- a", "cannot read the environment file"},
 		{"exec -e =x fix -- a", "not of the form K=V"},
 		{"exec --timeout -1s fix -- a", "must be positive"},
-		{"exec --timeout soon fix -- a", "invalid argument"},
+		{"exec --timeout soon fix -- a", "--timeout must be a duration such as 90s or 5m, not \"soon\""},
 		{"exec --no-commit -m why fix -- a", "-m names a commit"},
 		{"exec fix --bogus -- a", "unknown flag"},
 	} {

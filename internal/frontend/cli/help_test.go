@@ -65,6 +65,12 @@ func TestUnknownCommandSuggestsOne(t *testing.T) {
 	wantOutcome(t, lb(t, nil, "", "xyzzy"), outcome{
 		2, "", "litterbox: cannot run \"xyzzy\": there is no such command\n  try: litterbox help\n",
 	})
+	// Two letters are swapped; two others make another word.
+	for typed, hint := range map[string]string{"mrege": "merge", "lst": "list", "reate": "create", "nope": "help", "": "help"} {
+		if got, want := lb(t, nil, "", typed), "  try: litterbox "+hint+"\n"; got.Code != 2 || !strings.HasSuffix(got.Stderr, want) {
+			t.Errorf("%q: %d, %q, want %q", typed, got.Code, got.Stderr, want)
+		}
+	}
 }
 
 func TestUnknownFlag(t *testing.T) {
@@ -74,5 +80,28 @@ func TestUnknownFlag(t *testing.T) {
 	// The command's own surface says 125 for the same mistake.
 	wantOutcome(t, lb(t, nil, "", "exec", "--jsn", "fix", "--", "true"), outcome{
 		125, "", "litterbox: cannot read the flags of litterbox exec: unknown flag: --jsn\n  try: litterbox exec --help\n",
+	})
+}
+
+// A value of the wrong kind is named with the kind that is wanted.
+func TestWrongValueOfAFlag(t *testing.T) {
+	for line, want := range map[string]string{
+		"log fix -n many":                 `--number must be a whole number, not "many"`,
+		"exec fix --timeout soon -- true": `--timeout must be a duration such as 90s or 5m, not "soon"`,
+		"list --json=perhaps":             `--json must be true or false, not "perhaps"`,
+	} {
+		got := lb(t, nil, "", strings.Fields(line)...)
+		if !strings.Contains(got.Stderr, ": "+want+"\n") {
+			t.Errorf("%s: %q, want %q", line, got.Stderr, want)
+		}
+	}
+}
+
+func TestWrongNumberOfArguments(t *testing.T) {
+	wantOutcome(t, lb(t, nil, "", "rename", "fix"), outcome{
+		2, "", "litterbox: cannot run litterbox rename: 1 argument where its usage is \"litterbox rename NAME NEW [flags]\"\n  try: litterbox rename --help\n",
+	})
+	wantOutcome(t, lb(t, nil, "", "install", "fix"), outcome{
+		2, "", "litterbox: cannot run litterbox install: 1 argument where its usage is \"litterbox install NAME PACKAGE... [flags]\"\n  try: litterbox install --help\n",
 	})
 }

@@ -38,7 +38,7 @@ container.packages names packages for every new sandbox.`,
 		Example: `  litterbox install fix-login ripgrep jq
   litterbox install fix-login postgresql
   litterbox install fix-login ./tool_1.2_amd64.deb`,
-		Args:              cobra.MinimumNArgs(2),
+		Args:              wantArgs(2, -1),
 		ValidArgsFunction: s.sandboxNames(false, ""),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.install = e.Install

@@ -35,7 +35,7 @@ build or test are read-only inside.`,
 			if len(args) == 0 {
 				return nil
 			}
-			return usageError(cmd, "%q is none of shell, list, delete", args[0])
+			return usageError(cmd, "%q is not one of shell, list, delete", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -303,6 +305,16 @@ func newPolicy(s *session, deny bool, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// ofLoopback reports whether a rule names loopback, by its name or an address.
+func ofLoopback(rule string) bool {
+	host, _, err := net.SplitHostPort(rule)
+	if err != nil {
+		host = strings.Trim(rule, "[]")
+	}
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
+}
+
 func runPolicy(ctx context.Context, o *policyOptions) error {
 	view, err := o.change(ctx, o.request)
 	if err != nil {
@@ -312,6 +324,9 @@ func runPolicy(ctx context.Context, o *policyOptions) error {
 		return o.console.document(view)
 	}
 	view.Seen = nil
+	if at := slices.IndexFunc(o.request.Rules, ofLoopback); at >= 0 && !o.request.Deny {
+		o.console.note("%s inside is the sandbox itself: to reach a server of this machine, allow an address of its interfaces", clean(o.request.Rules[at]))
+	}
 	if o.request.Save {
 		o.console.note("written to .litterbox.toml; if you had not trusted that file before: litterbox trust")
 	}

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
@@ -52,7 +55,7 @@ its results come back as commits that you review and merge.`,
 	root.SetHelpCommand(newHelp())
 	root.SetUsageFunc(func(*cobra.Command) error { return nil })
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fault.Wrap(fault.Invalid, err, "cannot read the flags of %s", cmd.CommandPath()).
+		return fault.Wrap(fault.Invalid, readableFlagError(err), "cannot read the flags of %s", cmd.CommandPath()).
 			WithHint("%s --help", cmd.CommandPath())
 	})
 	root.AddGroup(
@@ -92,10 +95,20 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if instead := meantBy(args[0]); instead != "" {
 		return err.WithHint("litterbox %s", instead)
 	}
-	// Cobra's default, which it only sets where it uses it itself.
-	cmd.SuggestionsMinimumDistance = 2
+	if args[0] == "" { // every name begins with it
+		return err.WithHint("litterbox help")
+	}
+	cmd.SuggestionsMinimumDistance = 1
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return err.WithHint("litterbox %s", near[0])
+	}
+	// Two errors, such as a swap, are a typing error where the first letter is
+	// right: two other letters make "nope" a "code".
+	cmd.SuggestionsMinimumDistance = 2
+	for _, near := range cmd.SuggestionsFor(args[0]) {
+		if near[0] == args[0][0] {
+			return err.WithHint("litterbox %s", near)
+		}
 	}
 	return err.WithHint("litterbox help")
 }
@@ -123,13 +136,33 @@ func meantBy(word string) string {
 	return ""
 }
 
+// readableFlagError rewords the errors of strconv and time about a flag's value.
+func readableFlagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	want := ""
+	switch invalid.GetFlag().Value.Type() {
+	case "duration":
+		want = "a duration such as 90s or 5m"
+	case "int", "int64", "uint", "uint64":
+		want = "a whole number"
+	case "bool":
+		want = "true or false"
+	default:
+		return err
+	}
+	return fault.New(fault.Invalid, "--%s must be %s, not %q", invalid.GetFlag().Name, want, invalid.GetValue())
+}
+
 // wantArgs checks the number of arguments; a maximum of -1 means any.
 func wantArgs(minimum, maximum int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= minimum && (maximum < 0 || len(args) <= maximum) {
 			return nil
 		}
-		return usageError(cmd, "%d arguments where its usage is %q", len(args), cmd.UseLine())
+		return usageError(cmd, "%s where its usage is %q", counted(len(args), "argument", "arguments"), cmd.UseLine())
 	}
 }
 

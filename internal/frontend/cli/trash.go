@@ -34,7 +34,7 @@ func noSuchTrash(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usageError(cmd, "%q is none of list, restore, empty", args[0])
+	return usageError(cmd, "%q is not one of list, restore, empty", args[0])
 }
 
 func newTrashList(s *session) *cobra.Command {

@@ -77,7 +77,7 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 		return nil, fault.Wrap(fault.Invalid, err, "cannot listen on %q", s.HTTP).WithHint("litterbox mcp --http 127.0.0.1:8970")
 	}
 	if !s.AnyAddress && !loopback(host) {
-		return nil, fault.New(fault.Denied, "cannot listen on %q: others could reach it; whoever has the token runs commands in sandboxes", s.HTTP).
+		return nil, fault.New(fault.Denied, "cannot listen on %q: other machines could reach it, and anyone with the token can run commands in sandboxes", s.HTTP).
 			WithHint("litterbox mcp --http 127.0.0.1:8970, or --any-address if that is meant")
 	}
 	var config net.ListenConfig

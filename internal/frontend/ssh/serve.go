@@ -140,7 +140,7 @@ func (s *server) global(requests <-chan *ssh.Request) {
 		case "no-more-sessions@openssh.com":
 			s.closed.Store(true)
 		case "tcpip-forward", "streamlocal-forward@openssh.com":
-			s.Warn("the sandbox does not get a connection to this machine by ssh -R, which no rule of its network would see\n" +
+			s.Warn("the sandbox does not get a connection to this machine by ssh -R: what asks for it does not say where it leads, so no rule can allow it\n" +
 				"  try: litterbox allow " + s.Host.Name + " HOST:PORT")
 		}
 		if r.WantReply {
