@@ -118,7 +118,7 @@ forward: egress fault service
 driver/namespace: driver driver/local driver/namespace/cgroup driver/namespace/stage driver/ruleset fault frozen fsmonitor process sandbox
 driver/landlock: driver driver/landlock/confine driver/local driver/ruleset fault process sandbox
 # Places in other machines: what the host asks, and who answers there.
-driver/remote: driver fault machine outpost sandbox seal
+driver/remote: driver fault machine outpost process sandbox seal
 # A virtual machine of Lima's, and the program that makes it.
 driver/lima: driver driver/lima/limactl driver/remote fault lock machine sandbox
 driver/lima/limactl: fault
@@ -132,7 +132,7 @@ driver/container: driver driver/remote fault fsmonitor outpost process sandbox s
 driver/container/moby: driver driver/container fault lock outpost sandbox
 outpost: driver fault sandbox
 outpost/boot: outpost
-outpost/station: driver fault frozen git hostile lock outpost workspace workspace/feed workspace/local
+outpost/station: driver fault frozen git hostile lock outpost process wire workspace workspace/feed workspace/local
 # The policy of system calls is one text for both; it installs nothing itself.
 driver/landlock/confine: driver driver/ruleset driver/seccomp fault guest process
 driver/netns: guest/egress

@@ -141,7 +141,7 @@ func (g *guest) accept() error {
 			places <- struct{}{}
 			serving.Go(func() {
 				defer func() { <-places }()
-				if g.passesDescriptors(conn) {
+				if g.passesDescriptors(&conn) {
 					return
 				}
 				// The keeper reports what goes wrong on its connection.
@@ -160,14 +160,22 @@ func (g *guest) accept() error {
 	}
 }
 
-// passesDescriptors serves conn when it begins with the hello of a connection
-// that passes descriptors instead of SSH's, and reports whether it did.
-func (g *guest) passesDescriptors(conn net.Conn) bool {
-	unixConn, ok := conn.(*net.UnixConn)
+// passesDescriptors serves *at when it begins with the hello of a connection
+// that passes descriptors instead of SSH's, and reports whether it did. A
+// connection that only brings another one is replaced by that.
+func (g *guest) passesDescriptors(at *net.Conn) bool {
+	unixConn, ok := (*at).(*net.UnixConn)
 	if !ok || g.Streams {
 		return false
 	}
 	first, err := peek(unixConn, len(wire.EgressHello))
+	if err == nil && first == wire.PassHello {
+		if unixConn, err = wire.TakePassed(unixConn); err != nil {
+			return true
+		}
+		*at = unixConn
+		first, err = peek(unixConn, len(wire.EgressHello))
+	}
 	if err != nil || first != wire.EgressHello && first != wire.ForwardHello || first == wire.EgressHello && !g.Network {
 		return false
 	}

@@ -23,6 +23,7 @@ type Op string
 // stream. An unknown one is answered with driver.ErrUnsupported.
 const (
 	OpStatus Op = "status" // → Answer.Status
+	OpMeet   Op = "meet"   // Meet → Answer.Met, Boot: whether both have one kernel
 
 	// Layers and programs, by their keys. Data sent before a cut stays, and Offset
 	// says how much that is.
@@ -36,7 +37,8 @@ const (
 	OpBegin   Op = "begin" // Place, then the tree → Answer
 	OpAcquire Op = "acquire"
 	OpAttach  Op = "attach"
-	OpDial    Op = "dial" // → Answer, then the bytes of the guest's wire
+	// The guest's wire comes to the socket Meet, or else its bytes follow the answer.
+	OpDial    Op = "dial" // Place, Meet → Answer.Met
 	OpPause   Op = "pause"
 	OpResume  Op = "resume"
 	OpLimit   Op = "limit"
@@ -84,6 +86,7 @@ type Request struct {
 	At       []byte         `json:"at,omitempty"` // Path, if it is not UTF-8
 	Rules    *Rules         `json:"rules,omitempty"`
 	Patience time.Duration  `json:"patience,omitempty"` // how long the host waits
+	Meet     string         `json:"meet,omitempty"`     // the path of a host's socket in the machine
 }
 
 // Rules are what git ignores, as package workspace/feed takes it.
@@ -134,6 +137,8 @@ type Answer struct {
 	Home    int64             `json:"home,omitempty"`    // bytes
 	Places  []Found           `json:"places,omitempty"`
 	Usage   *Usage            `json:"usage,omitempty"`
+	Met     bool              `json:"met,omitempty"`  // a connection was made to Request.Meet
+	Boot    string            `json:"boot,omitempty"` // of the machine's kernel
 	// Snapshots have no layers: those are the machine's.
 	Snapshots []driver.Snapshot `json:"snapshots,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/test/engine"
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
@@ -47,6 +48,13 @@ func (e trial) sandboxes(h *program.Host) {
 	for _, line := range []string{`Uid:\t1000\t1000\t1000\t1000`, `CapEff:\t0+`, `CapBnd:\t0+`, `NoNewPrivs:\t1`, `Seccomp:\t2`} {
 		want(status, "^"+line+"$")
 	}
+
+	// The engine runs on this kernel, and its containers may only connect here.
+	if way := h.Network("box"); way != sandbox.NetworkDescriptors && os.Getenv(program.Descriptors) != "off" {
+		t.Errorf("connections leave as %q, want %q", way, sandbox.NetworkDescriptors)
+	}
+	want(e.Must("inspect", "--format", `{{range .Mounts}}{{.Type}} {{.Destination}} {{.RW}}{{"\n"}}{{end}}`, name), `^bind /\.litterbox-meeting false$`)
+	h.Must("exec", "box", "--", "sh", "-c", "test ! -e /.litterbox-meeting && test ! -e /.litterbox-machine")
 
 	// Nothing leaves except by the keeper's rules.
 	got := h.Inside("box", "connect", "to", "192.0.2.7:443")

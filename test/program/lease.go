@@ -14,14 +14,7 @@ import (
 // disk: a command could repair what a test has just broken. It fails with
 // fs.ErrNotExist if there is not exactly one lease for that name.
 func (h *Host) Processes(name string) (keeper, guest sandbox.Process, err error) {
-	found, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes", name+"-????????", "lease.json"))
-	if err != nil {
-		return keeper, guest, err
-	}
-	if len(found) != 1 {
-		return keeper, guest, fmt.Errorf("the leases of %s are %q: %w", name, found, fs.ErrNotExist)
-	}
-	data, err := os.ReadFile(found[0])
+	data, err := h.lease(name)
 	if err != nil {
 		return keeper, guest, err
 	}
@@ -47,6 +40,34 @@ func (h *Host) Processes(name string) (keeper, guest sandbox.Process, err error)
 		return keeper, guest, fmt.Errorf("the lease of %s says %s: %w", name, data, err)
 	}
 	return keeper, guest, nil
+}
+
+// lease returns the lease of a sandbox, as it is on disk.
+func (h *Host) lease(name string) ([]byte, error) {
+	found, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes", name+"-????????", "lease.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("the leases of %s are %q: %w", name, found, fs.ErrNotExist)
+	}
+	return os.ReadFile(found[0])
+}
+
+// Network returns how connections leave the place of a sandbox, by its lease.
+func (h *Host) Network(name string) sandbox.Network {
+	h.Helper()
+	data, err := h.lease(name)
+	var lease struct {
+		Traits sandbox.Traits `json:"traits"`
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &lease)
+	}
+	if err != nil {
+		h.Fatalf("cannot read the lease of %s: %v", name, err)
+	}
+	return lease.Traits.Network
 }
 
 // MustProcesses is Processes for a sandbox that has both; the test fails if

@@ -60,5 +60,13 @@ func (m machine) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return m.engine.Dial(ctx, m.order(OpDial))
 }
 
+// Meeting implements remote.Neighbour.
+func (m machine) Meeting() (here, there string) {
+	if m.err != nil {
+		return "", ""
+	}
+	return m.record.Meeting(), MeetingPath
+}
+
 // stateOf is the state directory that a sandbox's lies in.
 func stateOf(stateDir string) string { return filepath.Dir(filepath.Dir(stateDir)) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -23,6 +24,19 @@ type Record struct {
 	Shown   string `json:"shown"`             // the image as it was named
 	Runtime string `json:"runtime,omitempty"` // of the container; empty for the engine's default
 	State   string `json:"state"`             // the state directory
+}
+
+// MeetingPath is where a container has the directory that its host knows as
+// Record.Meeting.
+const MeetingPath = "/.litterbox-meeting"
+
+// Meeting is the directory of sockets at which this machine awaits a container of
+// its own kernel. An engine of another machine, and one behind a wire, has none.
+func (r Record) Meeting() string {
+	if !strings.HasPrefix(r.Address, "unix://") {
+		return ""
+	}
+	return filepath.Join(r.State, "machines", r.Name)
 }
 
 // File is the name of the record.

@@ -34,10 +34,14 @@ func traits() []Check {
 	}
 }
 
-// saysWhatPlacesAre compares a lease's traits with those declared before it.
+// saysWhatPlacesAre compares a lease's traits with those declared before it. A
+// place may turn out to be on this kernel, and then hands over more than streams.
 func saysWhatPlacesAre(ctx context.Context, env *Env) error {
 	return with(ctx, env, "traits", func(p *place) error {
 		said := p.driver.Traits()
+		if said.Network == sandbox.NetworkStreams && p.lease.Traits.Network == sandbox.NetworkDescriptors {
+			said.Network = sandbox.NetworkDescriptors // the check of connections holds it to that
+		}
 		if diff := cmp.Diff(said, p.lease.Traits); diff != "" {
 			return wrong("the lease says something else than the driver (-driver +lease):\n%s", diff)
 		}
@@ -60,6 +64,9 @@ func runsItsSystem(ctx context.Context, env *Env) error {
 func handsConnectionsOver(ctx context.Context, env *Env) error {
 	return with(ctx, env, "descriptors", func(p *place) error {
 		said := p.driver.Traits()
+		if p.lease.Traits.Network == sandbox.NetworkDescriptors {
+			said.Network = sandbox.NetworkDescriptors
+		}
 		if said.Enforcer == "" {
 			return wrong("nothing keeps the rules of the network, which is %q", said.Network)
 		}
@@ -67,9 +74,13 @@ func handsConnectionsOver(ctx context.Context, env *Env) error {
 		if err != nil {
 			return wrong("cannot dial the place: %v", err)
 		}
-		_, passes := conn.(*net.UnixConn)
-		if said.Network == sandbox.NetworkDescriptors && !passes {
-			err = wrong("connections are handed over as descriptors, and the wire is a %T", conn)
+		unixConn, passes := conn.(*net.UnixConn)
+		if said.Network == sandbox.NetworkDescriptors {
+			if !passes {
+				err = wrong("connections are handed over as descriptors, and the wire is a %T", conn)
+			} else {
+				err = passesAConnection(ctx, p, unixConn)
+			}
 		}
 		err = errors.Join(err, conn.Close())
 		if err == nil && said.Network == sandbox.NetworkStreams {
@@ -101,6 +112,31 @@ func carriesAConnection(ctx context.Context, p *place) error {
 	if err != nil {
 		return wrong("connections go over streams, and none is announced: %v", err)
 	}
+	return exchanges(ctx, p, link.Close, func() error { return answersAfar(way, link) })
+}
+
+// passesAConnection does the same where the guest passes the connection itself.
+func passesAConnection(ctx context.Context, p *place, conn *net.UnixConn) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	if _, err := io.WriteString(conn, wire.EgressHello); err != nil {
+		return wrong("cannot ask for connections as descriptors: %v", err)
+	}
+	way := wire.NewEgress(conn)
+	defer context.AfterFunc(ctx, func() { way.Close() })()
+	return exchanges(ctx, p, way.Close, func() error {
+		received, err := way.Receive()
+		if err != nil || received.Kind != wire.KindConnection || received.Conn == nil || received.Connection.Destination.String() != afar {
+			return wrong("a program connects to %s, and what is handed over is %+v: %v", afar, received, err)
+		}
+		defer received.Conn.Close()
+		return pong(received.Conn)
+	})
+}
+
+// exchanges runs a program that connects to afar, where answer answers. end is for
+// the connection that nobody answers.
+func exchanges(ctx context.Context, p *place, end, answer func() error) error {
 	type printed struct {
 		text string
 		err  error
@@ -110,9 +146,9 @@ func carriesAConnection(ctx context.Context, p *place) error {
 		text, err := p.prints(ctx, connecting(afar, " && printf ping >&3 && cat <&3", "printf ping | nc %s")...)
 		ran <- printed{text, err}
 	}()
-	err = answersAfar(way, link)
+	err := answer()
 	if err != nil {
-		link.Close() // and with it the connection, for which the program waits
+		_ = end() // and with it the connection, for which the program waits
 	}
 	got := <-ran
 	switch {
@@ -137,15 +173,23 @@ func answersAfar(way *wire.Egress, link *wire.Link) error {
 		return wrong("cannot carry a connection that was announced: %v", err)
 	}
 	defer conduit.Close()
-	if err := conduit.SetDeadline(time.Now().Add(settleTime)); err != nil {
+	return pong(conduit)
+}
+
+// pong answers on a connection from inside.
+func pong(conn interface {
+	net.Conn
+	CloseWrite() error
+}) error {
+	if err := conn.SetDeadline(time.Now().Add(settleTime)); err != nil {
 		return err
 	}
 	word := make([]byte, len("ping"))
-	if _, err := io.ReadFull(conduit, word); err != nil || string(word) != "ping" {
+	if _, err := io.ReadFull(conn, word); err != nil || string(word) != "ping" {
 		return wrong("a program sent \"ping\", and %q came: %v", word, err)
 	}
-	if _, err := io.WriteString(conduit, "pong"); err != nil {
-		return wrong("cannot answer over a stream: %v", err)
+	if _, err := io.WriteString(conn, "pong"); err != nil {
+		return wrong("cannot answer a connection: %v", err)
 	}
-	return conduit.CloseWrite()
+	return conn.CloseWrite()
 }

@@ -97,7 +97,7 @@ func (c *client) openWithin(ctx context.Context, q outpost.Request, patience tim
 // asks reports whether an operation changes nothing.
 func asks(op outpost.Op) bool {
 	return slices.Contains([]outpost.Op{
-		outpost.OpStatus, outpost.OpHave, outpost.OpAttach, outpost.OpDial, outpost.OpMetrics, outpost.OpList, outpost.OpContent, outpost.OpRefs, outpost.OpSize,
+		outpost.OpStatus, outpost.OpMeet, outpost.OpHave, outpost.OpAttach, outpost.OpDial, outpost.OpMetrics, outpost.OpList, outpost.OpContent, outpost.OpRefs, outpost.OpSize,
 		outpost.OpPlaces, outpost.OpUsage,
 	}, op)
 }

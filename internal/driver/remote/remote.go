@@ -127,7 +127,10 @@ func (d *Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, e
 	}
 	there := spec
 	there.StateDir, there.Workspace.Layers, there.Workspace.Upper, there.Workspace.Work = "", keys, "", ""
-	there.Streams = d.traits.Network == sandbox.NetworkStreams
+	if lease.Traits.Network == sandbox.NetworkStreams && !spec.Streams && c.shares(ctx) {
+		lease.Traits.Network = sandbox.NetworkDescriptors
+	}
+	there.Streams = spec.Streams || lease.Traits.Network == sandbox.NetworkStreams
 	answer, err := c.ask(ctx, outpost.Request{Op: outpost.OpAcquire, Place: at.place(lease), Spec: &there, Program: program})
 	if err != nil {
 		return lease, err
@@ -159,13 +162,13 @@ func (d *Driver) Attach(ctx context.Context, lease driver.Lease) error {
 }
 
 // Dial implements driver.Driver: a stream of the outpost's, which carries what the
-// guest's wire does.
+// guest's wire does, or on a shared kernel a connection of the guest's own.
 func (d *Driver) Dial(ctx context.Context, lease driver.Lease) (net.Conn, error) {
-	stream, _, err := d.at(lease.StateDir).open(ctx, outpost.Request{Op: outpost.OpDial, Place: place(lease)})
-	if err != nil {
-		return nil, err
+	c, q := d.at(lease.StateDir), outpost.Request{Op: outpost.OpDial, Place: place(lease)}
+	if lease.Traits.Network == sandbox.NetworkDescriptors {
+		return c.dialMeeting(ctx, q)
 	}
-	return stream, nil
+	return c.dialStream(ctx, q)
 }
 
 // pauseGrace is how much longer than the caller's own limit to wait for an

@@ -162,6 +162,9 @@ func (s *Station) dial(stream *outpost.Stream, q outpost.Request) error {
 		return err
 	}
 	defer conn.Close()
+	if q.Meet != "" && s.handOver(conn, q.Meet) {
+		return outpost.WriteMessage(stream, outpost.Answer{Met: true})
+	}
 	if err := outpost.WriteMessage(stream, outpost.Answer{}); err != nil {
 		return err
 	}

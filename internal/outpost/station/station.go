@@ -71,7 +71,7 @@ func (s *Station) stream(stream *outpost.Stream) {
 
 // check refuses invalid names, before one becomes a path.
 func (s *Station) check(q outpost.Request) error {
-	named := q.Op != outpost.OpStatus && q.Op != outpost.OpUsage && q.Op != outpost.OpPlaces && q.Op != outpost.OpStrays &&
+	named := q.Op != outpost.OpStatus && q.Op != outpost.OpMeet && q.Op != outpost.OpUsage && q.Op != outpost.OpPlaces && q.Op != outpost.OpStrays &&
 		q.Op != outpost.OpHave && q.Op != outpost.OpSend && q.Op != outpost.OpDrop
 	if named && !outpost.IsName(q.Place.Sandbox) {
 		return fault.New(fault.Invalid, "cannot use %q as the name of a place", q.Place.Sandbox)
@@ -129,6 +129,8 @@ func (s *Station) simple(ctx context.Context, q outpost.Request) (outpost.Answer
 	switch q.Op {
 	case outpost.OpStatus:
 		return s.status()
+	case outpost.OpMeet:
+		return s.meet(q.Meet), nil
 	case outpost.OpHave:
 		return outpost.Answer{Missing: s.missing(q.Keys)}, nil
 	case outpost.OpDrop:

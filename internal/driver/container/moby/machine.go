@@ -46,16 +46,18 @@ func (s *session) ensure(ctx context.Context, fresh bool) error {
 	if err != nil || running && !fresh {
 		return err
 	}
-	if err := s.create(ctx, fresh); err != nil {
+	if !running {
+		if err := s.clearMeeting(); err != nil {
+			return err
+		}
+	}
+	if err := s.create(ctx, fresh, true); err != nil {
 		return err
 	}
 	if err := s.bring(ctx); err != nil {
 		return err
 	}
-	if _, err := s.client.ContainerStart(ctx, s.order.Machine.Name, client.ContainerStartOptions{}); err != nil {
-		return s.sealed(err, "cannot start the container "+s.order.Machine.Name)
-	}
-	return nil
+	return s.start(ctx)
 }
 
 // lock keeps other processes from making, starting and removing the machine until
@@ -105,8 +107,9 @@ func (s *session) ours(c api.InspectResponse) error {
 	return nil
 }
 
-// create makes the container when it is gone and, for a new machine, its volume.
-func (s *session) create(ctx context.Context, fresh bool) error {
+// create makes the container when it is gone and, for a new machine, its volume;
+// with meeting it gets the directory of sockets.
+func (s *session) create(ctx context.Context, fresh, meeting bool) error {
 	m := s.order.Machine
 	_, err := s.client.ContainerInspect(ctx, m.Name, client.ContainerInspectOptions{})
 	if err == nil {
@@ -129,7 +132,27 @@ func (s *session) create(ctx context.Context, fresh bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.client.ContainerCreate(ctx, client.ContainerCreateOptions{
+	err = s.createOn(ctx, security, s.mounts(meeting))
+	if meeting && s.lacksMeeting(err) {
+		err = s.createOn(ctx, security, s.mounts(false))
+	}
+	if cerrdefs.IsConflict(err) { // a process of another host was faster
+		return nil
+	}
+	if cerrdefs.IsNotFound(err) {
+		return fault.Wrap("", driver.Joined(driver.ErrUnreachable, err), "cannot make a container: the image %s is gone", m.Shown).
+			WithHint("%s pull %s", s.order.Kind, m.Shown)
+	}
+	if err != nil {
+		return s.sealed(err, "cannot make the container "+m.Name)
+	}
+	return nil
+}
+
+// createOn makes the container with these mounts.
+func (s *session) createOn(ctx context.Context, security []string, mounts []mount.Mount) error {
+	m := s.order.Machine
+	_, err := s.client.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Name: m.Name,
 		Config: &api.Config{
 			Image: m.Image, User: user, WorkingDir: state, Hostname: "litterbox", Labels: labels(m),
@@ -142,22 +165,12 @@ func (s *session) create(ctx context.Context, fresh bool) error {
 			MaskedPaths: []string{}, ReadonlyPaths: []string{},
 			Runtime: m.Runtime,
 			IpcMode: "private", Tmpfs: map[string]string{"/tmp": "nosuid,nodev,mode=1777"},
-			Mounts:        []mount.Mount{{Type: mount.TypeVolume, Source: m.Name, Target: home}},
+			Mounts:        mounts,
 			RestartPolicy: api.RestartPolicy{Name: api.RestartPolicyDisabled},
 			LogConfig:     s.logs(),
 		},
 	})
-	if cerrdefs.IsConflict(err) { // a process of another host was faster
-		return nil
-	}
-	if cerrdefs.IsNotFound(err) {
-		return fault.Wrap("", driver.Joined(driver.ErrUnreachable, err), "cannot make a container: the image %s is gone", m.Shown).
-			WithHint("%s pull %s", s.order.Kind, m.Shown)
-	}
-	if err != nil {
-		return s.sealed(err, "cannot make the container "+m.Name)
-	}
-	return nil
+	return err
 }
 
 // logs bounds how much the engine keeps of the container's output, of which
@@ -266,6 +279,11 @@ func (s *session) remove(ctx context.Context) error {
 	}
 	if err != nil && !cerrdefs.IsNotFound(err) {
 		return s.sealed(err, "cannot remove the volume "+name)
+	}
+	if dir := s.order.Machine.Meeting(); dir != "" {
+		if err := os.RemoveAll(dir); err != nil {
+			return driver.Seal(err, "cannot remove the directory of a container's sockets")
+		}
 	}
 	return nil
 }
