@@ -77,7 +77,7 @@ func (e *Engine) keepsFiles(ctx context.Context, p *place) (stay time.Duration, 
 		stay = trashAge // an unreadable configuration shortens nothing
 	}
 	if p.far() {
-		return 0, "they are in its machine, and this one has no room to keep them in"
+		return 0, "they are in another machine, and the trash is on this one"
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(p.dir, &disk); err != nil {

@@ -36,7 +36,7 @@ it refused. A repository's hooks and tools run only after litterbox trust.`,
 	_ = cmd.RegisterFlagCompletionFunc("base", s.complete(completeRef)) // fails for a flag that is not there
 	cmd.Flags().BoolVar(&request.NoCache, "no-cache", false, "without package caches of this machine; ask the registry for the image again")
 	cmd.Flags().BoolVar(&request.SkipSync, "skip-sync", false, "without the services and hooks.post_sync")
-	s.driverFlag(cmd, &request.Driver, chosenDriver)
+	s.driverOnlyFlag(cmd, &request.Driver, chosenDriver)
 	s.builds(cmd, &request)
 	return cmd
 }

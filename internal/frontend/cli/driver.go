@@ -11,6 +11,17 @@ import (
 
 // driverFlag adds --driver, with the existing names.
 func (s *session) driverFlag(cmd *cobra.Command, value *string, usage string) {
+	s.driverOnlyFlag(cmd, value, usage)
+	on := chosenMachine
+	if usage != chosenDriver {
+		on = strings.ReplaceAll(strings.ReplaceAll(usage, "`DRIVER`", "the machine `NAME`"), " here", "")
+	}
+	s.machineFlag(cmd, value, on)
+	cmd.MarkFlagsMutuallyExclusive("driver", "machine")
+}
+
+// driverOnlyFlag is for what no other machine does.
+func (s *session) driverOnlyFlag(cmd *cobra.Command, value *string, usage string) {
 	cmd.Flags().StringVar(value, "driver", "", usage)
 	names := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		e, err := s.engine()
@@ -20,12 +31,6 @@ func (s *session) driverFlag(cmd *cobra.Command, value *string, usage string) {
 		return e.DriverNames(), cobra.ShellCompDirectiveNoFileComp
 	}
 	_ = cmd.RegisterFlagCompletionFunc("driver", names) // fails for a flag that is not there
-	on := chosenMachine
-	if usage != chosenDriver {
-		on = strings.ReplaceAll(strings.ReplaceAll(usage, "`DRIVER`", "the machine `NAME`"), " here", "")
-	}
-	s.machineFlag(cmd, value, on)
-	cmd.MarkFlagsMutuallyExclusive("driver", "machine")
 }
 
 const chosenDriver = "make it with `DRIVER`, one that litterbox doctor lists"
