@@ -112,13 +112,25 @@ func (s *stream) next() error {
 			}
 			continue
 		}
-		text, err := io.ReadAll(io.LimitReader(s.r, int64(length)))
-		if err != nil {
+		if err := s.listen(length); err != nil {
 			return err
 		}
-		s.said = append(s.said, text...)
-		s.said = s.said[max(0, len(s.said)-maxSaid):]
 	}
+}
+
+// listen reads a piece of standard error, whatever length it declares, and keeps
+// the last of it.
+func (s *stream) listen(length uint32) error {
+	var text [maxSaid]byte
+	for left := int64(length); left > 0; {
+		n, err := s.r.Read(text[:min(left, maxSaid)])
+		s.said = append(s.said, text[:n]...)
+		s.said = s.said[max(0, len(s.said)-maxSaid):]
+		if left -= int64(n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *stream) Read(p []byte) (int, error) {
