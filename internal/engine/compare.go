@@ -9,6 +9,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/landing"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 // CompareRequest puts sandboxes side by side.
@@ -84,15 +85,12 @@ func (e *Engine) compareOne(ctx context.Context, name string, request CompareReq
 		return one, err
 	}
 	if one.ExitCode == nil {
-		log, err := p.store.Iterations(p.record.ID)
+		last, err := p.lastCommand(ctx, one.Head)
 		if err != nil {
 			return one, err
 		}
-		for n := range slices.Backward(log) {
-			if log[n].Kind == "exec" {
-				one.Test, one.ExitCode = log[n].Command, &log[n].ExitCode
-				break
-			}
+		if last != nil {
+			one.Test, one.ExitCode = last.Command, &last.ExitCode
 		}
 	}
 	var out bytes.Buffer
@@ -112,4 +110,34 @@ func (e *Engine) compareOne(ctx context.Context, name string, request CompareReq
 		one.Files, one.Added, one.Deleted = one.Files+1, one.Added+added, one.Deleted+deleted
 	}
 	return one, nil
+}
+
+// lastCommand is the iteration of the last command whose outcome is in the files;
+// nil when there is none. After a restore or a rewind, what ran before counts only
+// where the branch still has its commit.
+func (p *place) lastCommand(ctx context.Context, head string) (*sandbox.Iteration, error) {
+	log, err := p.store.Iterations(p.record.ID)
+	if err != nil {
+		return nil, err
+	}
+	var kept []string // commits of the branch, once something was taken back
+	back := false
+	for n := range slices.Backward(log) {
+		switch log[n].Kind {
+		case "restore", "rewind":
+			if back {
+				continue
+			}
+			out, err := p.repo.Command("rev-list", head, "^"+p.record.From(), "--").Output(ctx)
+			if err != nil {
+				return nil, fault.Wrap("", err, "cannot list the commits of sandbox %q", p.record.Name)
+			}
+			kept, back = strings.Fields(string(out)), true
+		case "exec":
+			if !back || slices.Contains(kept, log[n].Commit) {
+				return &log[n], nil
+			}
+		}
+	}
+	return nil, nil
 }

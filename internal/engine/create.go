@@ -105,7 +105,7 @@ func (e *Engine) create(ctx context.Context, request CreateRequest, worker func(
 		return Creation{}, err
 	}
 	p := e.place(record, repo, d)
-	p.config, p.from, p.notes, p.building = merged, found.from, notes, b
+	p.config, p.from, p.notes, p.said, p.building = merged, found.from, notes, found.said, b
 	if p.building != nil {
 		p.golden = p.building.from
 	} else if p.golden, err = e.chooseGolden(ctx, p, request); err != nil {

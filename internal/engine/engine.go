@@ -83,6 +83,7 @@ type place struct {
 	store  *store.Store // flushes as this sandbox's durability demands
 	dir    string       // the sandbox's state directory
 	notes  []string     // what the user should know
+	said   []string     // notes that a review has shown already
 	left   branch.Left  // what the last commit could not take
 
 	flatten bool // its layers should be made one, once no command waits
@@ -153,7 +154,7 @@ func (e *Engine) say(notes []string) {
 
 func (p *place) note(notes ...string) {
 	for _, note := range notes {
-		if !slices.Contains(p.notes, note) {
+		if !slices.Contains(p.notes, note) && !slices.Contains(p.said, note) {
 			p.notes = append(p.notes, note)
 		}
 	}
@@ -209,6 +210,7 @@ type settings struct {
 	withheld []string // keys of the repository's file that do not count without trust
 	hash     string   // of that file
 	image    string   // that it asks for
+	said     []string // notes about these that the user has seen
 }
 
 func (e *Engine) memory() git.Memory { return git.Memory{Dir: e.Store.RepositoryDir} }

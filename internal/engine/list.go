@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
@@ -326,5 +327,9 @@ func (e *Engine) Start(ctx context.Context, dir, name string, allowDegraded bool
 	if err != nil {
 		return nil, err
 	}
-	return p.notes, stream.Close()
+	own := noteStarted(p.record.Name) // what was asked for
+	return slices.DeleteFunc(p.notes, func(note string) bool { return note == own }), stream.Close()
 }
+
+// noteStarted tells of a start that a command needed.
+func noteStarted(name string) string { return "started sandbox " + name }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -61,6 +62,10 @@ func (e *Engine) RestoreSnapshot(ctx context.Context, request RestoreRequest) (r
 	}
 	defer e.tell(p)
 	to, err := p.findSnapshot(request.Snapshot)
+	if _, notNumber := strconv.Atoi(request.Snapshot); fault.KindOf(err) == fault.NotFound && notNumber == nil {
+		err = fault.New(fault.NotFound, "sandbox %q has no snapshot %q: a number alone is an iteration's", p.record.Name, request.Snapshot).
+			WithHint("litterbox rewind %s %s", p.record.Name, request.Snapshot)
+	}
 	if err != nil {
 		return Reverted{}, err
 	}
@@ -119,6 +124,9 @@ func (e *Engine) restore(ctx context.Context, p *place, to *sandbox.Snapshot, re
 		return result, err
 	}
 	result.Commit, result.Iteration = p.record.Last, todo.Iteration
+	if todo.KeepBranch {
+		result.Commit = tip
+	}
 	return result, nil
 }
 

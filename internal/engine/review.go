@@ -43,7 +43,7 @@ func (e *Engine) review(ctx context.Context, repo *git.Repository, found setting
 			}
 			return e.settings(ctx, repo.Top, repo.CommonDir)
 		}
-		found.notes = slices.DeleteFunc(found.notes, withheld) // it has been said
+		found.notes, found.said = slices.DeleteFunc(found.notes, withheld), untrusted.Asks
 	}
 	if untrusted.Image != "" {
 		return found, fault.New(fault.Denied, "cannot create sandbox %q: %s asks for the image %q, which %s",

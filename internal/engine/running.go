@@ -209,7 +209,7 @@ func (e *Engine) unready(ctx context.Context, p *place) error {
 func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*sandbox.Lease, error) {
 	was := p.driverLease(lease)
 	if lease.State == sandbox.LeaseReleased {
-		p.note("started sandbox " + p.record.Name)
+		p.note(noteStarted(p.record.Name))
 		return nil, nil
 	}
 	err := p.attach(ctx, was)
