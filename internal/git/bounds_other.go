@@ -4,7 +4,9 @@ package git
 
 import "syscall"
 
-// limitProcess does nothing: no sandbox runs here whose objects git could read.
+// limitProcess does nothing, and needs not: without package process no sandbox can
+// be made from this system, on whatever machine, so git reads no agent's objects.
+// Whoever makes that possible bounds git first.
 func limitProcess(int, Bounds) error { return nil }
 
 func endWithCaller(*syscall.SysProcAttr) {}
