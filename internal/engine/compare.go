@@ -16,7 +16,7 @@ import (
 type CompareRequest struct {
 	Dir   string
 	Names []string
-	Test  []string // run in each; empty takes the last command's exit code
+	Test  []string // run in each, without a commit; empty takes the last command's exit code
 	// Progress is told which sandbox the test begins in.
 	Progress func(name string)
 }
@@ -57,16 +57,6 @@ func (e *Engine) Compare(ctx context.Context, request CompareRequest) ([]Compare
 
 func (e *Engine) compareOne(ctx context.Context, name string, request CompareRequest, costs map[string]*Cost) (Compared, error) {
 	one := Compared{}
-	if len(request.Test) > 0 {
-		if request.Progress != nil {
-			request.Progress(name)
-		}
-		result, err := e.Exec(ctx, ExecRequest{Dir: request.Dir, Name: name, Argv: request.Test, Kind: "exec", Message: "compare: " + strings.Join(request.Test, " ")})
-		if err != nil {
-			return one, err
-		}
-		one.Test, one.ExitCode = strings.Join(request.Test, " "), &result.Exit.Code
-	}
 	p, err := e.find(ctx, request.Dir, name)
 	if err != nil {
 		return one, err
@@ -84,7 +74,7 @@ func (e *Engine) compareOne(ctx context.Context, name string, request CompareReq
 	if one.Commits, err = landing.Unmerged(ctx, p.repo, p.record.Branch, p.record.From()); err != nil {
 		return one, err
 	}
-	if one.ExitCode == nil {
+	if len(request.Test) == 0 {
 		last, err := p.lastCommand(ctx, one.Head)
 		if err != nil {
 			return one, err
@@ -109,6 +99,18 @@ func (e *Engine) compareOne(ctx context.Context, name string, request CompareReq
 		deleted, _ := strconv.Atoi(fields[1])
 		one.Files, one.Added, one.Deleted = one.Files+1, one.Added+added, one.Deleted+deleted
 	}
+	if len(request.Test) == 0 {
+		return one, nil
+	}
+	// Last, so that nothing that the test writes counts.
+	if request.Progress != nil {
+		request.Progress(name)
+	}
+	result, err := e.Exec(ctx, ExecRequest{Dir: request.Dir, Name: name, Argv: request.Test, NoCommit: true})
+	if err != nil {
+		return one, err
+	}
+	one.Test, one.ExitCode = quoteCommand(request.Test), &result.Exit.Code
 	return one, nil
 }
 

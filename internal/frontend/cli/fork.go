@@ -73,9 +73,10 @@ func newCompare(s *session) *cobra.Command {
 		Use:   "compare NAME NAME...",
 		Short: "Put sandboxes side by side",
 		Long: `Compare sandboxes side by side: commits, files and lines that each adds to its base,
-and the exit code of its last command. With --test a command runs in each of them
-first, by sh -c, and its exit code is shown instead. With --patch the difference
-between the first two follows.`,
+and the exit code of its last command. With --test a command runs in each of them,
+by sh -c, and its exit code is shown instead; nothing is committed, and what it
+writes stays in the sandbox. With --patch the difference between the first two
+follows.`,
 		Example: `  litterbox compare try-1 try-2 try-3 --test 'make test'
   litterbox compare try-1 try-2 --patch`,
 		Args:              wantArgs(2, -1),
@@ -105,7 +106,7 @@ between the first two follows.`,
 			return err
 		}),
 	}
-	cmd.Flags().StringVar(&test, "test", "", "run `COMMAND` in each sandbox first")
+	cmd.Flags().StringVar(&test, "test", "", "run `COMMAND` in each sandbox, without a commit")
 	cmd.Flags().BoolVarP(&patch, "patch", "p", false, "also print what differs from the first to the second")
 	cmd.Flags().BoolVar(&json, "json", false, "print a JSON array")
 	return cmd
