@@ -71,6 +71,9 @@ layer/written_linux.go: Readdirnames
 bound memory: 64 MiB of a file, 512 MiB where it is converted | time: its size as judged before | descriptors: one | output: a blob, 4 GiB
 branch/content.go: io.ReadAll
 
+bound memory: 8 KiB of a worktree's .git | time: its size | descriptors: one | output: one of two notes
+branch/nested.go: io.ReadAll
+
 bound memory: 256 MiB of a live environment's index, 64 KiB of its HEAD and references | time: its size | descriptors: one | output: none
 live/live.go: io.ReadAll
 live/checkout.go: hostile.Root

@@ -155,6 +155,8 @@ func TestWhatGitCannotHoldStaysOut(t *testing.T) {
 	b.Inside(`
 		mkfifo pipe ignored.o; mkdir sub; mkfifo sub/pipe
 		git init -q nested && echo x > nested/file
+		mkdir wt && echo 'gitdir: /somewhere/.git/worktrees/wt' > wt/.git && echo x > wt/file
+		mkdir away && echo 'gitdir: /somewhere/.git/modules/away' > away/.git && echo x > away/file
 		mkdir -p trap/.GIT trap/git~1 '` + zwnj + `' && echo x > trap/.GIT/config && echo x > trap/git~1/x && echo x > '` + zwnj + `/x'
 		echo fine > trap/fine; mkdir src/.git; echo x > src/.git/config; echo y > src/new
 		ln -s README .gitmodules
@@ -164,18 +166,20 @@ func TestWhatGitCannotHoldStaysOut(t *testing.T) {
 		`".gitmodules" stays out: git refuses a symbolic link of that name`,
 		`".g\u200cit" stays out: a file system may take its name for .git`,
 		`"README" stays out: git cannot hold a socket, pipe or device`,
+		`"away" stays out: it is a git repository of its own; without its .git it would come out`,
 		`"nested" stays out: it is a git repository of its own; without its .git it would come out`,
 		`"pipe" stays out: git cannot hold a socket, pipe or device`,
 		`"src/.git" stays out: a file system may take its name for .git`,
 		`"sub/pipe" stays out: git cannot hold a socket, pipe or device`,
 		`"trap/.GIT" stays out: a file system may take its name for .git`,
 		`"trap/git~1" stays out: a file system may take its name for .git`,
+		`"wt" stays out: it is a worktree of git; what is committed there is on a branch that litterbox branches lists`,
 	}
 	if diff := cmp.Diff(want, got.Notes); diff != "" {
 		t.Error(diff)
 	}
 	// The pipes hold nothing that could be lost.
-	if diff := cmp.Diff(branch.Left{Count: 6, First: ".gitmodules"}, got.Left); diff != "" {
+	if diff := cmp.Diff(branch.Left{Count: 8, First: ".gitmodules"}, got.Left); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff("D\tREADME\nA\tsrc/new\nA\ttrap/fine", b.Show("diff", "--name-status", b.Base, "fix")); diff != "" {

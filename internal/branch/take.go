@@ -18,7 +18,7 @@ import (
 type InnerBranch struct {
 	Name   string // without refs/heads/
 	Commit string // inside
-	Apart  bool   // it has commits that the sandbox's own branch does not
+	Apart  bool   // it has commits that neither the sandbox's own branch has nor the host's branch of its name
 }
 
 // InnerBranches lists the branches of the git inside, by name, including those
@@ -54,7 +54,29 @@ func InnerBranches(ctx context.Context, r *git.Repository, q Quarantine, w works
 		}
 		all = append(all, one)
 	}
-	return all, nil
+	return all, cameOut(ctx, r, all)
+}
+
+// cameOut clears Apart of branches that stand on the host as they do inside.
+func cameOut(ctx context.Context, r *git.Repository, all []InnerBranch) error {
+	var at []int
+	var names []string
+	for i := range all {
+		if all[i].Apart {
+			at, names = append(at, i), append(names, git.Heads+all[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	found, err := r.LookUp(ctx, names...)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "cannot look up the host's branches")
+	}
+	for n, i := range at {
+		all[i].Apart = found[n].Oid != all[i].Commit
+	}
+	return nil
 }
 
 // ReceiveBranch is [Receive] for a branch other than HEAD: it takes all commits

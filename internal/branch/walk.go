@@ -360,7 +360,7 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 			return nil
 		}
 		if written.Repository() {
-			w.result.notes.Add("%q stays out: it is a git repository of its own; without its .git it would come out", path)
+			w.result.notes.Add("%q stays out: %s", path, whyNested(written))
 			w.result.left.Add(path)
 			return nil
 		}

@@ -18,7 +18,7 @@ import (
 type InnerBranch struct {
 	Name   string `json:"name"`
 	Commit string `json:"commit"` // inside
-	Apart  bool   `json:"apart"`  // it has commits that the sandbox's own branch does not
+	Apart  bool   `json:"apart"`  // it has commits that neither the sandbox's own branch has nor the host's branch of its name
 }
 
 // Branches lists the branches of the git inside, those of its worktrees
