@@ -13,14 +13,20 @@ import (
 )
 
 // CheckAgent checks what a task asks for before a sandbox is made for it: the
-// client and the budget.
+// client, the secrets that it requires, and the budget.
 func (e *Engine) CheckAgent(ctx context.Context, task AgentTask) error {
-	own, err := e.ownAgents(ctx, task.Dir)
+	found, err := e.settingsAt(ctx, task.Dir)
 	if err != nil {
 		return err
 	}
-	if _, err := clientOf(own, task.Client); err != nil {
+	client, err := clientOf(found.config.Agents, task.Client)
+	if err != nil {
 		return err
+	}
+	if !slices.Contains(found.withheld, "secrets") { // making the sandbox may ask for trust
+		if err := haveSecrets(ctx, found.config.Secrets, client); err != nil {
+			return err
+		}
 	}
 	if task.Budget != "" {
 		_, err = sandbox.Limits{}.Parse(sandbox.LimitBudget, task.Budget)
@@ -31,22 +37,21 @@ func (e *Engine) CheckAgent(ctx context.Context, task AgentTask) error {
 // InsideAgents are the clients that a task can name: those that are built in and
 // the user's own.
 func (e *Engine) InsideAgents(ctx context.Context, dir string) ([]string, error) {
-	own, err := e.ownAgents(ctx, dir)
-	return clientNames(own), err
+	found, err := e.settingsAt(ctx, dir)
+	return clientNames(found.config.Agents), err
 }
 
-// ownAgents are the clients of the configuration that counts in a directory.
-func (e *Engine) ownAgents(ctx context.Context, dir string) (config.Agents, error) {
+// settingsAt is the configuration that counts in a directory of a checkout.
+func (e *Engine) settingsAt(ctx context.Context, dir string) (settings, error) {
 	top, err := checkout(ctx, dir)
 	if err != nil {
-		return nil, err
+		return settings{}, err
 	}
 	gitDir, err := gitDirOf(ctx, dir)
 	if err != nil {
-		return nil, err
+		return settings{}, err
 	}
-	found, err := e.settings(ctx, top, gitDir)
-	return found.config.Agents, err
+	return e.settings(ctx, top, gitDir)
 }
 
 // clientNames are the clients that are built in, then those of own.

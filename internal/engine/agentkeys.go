@@ -69,35 +69,30 @@ func (p *place) bindKeys(ctx context.Context, client profile.Profile, given []st
 	return env, p.writeSecrets(all)
 }
 
-// neededSecrets are the rules for the hosts of the secrets that a client requires.
-// It fails where one of them has no value.
-func (p *place) neededSecrets(ctx context.Context, client profile.Profile) (rules []string, err error) {
+// haveSecrets fails where a secret that a client requires has no value.
+func haveSecrets(ctx context.Context, specs []secret.Spec, client profile.Profile) error {
 	if len(client.Secrets) == 0 {
-		return nil, nil
+		return nil
 	}
 	reader, err := sources(callerOf(ctx))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, name := range client.Secrets {
-		i := slices.IndexFunc(p.config.Secrets, func(one secret.Spec) bool { return one.Name == name })
+		i := slices.IndexFunc(specs, func(one secret.Spec) bool { return one.Name == name })
 		if i < 0 {
-			return nil, fault.New(fault.Invalid, "cannot run %s: it needs the secret %s, and there is no [secrets.%s]", client.Title, name, name).WithHint("litterbox secrets list")
+			return fault.New(fault.Invalid, "cannot run %s: it needs the secret %s, and there is no [secrets.%s]", client.Title, name, name).WithHint("litterbox secrets list")
 		}
-		spec := p.config.Secrets[i]
-		value, err := reader.Read(ctx, spec.From)
+		value, err := reader.Read(ctx, specs[i].From)
 		if err == nil {
 			err = secret.CheckValue(secret.TrimValue(value))
 		}
 		clear(value)
 		if err != nil {
-			return nil, fault.Wrap("", err, "cannot run %s: the secret %s has no value", client.Title, name)
-		}
-		for _, host := range spec.Hosts {
-			rules = append(rules, host.Rule())
+			return fault.Wrap("", err, "cannot run %s: the secret %s has no value", client.Title, name)
 		}
 	}
-	return rules, nil
+	return nil
 }
 
 // keySpec is a client's key as a secret.

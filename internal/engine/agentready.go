@@ -14,6 +14,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/profile"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -30,11 +31,10 @@ type readied struct {
 func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profile, task AgentTask) (readied, error) {
 	var ready readied
 	caller := callerOf(ctx)
-	var rules []string
-	if client.Preset != "" {
-		rules = append(rules, client.Preset)
+	if err := haveSecrets(ctx, p.config.Secrets, client); err != nil {
+		return ready, err
 	}
-	rules = append(rules, client.Allow...)
+	rules := runRules(client, p.config.Secrets)
 	for _, variable := range client.Passed {
 		value := caller.Get(variable)
 		if value == "" {
@@ -45,11 +45,13 @@ func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profi
 			rules = append(rules, host)
 		}
 	}
-	needed, err := p.neededSecrets(ctx, client)
-	if err != nil {
-		return ready, err
+	if p.driver.Traits().Mounts == sandbox.MountsAny { // elsewhere neither keys nor logins go in
+		has := func(variable string) bool {
+			isGiven := slices.ContainsFunc(task.Env, func(pair string) bool { return strings.HasPrefix(pair, variable+"=") })
+			return isGiven || caller.Get(variable) != "" || p.hasSecret(variable)
+		}
+		rules = append(rules, providerRules(client, has, loginsOnHost(caller, client.Name))...)
 	}
-	rules = append(rules, needed...)
 	if task.Packages {
 		rules = append(rules, packagePresets(p.record.Repository)...)
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
@@ -19,45 +18,48 @@ type Secret struct {
 	In      []string `json:"in"`
 	Counts  bool     `json:"counts"`           // false: it waits for litterbox trust
 	Stored  string   `json:"stored,omitempty"` // when litterbox secrets set has stored its value
+	Runs    []string `json:"runs,omitempty"`   // commands that allow its hosts, where the configuration's rules do not
 	Problem string   `json:"problem,omitempty"`
 }
 
 // SecretRequest stores, removes or tests a value.
 type SecretRequest struct {
-	Dir   string
-	Name  string // a variable of the configuration, or the name of an entry
-	Value []byte // wiped by Set
-	Age   bool   // in a file, also where a keyring answers
+	Dir  string
+	Name string // a variable of the configuration, or the name of an entry
+	Age  bool   // in a file, also where a keyring answers
+	// Read gets the value to store, once it is certain that it can be stored under
+	// that name. What it returns is wiped.
+	Read func(context.Context) ([]byte, error)
 }
 
-// configured are the secrets of the human and the repository, and which of them
-// wait for trust. Outside of a repository the human's own count.
-func (e *Engine) configured(ctx context.Context, dir string) (specs []secret.Spec, waiting []secret.Spec, policy config.Network, err error) {
+// configured is the configuration of the human and the repository, and the secrets
+// that wait for trust. Outside of a repository the human's own counts.
+func (e *Engine) configured(ctx context.Context, dir string) (counts config.Config, waiting []secret.Spec, err error) {
 	user, err := config.LoadUser(callerOf(ctx))
 	if err != nil {
-		return nil, nil, policy, err
+		return counts, nil, err
 	}
 	repo, err := git.Open(ctx, dir)
 	if err != nil {
-		return user.Secrets, nil, user.Network, nil // only the human's own exist
+		return user, nil, nil // only the human's own exists
 	}
 	found, err := e.settings(ctx, repo.Top, repo.CommonDir)
 	if err != nil {
-		return nil, nil, policy, err
+		return counts, nil, err
 	}
 	if slices.Contains(found.withheld, "secrets") {
 		theirs, err := config.Load(repo.Top)
 		if err != nil {
-			return nil, nil, policy, err
+			return counts, nil, err
 		}
 		waiting = theirs.Secrets
 	}
-	return found.config.Secrets, waiting, found.config.Network, nil
+	return found.config, waiting, nil
 }
 
 // Secrets lists the configured secrets, and other stored values.
 func (e *Engine) Secrets(ctx context.Context, dir string) ([]Secret, error) {
-	specs, waiting, _, err := e.configured(ctx, dir)
+	counts, waiting, err := e.configured(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +83,7 @@ func (e *Engine) Secrets(ctx context.Context, dir string) ([]Secret, error) {
 		}
 		all = append(all, one)
 	}
-	for _, spec := range specs {
+	for _, spec := range counts.Secrets {
 		add(spec, true)
 	}
 	for _, spec := range waiting {
@@ -106,11 +108,11 @@ func places(spec secret.Spec) []string {
 // entryOf is the stored entry that a name means: the source of the configured
 // secret of that name, or an entry of that name itself.
 func (e *Engine) entryOf(ctx context.Context, request SecretRequest) (kind secret.Kind, name string, err error) {
-	specs, waiting, _, err := e.configured(ctx, request.Dir)
+	counts, waiting, err := e.configured(ctx, request.Dir)
 	if err != nil {
 		return "", "", err
 	}
-	for _, spec := range slices.Concat(specs, waiting) {
+	for _, spec := range slices.Concat(counts.Secrets, waiting) {
 		if spec.Name != request.Name {
 			continue
 		}
@@ -131,12 +133,16 @@ func (e *Engine) entryOf(ctx context.Context, request SecretRequest) (kind secre
 
 // SetSecret stores a value and says where, as a source.
 func (e *Engine) SetSecret(ctx context.Context, request SecretRequest) (from string, err error) {
-	defer clear(request.Value)
 	kind, name, err := e.entryOf(ctx, request)
 	if err != nil {
 		return "", err
 	}
 	stored, err := vaultOf(callerOf(ctx))
+	if err != nil {
+		return "", err
+	}
+	value, err := request.Read(ctx)
+	defer clear(value)
 	if err != nil {
 		return "", err
 	}
@@ -152,10 +158,10 @@ func (e *Engine) SetSecret(ctx context.Context, request SecretRequest) (from str
 		return "", err
 	}
 	defer func() { err = call.end("", nil, err) }()
-	if err := know(ctx, e.Store, stored, request.Value); err != nil {
+	if err := know(ctx, e.Store, stored, value); err != nil {
 		return "", err
 	}
-	return from, stored.Set(ctx, kind, name, secret.TrimValue(request.Value))
+	return from, stored.Set(ctx, kind, name, secret.TrimValue(value))
 }
 
 // RemoveSecret forgets a stored value and says which.
@@ -189,56 +195,4 @@ func (e *Engine) RemoveSecret(ctx context.Context, request SecretRequest) (from 
 	}
 	defer func() { err = call.end("", nil, err) }()
 	return from, stored.Remove(ctx, kind, name)
-}
-
-// TestSecrets reads the values of secrets, and says why they cannot be used; an
-// empty name means all.
-func (e *Engine) TestSecrets(ctx context.Context, request SecretRequest) ([]Secret, error) {
-	specs, waiting, network, err := e.configured(ctx, request.Dir)
-	if err != nil {
-		return nil, err
-	}
-	reader, err := sources(callerOf(ctx))
-	if err != nil {
-		return nil, err
-	}
-	policy, err := e.policyOf(ctx, config.Config{Network: network})
-	if err != nil {
-		return nil, err
-	}
-	var all []Secret
-	for n, spec := range slices.Concat(specs, waiting) {
-		if request.Name != "" && spec.Name != request.Name {
-			continue
-		}
-		one := Secret{Name: spec.Name, From: spec.From.String(), Hosts: hostsOf(spec), In: places(spec), Counts: n < len(specs)}
-		value, err := reader.Read(ctx, spec.From)
-		if err == nil {
-			err = secret.CheckValue(secret.TrimValue(value))
-		}
-		if err == nil {
-			err = know(ctx, e.Store, reader.Vault, value)
-		}
-		clear(value)
-		switch {
-		case err != nil:
-			one.Problem = err.Error()
-			if hint := fault.HintOf(err); hint != "" {
-				one.Problem += "; " + hint
-			}
-		case !one.Counts:
-			one.Problem = "it " + needsTrust
-		default:
-			for _, host := range spec.Hosts {
-				if verdict := policy.Decide(host.Target()); !verdict.Allowed {
-					one.Problem = fmt.Sprintf("no rule allows %s; litterbox allow NAME %s", host, host.Rule())
-				}
-			}
-		}
-		all = append(all, one)
-	}
-	if len(all) == 0 && request.Name != "" {
-		return nil, fault.New(fault.NotFound, "cannot test the secret %q: no configuration names it", request.Name).WithHint("litterbox secrets list")
-	}
-	return all, nil
 }

@@ -58,7 +58,7 @@ client, which Ctrl-] and then d leaves again, or to the lines of its progress.`,
 				}
 				if run.Screen {
 					if err := o.console.checkScreen(false); err != nil {
-						return err
+						return err.WithHint("litterbox agent logs %s", run.Sandbox)
 					}
 				}
 				return o.watch(ctx, run)

@@ -191,6 +191,10 @@ func (o *agentRunOptions) arguments(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, "--parallel must be at least 1, not %d", o.parallel)
 	case o.tasks != "" && (o.in != "" || o.name != "" || o.interactive || o.file != "" || own == 2 && o.prompt != "-"):
 		return usageError(cmd, "--tasks makes a sandbox for each task, named after it")
+	case o.tasks == "" && cmd.Flags().Changed("parallel"):
+		return usageError(cmd, "--parallel is for --tasks: one task is one agent")
+	case own == 2 && strings.TrimSpace(args[1]) == "":
+		return usageError(cmd, "PROMPT is empty; without PROMPT the client's full-screen interface opens")
 	case o.tasks != "" && o.detach:
 		return usageError(cmd, "--tasks begins one task after another, and --detach would end that")
 	case o.file != "" && own == 2:
@@ -230,7 +234,7 @@ func runAgentRun(ctx context.Context, o *agentRunOptions) error {
 		o.interactive = true
 	}
 	if o.interactive {
-		if err := o.console.checkScreen(o.detach); err != nil {
+		if err := o.checkScreen(); err != nil {
 			return err
 		}
 	}
@@ -308,12 +312,23 @@ func (o *agentRunOptions) watch(ctx context.Context, run engine.Run) error {
 }
 
 // checkScreen reports whether there is a terminal for a full-screen interface.
-func (c *console) checkScreen(detached bool) error {
+func (o *agentRunOptions) checkScreen() error {
+	err := o.console.checkScreen(o.detach)
+	if err == nil {
+		return nil
+	}
+	if o.task.Resume {
+		return err.WithHint("litterbox agent resume %s 'And now …'", o.in)
+	}
+	return err.WithHint("litterbox agent run %s 'Fix the flaky login test'", o.client)
+}
+
+// checkScreen is nil where there is a terminal for a full-screen interface.
+func (c *console) checkScreen(detached bool) *fault.Error {
 	_, in := terminal(c.stdin)
 	_, out := terminal(c.stdout)
 	if in && out || detached {
 		return nil
 	}
-	return fault.New(fault.Invalid, "cannot show a full-screen interface: standard input and output are not a terminal").
-		WithHint("litterbox agent run CLIENT 'Fix the flaky login test'")
+	return fault.New(fault.Invalid, "cannot show a full-screen interface: standard input and output are not a terminal")
 }

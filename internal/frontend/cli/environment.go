@@ -35,7 +35,7 @@ func (v *environment) read(cmd *cobra.Command, c *console) error {
 		if err != nil {
 			return fault.Wrap(fault.Invalid, err, "cannot read the environment file %q", name).WithHint("%s --help", cmd.CommandPath())
 		}
-		pairs, err := c.environmentFile(name, content)
+		pairs, err := c.environmentFile(cmd.CommandPath(), name, content)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (v *environment) read(cmd *cobra.Command, c *console) error {
 		if key, _, _ := strings.Cut(pair, "="); key == "" {
 			return usageError(cmd, "-e %q is not of the form K=V or K", pair)
 		}
-		pair, err := c.passOn(pair)
+		pair, err := c.passOn(cmd.CommandPath(), pair)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (c *console) readAll(name string) ([]byte, error) {
 
 // environmentFile reads lines of K=V, where the value is taken as written, and of
 // K. Empty lines and those that begin with # are skipped.
-func (c *console) environmentFile(name string, content []byte) ([]string, error) {
+func (c *console) environmentFile(command, name string, content []byte) ([]string, error) {
 	var pairs []string
 	lines := bufio.NewScanner(bytes.NewReader(content))
 	lines.Buffer(nil, maxEnvironmentFile)
@@ -93,7 +93,7 @@ func (c *console) environmentFile(name string, content []byte) ([]string, error)
 			// The line may hold a secret: only its number is named.
 			return nil, fault.New(fault.Invalid, "cannot read line %d of %q: it is not of the form K=V or K", number, name)
 		}
-		pair, err := c.passOn(line)
+		pair, err := c.passOn(command, line)
 		if err != nil {
 			return nil, err
 		}
@@ -102,14 +102,14 @@ func (c *console) environmentFile(name string, content []byte) ([]string, error)
 	return pairs, lines.Err()
 }
 
-// passOn completes a name without a value.
-func (c *console) passOn(pair string) (string, error) {
+// passOn completes a name without a value, for the command of that path.
+func (c *console) passOn(command, pair string) (string, error) {
 	if strings.Contains(pair, "=") {
 		return pair, nil
 	}
 	value := c.env(pair)
 	if value == "" {
-		return "", fault.New(fault.Invalid, "cannot pass %q on: it is not set here", pair).WithHint("litterbox exec NAME -e %s=VALUE -- CMD", pair)
+		return "", fault.New(fault.Invalid, "cannot pass %q on: it is not set here", pair).WithHint("%s --env %s=VALUE", command, pair)
 	}
 	return pair + "=" + value, nil
 }

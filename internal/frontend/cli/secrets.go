@@ -106,12 +106,7 @@ func (o *secretsOptions) said(verb, from string) error {
 }
 
 func setSecret(ctx context.Context, o *secretsOptions) error {
-	value, err := readSecret(ctx, o.console, o.request.Name)
-	if err != nil {
-		return err
-	}
-	o.request.Value = value
-	defer clear(value)
+	o.request.Read = func(ctx context.Context) ([]byte, error) { return readSecret(ctx, o.console, o.request.Name) }
 	from, err := o.set(ctx, o.request)
 	if err != nil {
 		return err
@@ -150,7 +145,7 @@ func variable(entry string) string {
 const mostSecret = 64 << 10
 
 // readSecret reads a value from the terminal without showing it, or from
-// standard input. Its caller wipes it.
+// standard input.
 func readSecret(ctx context.Context, c *console, name string) ([]byte, error) {
 	file, ok := c.stdin.(*os.File)
 	if ok && term.IsTerminal(int(file.Fd())) {
@@ -217,8 +212,11 @@ func testSecrets(ctx context.Context, o *secretsOptions) error {
 		rows := [][]string{{"NAME", "FROM", "HOSTS", "RESULT"}}
 		for _, one := range all {
 			result := "ok"
-			if one.Problem != "" {
+			switch {
+			case one.Problem != "":
 				result = one.Problem
+			case len(one.Runs) > 0:
+				result = "ok in " + strings.Join(one.Runs, ", ") + ", which allows its hosts"
 			}
 			rows = append(rows, []string{one.Name, one.From, strings.Join(one.Hosts, " "), result})
 		}

@@ -397,8 +397,9 @@ func TestASecretIsNotShownWhileItIsTyped(t *testing.T) {
 			before := s.modes(t)
 			var stored string
 			e := &secretFake{fake: &fake{}, set: func(r engine.SecretRequest) (string, error) {
-				stored = string(r.Value)
-				return "age:one", nil
+				value, err := r.Read(t.Context())
+				stored = string(value)
+				return "age:one", err
 			}}
 			asked := make(chan string, 1)
 			go func() {

@@ -116,6 +116,7 @@ type account struct {
 	api, endpoint   string // host and path
 	id              string // client_id
 	form, jwt       bool
+	scoped          bool      // its file names scopes
 	at              [3]string // access, refresh and end in the file, with dots
 	document        func(access, refresh, identity string, end time.Time) string
 	forbidden       string // URL that the access token is not for
@@ -126,7 +127,7 @@ func accounts() []account {
 	return []account{
 		{
 			client: "claude", file: ".claude/.credentials.json", api: "api.anthropic.com/v1/messages", endpoint: "platform.claude.com/v1/oauth/token",
-			id: "9d1c250a-e61b-44d9-88ed-5944d1962f5e", at: [3]string{"claudeAiOauth.accessToken", "claudeAiOauth.refreshToken", "claudeAiOauth.expiresAt"},
+			id: "9d1c250a-e61b-44d9-88ed-5944d1962f5e", at: [3]string{"claudeAiOauth.accessToken", "claudeAiOauth.refreshToken", "claudeAiOauth.expiresAt"}, scoped: true,
 			document: func(access, refresh, _ string, end time.Time) string {
 				return fmt.Sprintf(`{"claudeAiOauth":{"accessToken":%q,"refreshToken":%q,"expiresAt":%d,"scopes":["one","two"],"subscriptionType":"max"},"mcpOAuth":{"x":{"accessToken":"another-servers-token"}}}`, access, refresh, end.UnixMilli())
 			},
@@ -142,11 +143,19 @@ func accounts() []account {
 		},
 		{
 			client: "gemini", file: ".gemini/oauth_creds.json", api: "cloudcode-pa.googleapis.com/v1internal:generate", endpoint: "oauth2.googleapis.com/token",
-			id: "681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com", form: true, at: [3]string{"access_token", "refresh_token", "expiry_date"},
+			id: "681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com", form: true, scoped: true, at: [3]string{"access_token", "refresh_token", "expiry_date"},
 			document: func(access, refresh, identity string, end time.Time) string {
 				return fmt.Sprintf(`{"access_token":%q,"refresh_token":%q,"id_token":%q,"scope":"one two","token_type":"Bearer","expiry_date":%d,"private":"only-here"}`, access, refresh, identity, end.UnixMilli())
 			},
 			forbidden: "oauth2.googleapis.com/revoke", stays: "Bearer", onlyHere: "only-here",
+		},
+		{
+			client: "opencode", file: ".local/share/opencode/auth.json", api: "chatgpt.com/backend-api/codex/responses", endpoint: "auth.openai.com/oauth/token",
+			id: "app_EMoamEEZ73f0CkXaXp7hrann", form: true, jwt: true, at: [3]string{"openai.access", "openai.refresh", "openai.expires"},
+			document: func(access, refresh, _ string, end time.Time) string {
+				return fmt.Sprintf(`{"openai":{"type":"oauth","access":%q,"refresh":%q,"expires":%d,"accountId":"acc-1"},"github-copilot":{"type":"oauth","access":"only-here","refresh":"only-here","expires":0}}`, access, refresh, end.UnixMilli())
+			},
+			forbidden: "chatgpt.com/backend-api/conversations", stays: "acc-1", onlyHere: "only-here",
 		},
 	}
 }
@@ -241,7 +250,7 @@ func (a account) works(t *testing.T) {
 	if now.number != 2 || now.reused != 0 {
 		t.Errorf("for two sandboxes it was renewed %d times, %d refused", now.number-1, now.reused)
 	}
-	if a.client != "codex" && !strings.Contains(now.asked[0], "one two") && !strings.Contains(now.asked[0], "one+two") {
+	if a.scoped && !strings.Contains(now.asked[0], "one two") && !strings.Contains(now.asked[0], "one+two") {
 		t.Errorf("a client inside has taken scopes from the host's: %q", now.asked)
 	}
 	kept, err := os.ReadFile(path)
