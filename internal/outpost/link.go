@@ -136,6 +136,9 @@ func (l *Link) Open() (*Stream, error) {
 	l.mu.Lock()
 	if l.err != nil {
 		defer l.mu.Unlock()
+		if fault.KindOf(l.err) == fault.Unsupported {
+			return nil, l.err // another version: another attempt changes nothing
+		}
 		return nil, fault.Wrap(fault.Unavailable, l.err, "cannot open a stream to the outpost")
 	}
 	if len(l.streams) >= maxStreams {
