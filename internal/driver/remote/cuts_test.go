@@ -27,8 +27,8 @@ type severed struct {
 	root string
 
 	mu     sync.Mutex
-	frames int // that still cross; below zero: all
-	broke  bool
+	frames int             // that still cross; below zero: all
+	broken <-chan struct{} // of the link that broke: it is closed when the driver knows
 }
 
 func (*severed) Name() string                 { return "severed" }
@@ -37,26 +37,35 @@ func (*severed) Ensure(context.Context) error { return nil }
 func (s *severed) Dial(context.Context) (io.ReadWriteCloser, error) {
 	here, there := net.Pipe()
 	answering := &station.Station{Root: s.root, Driver: keeping{}}
-	go func() { _ = answering.Serve(severing{there, s}) }()
-	return severing{here, s}, nil
+	known := make(chan struct{})
+	go func() { _ = answering.Serve(severing{there, s, known}) }()
+	return &noticed{severing: severing{here, s, known}}, nil
 }
 
 // breakAfter makes the existing link break, or the next one.
 func (s *severed) breakAfter(frames int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frames, s.broke = frames, false
+	s.frames, s.broken = frames, nil
 }
 
-func (s *severed) hasBroken() bool {
+// breakNoMore reports whether a link has broken. The driver knows of it then: the
+// end of a link may come after the answer that it carried last.
+func (s *severed) breakNoMore() bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.broke
+	broken := s.broken
+	s.frames, s.broken = -1, nil
+	s.mu.Unlock()
+	if broken != nil {
+		<-broken
+	}
+	return broken != nil
 }
 
 type severing struct {
 	net.Conn
-	of *severed
+	of    *severed
+	known chan struct{}
 }
 
 func (c severing) Write(p []byte) (int, error) {
@@ -65,12 +74,27 @@ func (c severing) Write(p []byte) (int, error) {
 	if c.of.frames >= 0 {
 		c.of.frames-- // the next one crosses again, on another link
 	}
-	c.of.broke = c.of.broke || over
+	if over {
+		c.of.broken = c.known
+	}
 	c.of.mu.Unlock()
 	if over {
 		return 0, errors.Join(io.ErrClosedPipe, c.Conn.Close())
 	}
 	return c.Conn.Write(p)
+}
+
+// noticed is the driver's end of a link, which it closes when it knows that the
+// link has ended.
+type noticed struct {
+	severing
+	once sync.Once
+}
+
+func (c *noticed) Close() error {
+	err := c.severing.Close()
+	c.once.Do(func() { close(c.known) })
+	return err
 }
 
 // keeping is placeless with snapshots that are names.
@@ -187,8 +211,7 @@ func TestACutAtEveryFrameLosesNothing(t *testing.T) {
 				}
 				c.machine.breakAfter(frames)
 				err := cut.do(t, c) // fails, or recovers by itself
-				broke := c.machine.hasBroken()
-				c.machine.breakAfter(-1)
+				broke := c.machine.breakNoMore()
 				if again := cut.do(t, c); again != nil {
 					t.Errorf("cut behind %d frames (%v), and asked again: %v", frames, err, again)
 				}

@@ -57,11 +57,11 @@ func TestSharedFilesAreSentOnce(t *testing.T) {
 	d, f, spec := newFlaky(t, nil)
 	acquire := func(id, layer string) (sent int) {
 		t.Helper()
-		before := f.sent
+		before := f.received()
 		if _, err := d.Acquire(t.Context(), on(t, spec, id, layer)); err != nil {
 			t.Fatal(err)
 		}
-		return f.sent - before
+		return f.received() - before
 	}
 	if sent := acquire("a", first); sent < len(large) {
 		t.Fatalf("%d bytes were sent for %d: the test shows nothing", sent, len(large))
