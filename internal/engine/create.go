@@ -250,16 +250,27 @@ func (e *Engine) lookForChanges(ctx context.Context, p *place) func() string {
 	}()
 	return func() string {
 		defer cancel()
+		return changesNote(p.record.Repository, dirty, patience)
+	}
+}
+
+// changesNote says what is known of uncommitted changes. An answer that is there
+// counts, no matter how long creation took.
+func changesNote(repository string, dirty <-chan bool, patience <-chan time.Time) string {
+	var changed bool
+	select {
+	case changed = <-dirty:
+	default:
 		select {
-		case changed := <-dirty:
-			if changed {
-				return "uncommitted changes in " + p.record.Repository + " stay out of the sandbox"
-			}
-			return ""
+		case changed = <-dirty:
 		case <-patience:
 			return "uncommitted changes, if there are any, stay out of the sandbox"
 		}
 	}
+	if changed {
+		return "uncommitted changes in " + repository + " stay out of the sandbox"
+	}
+	return ""
 }
 
 // dirtyPatience is how long git status may take before creation, when it is
