@@ -60,7 +60,9 @@ func TestCutWireEndsNoSandbox(t *testing.T) {
 	b.Must("exec", "box", "--", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $! >pid")
 	keeper, guest := b.MustProcesses("box")
 	said := make(chan program.Result, 1)
-	go func() { said <- b.Litterbox("exec", "box", "--", "sh", "-c", "echo kept >begun; mv begun work; exec sleep 1000") }()
+	go func() {
+		said <- b.Litterbox("exec", "box", "--", "sh", "-c", "echo kept >begun; mv begun work; exec sleep 1000")
+	}()
 	b.await("a command runs", func() bool {
 		_, err := os.Stat(filepath.Join(b.dir(), "upper", "work"))
 		return err == nil
