@@ -373,11 +373,11 @@ func TestASecondInterruptLeavesAnAgentAtWork(t *testing.T) {
 // secretFake stores values.
 type secretFake struct {
 	*fake
-	set func(engine.SecretRequest) (string, error)
+	set func(context.Context, engine.SecretRequest) (string, error)
 }
 
-func (f *secretFake) SetSecret(_ context.Context, r engine.SecretRequest) (string, error) {
-	return f.set(r)
+func (f *secretFake) SetSecret(ctx context.Context, r engine.SecretRequest) (string, error) {
+	return f.set(ctx, r)
 }
 
 func (*secretFake) Secrets(context.Context, string) ([]engine.Secret, error) { return nil, nil }
@@ -396,8 +396,8 @@ func TestASecretIsNotShownWhileItIsTyped(t *testing.T) {
 			s := newScreen(t)
 			before := s.modes(t)
 			var stored string
-			e := &secretFake{fake: &fake{}, set: func(r engine.SecretRequest) (string, error) {
-				value, err := r.Read(t.Context())
+			e := &secretFake{fake: &fake{}, set: func(ctx context.Context, r engine.SecretRequest) (string, error) {
+				value, err := r.Read(ctx)
 				stored = string(value)
 				return "age:one", err
 			}}
