@@ -30,6 +30,14 @@ func (e *Engine) Diff(ctx context.Context, request DiffRequest) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	absent, err := landing.Absent(ctx, request.Dir, from, present, request.Args)
+	if err != nil {
+		return 0, err
+	}
+	if absent != "" {
+		return 0, fault.New(fault.NotFound, "cannot compare %q: neither sandbox %q nor what it is compared with has it", absent, p.record.Name).
+			WithHint("litterbox diff %s --name-only", p.record.Name)
+	}
 	exit, err := landing.Diff(ctx, p.repo, request.Dir, from, present, request.Args, landing.Streams{Stdin: request.Stdin, Stdout: request.Stdout, Stderr: request.Stderr})
 	if err != nil {
 		return exit, err

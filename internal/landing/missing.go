@@ -5,6 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
@@ -37,6 +40,31 @@ func Missing(ctx context.Context, r *git.Repository, commits, paths []string) (s
 			}
 		}
 		if !known {
+			return path, nil
+		}
+	}
+	return "", nil
+}
+
+// Absent returns the first path behind the -- of git diff's arguments that neither
+// commit has; "" when each is in one of them, or cannot be told. dir is where the
+// user stands.
+func Absent(ctx context.Context, dir, from, to string, args []string) (string, error) {
+	for _, path := range args[min(len(args), slices.Index(append(slices.Clone(args), "--"), "--")):] {
+		up := strings.Trim(filepath.ToSlash(filepath.Clean(path)), "./") == ""
+		if path == "--" || up || filepath.IsAbs(path) || strings.HasPrefix(path, ":") || strings.ContainsAny(path, `*?[\`) {
+			continue // a directory above, or a pattern (gitglossary(7), pathspec)
+		}
+		has := false
+		for _, commit := range []string{from, to} {
+			c := git.Command{Dir: dir, Plain: true, Tight: git.Bounds{Memory: git.GitMemory}, Args: []string{"rev-parse", "--verify", "--quiet", commit + ":./" + path}}
+			_, err := c.Output(ctx)
+			if ctx.Err() != nil {
+				return "", ctx.Err()
+			}
+			has = has || git.ExitCode(err) != 1 // git diff says what else is wrong
+		}
+		if !has {
 			return path, nil
 		}
 	}
