@@ -83,7 +83,7 @@ func runList(ctx context.Context, o *listOptions) error {
 		o.console.note("no sandboxes yet; make one with: litterbox create NAME")
 		return nil
 	}
-	head := []string{"NAME", "STATE", "BRANCH", "HEAD", "COMMITS", "ISOLATION", "NETWORK", "LIMITS", "CREATED"}
+	head := []string{"NAME", "STATE", "BRANCH", "HEAD", "STEPS", "ISOLATION", "NETWORK", "LIMITS", "CREATED"}
 	costs := slices.ContainsFunc(infos, func(info engine.Info) bool { return info.Cost != nil })
 	if costs {
 		head = append(head, "COST")
@@ -119,7 +119,7 @@ func runList(ctx context.Context, o *listOptions) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := o.console.table(o.console.fit(rows, "LIMITS", "ISOLATION", "HEAD", "NETWORK", "REPOSITORY", "CREATED", "COMMITS", "BRANCH")); err != nil {
+	if err := o.console.table(o.console.fit(rows, "LIMITS", "ISOLATION", "HEAD", "NETWORK", "REPOSITORY", "CREATED", "STEPS", "BRANCH")); err != nil {
 		return err
 	}
 	for _, info := range infos {

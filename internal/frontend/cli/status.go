@@ -100,7 +100,7 @@ func statusRows(c *console, s engine.Status) [][]string {
 		[]string{"branch", s.Branch},
 		[]string{"base", baseLine(s.Info)},
 		[]string{"head", short(s.Head)},
-		[]string{"commits", decimal(s.Iterations)},
+		[]string{"steps", decimal(s.Iterations)},
 		[]string{"isolation", string(s.Isolation)},
 		[]string{"network", s.Network + ", revision " + decimal(s.Revision)},
 		[]string{"driver", s.Driver},
