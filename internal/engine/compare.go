@@ -44,6 +44,14 @@ func (e *Engine) Compare(ctx context.Context, request CompareRequest) ([]Compare
 	if err != nil {
 		return nil, err
 	}
+	for i, name := range request.Names { // before a test begins in any of them
+		if slices.Contains(request.Names[:i], name) {
+			return nil, fault.New(fault.Invalid, "cannot compare sandbox %q with itself", name).WithHint("litterbox compare --help")
+		}
+		if _, err := e.find(ctx, request.Dir, name); err != nil {
+			return nil, err
+		}
+	}
 	var found []Compared
 	for _, name := range request.Names {
 		one, err := e.compareOne(ctx, name, request, costs)
