@@ -267,7 +267,7 @@ func TestDeathInAPause(t *testing.T) {
 				t.Errorf("%v killed, %s: %+v", killed, verb, got)
 			}
 		}
-		if got := b.Inside("box", "cat", "file"); got.Stdout != strconv.Itoa(round)+"\n" || !strings.Contains(got.Stderr, "started it again") {
+		if got := b.Inside("box", "cat", "file"); got.Stdout != strconv.Itoa(round)+"\n" || !strings.Contains(got.Stderr, "was started again") {
 			t.Errorf("%v killed, then exec: %+v", killed, got)
 		}
 	}
