@@ -54,11 +54,11 @@ func (b *Built) Variant(name, tag string) error {
 // Add builds a further main package of this module, as Build does.
 func (b *Built) Add(pkg string) error { return b.build(filepath.Base(pkg), pkg) }
 
-// build compiles a main package. litterbox itself is copied from
+// build compiles a main package. litterbox itself is copied from the directory
 // LITTERBOX_TEST_PROGRAM where test/run has compiled it for all packages.
 func (b *Built) build(name, pkg string, flags ...string) error {
 	if ready := os.Getenv("LITTERBOX_TEST_PROGRAM"); ready != "" && pkg == "cmd/litterbox" && len(flags) == 0 {
-		content, err := os.ReadFile(ready)
+		content, err := os.ReadFile(filepath.Join(ready, name))
 		if err != nil {
 			return err
 		}
