@@ -89,6 +89,11 @@ func (r *reader) nests() {
 			table, _ := inside.(map[string]any)
 			inside = table[name]
 		}
-		r.problems = append(r.problems, k.nest(&r.config, tree{inside, path, r.places})...)
+		found := tree{inside, path, r.places}
+		if k.Own && r.repository {
+			r.notOwn(k, found.place())
+			continue
+		}
+		r.problems = append(r.problems, k.nest(&r.config, found)...)
 	}
 }

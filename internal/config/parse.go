@@ -206,11 +206,16 @@ func (r *reader) store(key key, content value, at position) {
 		return
 	}
 	if key.Own && r.repository {
-		r.complain(at, "set it in your own config.toml", "%s counts in your own configuration only", key.Name)
+		r.notOwn(key, at)
 		return
 	}
 	r.config.Set = append(r.config.Set, key.Name)
 	r.problems = append(r.problems, key.read(&r.config, content)...)
+}
+
+// notOwn refuses a key of a repository that only the human may set.
+func (r *reader) notOwn(key key, at position) {
+	r.complain(at, "set it in your own config.toml", "%s counts in your own configuration only", key.Name)
 }
 
 // collect gathers a table: TOML lets it come in pieces.

@@ -106,6 +106,24 @@ func TestServiceErrors(t *testing.T) {
 	}
 }
 
+// Only the human decides what runs as an agent, and what models cost.
+func TestTablesThatAreNotForRepositories(t *testing.T) {
+	for content, want := range map[string]string{
+		"driver = \"namespace\"\n[agents.mine]\ncommand = [\"sh\"]\n": "line 2, column 2: agents counts in your own configuration only",
+		"agents.mine.command = [\"sh\"]\n":                            "line 1, column 1: agents counts in your own configuration only",
+		"[cost.prices.\"my-model\"]\ninput = 1\noutput = 1\n":         "line 1, column 2: cost.prices counts in your own configuration only",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, config.RepositoryFile), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := config.Load(dir)
+		if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+}
+
 // Only the human decides where forwarded ports listen.
 func TestPortsListenIsNotForRepositories(t *testing.T) {
 	const content = "[container]\nports-listen = \"0.0.0.0\"\n"
