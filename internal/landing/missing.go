@@ -50,9 +50,13 @@ func Missing(ctx context.Context, r *git.Repository, commits, paths []string) (s
 // commit has; "" when each is in one of them, or cannot be told. dir is where the
 // user stands.
 func Absent(ctx context.Context, dir, from, to string, args []string) (string, error) {
-	for _, path := range args[min(len(args), slices.Index(append(slices.Clone(args), "--"), "--")):] {
+	at := slices.Index(args, "--")
+	if at < 0 {
+		return "", nil
+	}
+	for _, path := range args[at+1:] {
 		up := strings.Trim(filepath.ToSlash(filepath.Clean(path)), "./") == ""
-		if path == "--" || up || filepath.IsAbs(path) || strings.HasPrefix(path, ":") || strings.ContainsAny(path, `*?[\`) {
+		if up || filepath.IsAbs(path) || strings.HasPrefix(path, ":") || strings.ContainsAny(path, `*?[\`) {
 			continue // a directory above, or a pattern (gitglossary(7), pathspec)
 		}
 		has := false
