@@ -9,15 +9,14 @@ import (
 // Class is a kind of attack.
 type Class = threat.Class
 
-// Classes lists the classes that have attacks here, in the order of attacks.
+// Classes lists the classes that have attacks here, in the order of attacks. It
+// builds none of them: every start of the program asks for the classes, to
+// describe the command.
 func Classes() []Class {
-	var all []Class
-	for _, a := range Attacks() {
-		if !slices.Contains(all, a.Class) {
-			all = append(all, a.Class)
-		}
+	return []Class{
+		threat.Files, threat.Git, threat.Networks, threat.Kernel, threat.PID1,
+		threat.Secrets, threat.Resources, threat.WayOut, threat.Terminal, threat.Objects,
 	}
-	return all
 }
 
 // Attacks returns every attack, class by class.
