@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/pem"
 	"os"
-	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 )
@@ -18,18 +17,17 @@ const extraRootsVariable = "NODE_EXTRA_CA_CERTS"
 // in the file, such as a private key, stays out.
 func certificates(content []byte) [][]byte {
 	var found [][]byte
+	known := map[string]bool{}
 	for {
 		var block *pem.Block
 		if block, content = pem.Decode(content); block == nil {
 			return found
 		}
-		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
+		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" || known[string(block.Bytes)] {
 			continue
 		}
-		text := pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})
-		if !slices.ContainsFunc(found, func(known []byte) bool { return bytes.Equal(known, text) }) {
-			found = append(found, text)
-		}
+		known[string(block.Bytes)] = true
+		found = append(found, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}))
 	}
 }
 
@@ -49,10 +47,18 @@ func (p *place) extraRoots(caller *caller.Caller) []byte {
 	return bytes.Join(certificates(content), nil)
 }
 
-// withRoots is a bundle with the certificates that only extra has.
+// withRoots is a bundle with the certificates that only extra has. Both are often
+// the same file, of more than a hundred.
 func withRoots(bundle, extra []byte) []byte {
+	if len(extra) == 0 || bytes.Equal(bundle, extra) {
+		return bundle
+	}
+	known := map[string]bool{}
+	for _, text := range certificates(bundle) {
+		known[string(text)] = true
+	}
 	for _, text := range certificates(extra) {
-		if !bytes.Contains(bundle, bytes.TrimSpace(text)) {
+		if !known[string(text)] {
 			bundle = append(append(bytes.TrimRight(bundle, "\n"), '\n'), text...)
 		}
 	}

@@ -4,4 +4,5 @@ package payload
 var (
 	Executable = executable
 	Unpack     = unpack
+	Verified   = verified
 )
