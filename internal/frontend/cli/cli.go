@@ -102,7 +102,7 @@ func run(ctx context.Context, c *console, version string, build func() (useCases
 
 func (s *session) run(ctx context.Context, args []string) int {
 	c := s.console
-	root := newRoot(s)
+	root := newRoot(s, typed(args))
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args to cobra
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)

@@ -42,7 +42,7 @@ func (s Session) Run(ctx context.Context, args ...string) int {
 
 // Commands lists every command path, the root as an empty one.
 func Commands() []string {
-	root := newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, os.Getenv)})
+	root := newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, os.Getenv)}, "")
 	paths := []string{""}
 	for _, c := range root.Commands() {
 		if c.Name() != "help" {
@@ -54,7 +54,7 @@ func Commands() []string {
 
 // CommandExample gives the example of a command.
 func CommandExample(name string) string {
-	root := newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, os.Getenv)})
+	root := newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, os.Getenv)}, "")
 	c, _, err := root.Find([]string{name})
 	if err != nil {
 		return ""
@@ -172,7 +172,7 @@ func AllCommands() []string {
 			walk(sub)
 		}
 	}
-	walk(newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, os.Getenv)}))
+	walk(newRoot(&session{console: newConsole(nil, io.Discard, io.Discard, os.Getenv)}, ""))
 	return paths
 }
 

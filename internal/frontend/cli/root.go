@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,12 +20,13 @@ const (
 	groupSystem  = "system"
 )
 
-// newRoot builds the command tree.
+// newRoot builds the command tree; only, unless it is empty, names the one command
+// to build.
 //
 // To add a command: 1. a file with its options, constructor and run function;
-// 2. a line below; 3. a help page: go test ./internal/frontend/cli -update;
+// 2. a line in commands; 3. a help page: go test ./internal/frontend/cli -update;
 // 4. a script in test/script.
-func newRoot(s *session) *cobra.Command {
+func newRoot(s *session, only string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "litterbox [-C DIR] COMMAND",
 		Short: "An isolated box for every coding agent",
@@ -66,25 +68,131 @@ its results come back as commits that you review and merge.`,
 		&cobra.Group{ID: groupBring, Title: "Bring it home, or not"},
 		&cobra.Group{ID: groupSystem, Title: "This machine"},
 	)
-	for group, commands := range map[string][]*cobra.Command{
-		groupWork: {
-			newCreate(s), newSpawn(s), newExec(s), newShell(s), newRun(s), newRead(s), newWrite(s), newCp(s), newSync(s), newSSHConfig(s), newCode(s),
-			newMilestone(s), newUpdate(s), newSnapshot(s), newRestore(s), newRewind(s), newFork(s), newRename(s), newInstall(s), newBuild(s), newGolden(s), newService(s), newOpen(s), newStop(s), newStart(s),
-			newPause(s), newResume(s), newLimits(s), newEnv(s), newInit(s),
-		},
-		groupSee:     {newList(s), newStatus(s), newPorts(s), newLog(s), newDiff(s), newDiffTool(s), newBrowse(s), newBranches(s), newSnapshots(s), newCompare(s), newAudit(s), newPath(s), newCycles(s), newEvents(s), newWatch(s), newTop(s), newCost(s), newMetrics(s)},
-		groupNetwork: {newNetwork(s), newAllow(s), newDeny(s), newApprove(s), newSecrets(s)},
-		groupAgents:  {newMCP(s), newAgent(s)},
-		groupBring:   {newApply(s), newMerge(s), newMergeTool(s), newSyncBack(s), newWatchBack(s), newDelete(s), newTeardown(s), newTrash(s)},
-		groupSystem:  {newTrust(s), newConfig(s), newDoctor(s), newRedteam(s), newMachine(s), newReattach(s), newDf(s), newPrune(s), newDemo(s), newCompletion(s), newVersion(s)},
-	} {
-		for _, c := range commands {
-			c.GroupID = group
-			root.AddCommand(c)
+	for _, c := range commands() {
+		if only != "" && c.name != only {
+			continue
+		}
+		made := c.build(s)
+		made.GroupID = c.group
+		root.AddCommand(made)
+	}
+	if only == "" {
+		root.AddCommand(newExitCodes())
+	}
+	return root
+}
+
+// command is how one command is made, and its place on the first help page.
+type command struct {
+	group, name string
+	build       func(*session) *cobra.Command
+}
+
+// commands lists them. The names stand here as well as in each command, so that a
+// start of the program builds the one that was typed and no other: all of them
+// with their flags take as long as a short command.
+func commands() []command {
+	return []command{
+		{groupWork, "create", newCreate},
+		{groupWork, "spawn", newSpawn},
+		{groupWork, "exec", newExec},
+		{groupWork, "shell", newShell},
+		{groupWork, "run", newRun},
+		{groupWork, "read", newRead},
+		{groupWork, "write", newWrite},
+		{groupWork, "cp", newCp},
+		{groupWork, "sync", newSync},
+		{groupWork, "ssh-config", newSSHConfig},
+		{groupWork, "code", newCode},
+		{groupWork, "milestone", newMilestone},
+		{groupWork, "update", newUpdate},
+		{groupWork, "snapshot", newSnapshot},
+		{groupWork, "restore", newRestore},
+		{groupWork, "rewind", newRewind},
+		{groupWork, "fork", newFork},
+		{groupWork, "rename", newRename},
+		{groupWork, "install", newInstall},
+		{groupWork, "build", newBuild},
+		{groupWork, "golden", newGolden},
+		{groupWork, "service", newService},
+		{groupWork, "open", newOpen},
+		{groupWork, "stop", newStop},
+		{groupWork, "start", newStart},
+		{groupWork, "pause", newPause},
+		{groupWork, "resume", newResume},
+		{groupWork, "limits", newLimits},
+		{groupWork, "env", newEnv},
+		{groupWork, "init", newInit},
+		{groupSee, "list", newList},
+		{groupSee, "status", newStatus},
+		{groupSee, "ports", newPorts},
+		{groupSee, "log", newLog},
+		{groupSee, "diff", newDiff},
+		{groupSee, "difftool", newDiffTool},
+		{groupSee, "browse", newBrowse},
+		{groupSee, "branches", newBranches},
+		{groupSee, "snapshots", newSnapshots},
+		{groupSee, "compare", newCompare},
+		{groupSee, "audit", newAudit},
+		{groupSee, "path", newPath},
+		{groupSee, "cycles", newCycles},
+		{groupSee, "events", newEvents},
+		{groupSee, "watch", newWatch},
+		{groupSee, "top", newTop},
+		{groupSee, "cost", newCost},
+		{groupSee, "metrics", newMetrics},
+		{groupNetwork, "network", newNetwork},
+		{groupNetwork, "allow", newAllow},
+		{groupNetwork, "deny", newDeny},
+		{groupNetwork, "approve", newApprove},
+		{groupNetwork, "secrets", newSecrets},
+		{groupAgents, "mcp", newMCP},
+		{groupAgents, "agent", newAgent},
+		{groupBring, "apply", newApply},
+		{groupBring, "merge", newMerge},
+		{groupBring, "mergetool", newMergeTool},
+		{groupBring, "sync-back", newSyncBack},
+		{groupBring, "watch-back", newWatchBack},
+		{groupBring, "delete", newDelete},
+		{groupBring, "teardown", newTeardown},
+		{groupBring, "trash", newTrash},
+		{groupSystem, "trust", newTrust},
+		{groupSystem, "config", newConfig},
+		{groupSystem, "doctor", newDoctor},
+		{groupSystem, "redteam", newRedteam},
+		{groupSystem, "machine", newMachine},
+		{groupSystem, "reattach", newReattach},
+		{groupSystem, "df", newDf},
+		{groupSystem, "prune", newPrune},
+		{groupSystem, "demo", newDemo},
+		{groupSystem, "completion", newCompletion},
+		{groupSystem, "version", newVersion},
+	}
+}
+
+// typed returns the command that the arguments name; "" if they name none that
+// can be made alone, such as one with a typing error, or one that needs to know
+// the others.
+func typed(args []string) string {
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		switch {
+		case (args[0] == "-C" || args[0] == "--directory") && len(args) > 1:
+			args = args[2:]
+		case strings.HasPrefix(args[0], "-C") && len(args[0]) > 2, strings.HasPrefix(args[0], "--directory="):
+			args = args[1:]
+		default:
+			return ""
 		}
 	}
-	root.AddCommand(newExitCodes())
-	return root
+	if len(args) == 0 || args[0] == "completion" {
+		return ""
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c.name
+		}
+	}
+	return ""
 }
 
 func noSuchCommand(cmd *cobra.Command, args []string) error {
