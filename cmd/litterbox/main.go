@@ -1,3 +1,6 @@
+// The search for a quota of processors takes a tenth of a short start.
+//go:debug containermaxprocs=0
+
 // Command litterbox gives every coding agent an isolated copy of a git
 // repository on its own branch.
 package main

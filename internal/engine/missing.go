@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -16,7 +17,9 @@ const (
 )
 
 // aptInstalls finds what a command line has apt install.
-var aptInstalls = regexp.MustCompile(`\bapt(?:-get|itude)?\s(?:[^;&|]*\s)?install\s+([^;&|<>\n]*)`)
+var aptInstalls = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bapt(?:-get|itude)?\s(?:[^;&|]*\s)?install\s+([^;&|<>\n]*)`)
+})
 
 // missingNote is what a human types to get a program that a command did not find;
 // "" is nothing. Agents read it, too, and ask for it.
@@ -28,7 +31,7 @@ func missingNote(p *place, request ExecRequest, exit wire.Exit) string {
 	if line == "" {
 		line = strings.Join(request.Argv, " ")
 	}
-	if found := aptInstalls.FindStringSubmatch(line); found != nil {
+	if found := aptInstalls().FindStringSubmatch(line); found != nil {
 		packages := slices.DeleteFunc(strings.Fields(found[1]), func(one string) bool { return !config.IsPackage(one) })
 		if len(packages) > 0 {
 			return "apt cannot install inside, where system directories are read-only; a human types outside: litterbox install " +

@@ -21,7 +21,7 @@ func (b Box) copyOut(name string, parts []part, stacked bool) error {
 	if err := hostile.Remove(layer + partial); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot remove %q", layer+partial)
 	}
-	before, now := copies{}, copies{Version: copiesVersion, Layer: name, Files: map[string]stamp{}}
+	before, now := copies{}, copies{Layer: name, Files: map[string]stamp{}}
 	shows := showsChanges(b.Dir)
 	if shows {
 		before = b.readCopies()

@@ -1,7 +1,6 @@
 package frozen
 
 import (
-	"encoding/gob"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,9 +24,8 @@ import (
 // copies describes a sandbox's latest copy, in a file beside its record. It is
 // never needed: without it everything is copied.
 type copies struct {
-	Version int
-	Layer   string
-	Files   map[string]stamp // by path in the layer
+	Layer string
+	Files map[string]stamp // by path in the layer
 }
 
 // stamp is the state of a file when it was copied.
@@ -39,8 +37,6 @@ type stamp struct {
 }
 
 const (
-	copiesFile    = "stamps"
-	copiesVersion = 1
 	// mostStamps bounds the memory for stamps; further files are copied.
 	mostStamps = 1_000_000
 	// settled is how old a change must be: clocks of file systems move in steps.
@@ -50,45 +46,6 @@ const (
 func stampOf(st *unix.Stat_t) stamp {
 	changed, modified := st.Ctim, st.Mtim
 	return stamp{st.Ino, st.Size, int64(changed.Sec), int64(changed.Nsec), int64(modified.Sec), int64(modified.Nsec)}
-}
-
-// readCopies returns the stamps of the earlier copy; none if there is no copy.
-func (b Box) readCopies() copies {
-	none := copies{}
-	file, err := os.Open(filepath.Join(b.Dir, copiesFile))
-	if err != nil {
-		return none
-	}
-	defer file.Close()
-	var c copies
-	if gob.NewDecoder(file).Decode(&c) != nil || c.Version != copiesVersion || c.Layer != filepath.Base(c.Layer) || !exists(b.layer(c.Layer)) {
-		return none
-	}
-	return c
-}
-
-// writeCopies keeps the stamps of a copy. If that fails, the next snapshot
-// copies everything. Reading them checks that their layer exists.
-func (b Box) writeCopies(c copies) {
-	path := filepath.Join(b.Dir, copiesFile)
-	if len(c.Files) == 0 {
-		_ = os.Remove(path)
-		return
-	}
-	file, err := os.CreateTemp(b.Dir, "."+copiesFile+"-")
-	if err != nil {
-		return
-	}
-	err = gob.NewEncoder(file).Encode(c)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // stamps are never needed
-	}
 }
 
 // since is what a copier knows of the earlier copy, for one part of the layer.

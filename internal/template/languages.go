@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 const venv = "python3 -m venv .venv && .venv/bin/pip install -r "
@@ -106,7 +107,7 @@ func (l *looker) version(tool, version, file string) {
 		return
 	}
 	_, twice := l.Tools[tool]
-	if exact := strings.TrimPrefix(version, "v"); exactVersion.MatchString(exact) && !twice {
+	if exact := strings.TrimPrefix(version, "v"); exactVersion().MatchString(exact) && !twice {
 		if l.Tools == nil {
 			l.Tools = map[string]wanted{}
 		}
@@ -116,7 +117,9 @@ func (l *looker) version(tool, version, file string) {
 	l.note(tool + " " + version + " (" + file + "): what is installed on this machine counts, or container.base-image")
 }
 
-var exactVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
+var exactVersion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
+})
 
 func firstWord(text string) string {
 	scanner := bufio.NewScanner(strings.NewReader(text))
