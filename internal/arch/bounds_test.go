@@ -63,6 +63,7 @@ frozen/draft_linux.go: Readdirnames hostile.Directory hostile.Remove
 frozen/join_linux.go: Readdirnames hostile.Directory
 frozen/parts_linux.go: Readdirnames hostile.Directory hostile.Remove
 frozen/search_linux.go: Readdirnames hostile.Directory io.ReadFull
+frozen/stamps_linux.go: io.ReadFull
 frozen/unchanged_linux.go: hostile.Directory
 layer/layers_linux.go: Readdirnames hostile.Directory
 layer/written_linux.go: Readdirnames
