@@ -24,13 +24,11 @@ import (
 const bounded = `
 # Walks through what a sandbox can write, by descriptors.
 bound memory: 1,024 names of a directory | time: the entries that limits.disk allows | descriptors: 256, deeper is left out | output: none
-hostile/walk_linux.go: Readdirnames
-hostile/changes_linux.go: Readdirnames
+hostile/names.go: ReadDir Readdirnames
 keeper/disk_linux.go: Readdirnames
 workspace/local/local.go: hostile.Look hostile.Root
 
 bound memory: 1,024 names of a directory | time: the entries there are, 10,000 passes over a directory that is filled meanwhile | descriptors: a fixed depth, what lies deeper is moved up first | output: none
-hostile/remove_linux.go: Readdirnames
 engine/catchup.go: hostile.Remove
 engine/claim.go: hostile.Remove
 engine/environmentlist.go: hostile.Remove
@@ -48,25 +46,25 @@ outpost/station/snapshots.go: hostile.Remove
 userland/foundation_linux.go: hostile.Remove
 
 bound memory: 10,000 names of a control group, 1 MiB of process ids | time: 20,000 groups, the deepest first | descriptors: two | output: none
-driver/namespace/cgroup/below_linux.go: ReadDir io.ReadAll
+driver/namespace/cgroup/below_linux.go: hostile.Entries io.ReadAll
 driver/namespace/cgroup/empty_linux.go: filepath.WalkDir
 
 bound memory: 4,096 names of a directory, or those that limits.disk allows | time: the entries that limits.disk allows | descriptors: two for each level | output: none
-live/protect.go: ReadDir hostile.Root
-service/journal/journal.go: ReadDir
-workspace/local/refs_linux.go: ReadDir
+live/protect.go: hostile.Entries hostile.Root
+service/journal/journal.go: hostile.Entries
+workspace/local/refs_linux.go: hostile.Entries
 
 bound memory: the names of one directory for each level, which limits.disk bounds in number | time: the entries that limits.disk allows | descriptors: two for each level, deeper than the deepest is an error | output: a copy within the same limits, a file of holes stays one
-frozen/archive_linux.go: Readdirnames hostile.Directory
-frozen/copy_linux.go: Readdirnames hostile.Directory hostile.Remove
-frozen/draft_linux.go: Readdirnames hostile.Directory hostile.Remove
-frozen/join_linux.go: Readdirnames hostile.Directory
-frozen/parts_linux.go: Readdirnames hostile.Directory hostile.Remove
-frozen/search_linux.go: Readdirnames hostile.Directory io.ReadFull
+frozen/archive_linux.go: hostile.Names hostile.Directory
+frozen/copy_linux.go: hostile.Names hostile.Directory hostile.Remove
+frozen/draft_linux.go: hostile.Names hostile.Directory hostile.Remove
+frozen/join_linux.go: hostile.Names hostile.Directory
+frozen/parts_linux.go: hostile.Names hostile.Directory hostile.Remove
+frozen/search_linux.go: hostile.Names hostile.Directory io.ReadFull
 frozen/stamps_linux.go: io.ReadFull
 frozen/unchanged_linux.go: hostile.Directory
-layer/layers_linux.go: Readdirnames hostile.Directory
-layer/written_linux.go: Readdirnames
+layer/layers_linux.go: hostile.Names hostile.Directory
+layer/written_linux.go: hostile.Names
 
 # Files of a sandbox or a live environment, read whole.
 bound memory: 64 MiB of a file, 512 MiB where it is converted | time: its size as judged before | descriptors: one | output: a blob, 4 GiB
@@ -238,11 +236,12 @@ arch branch/branchtest driver/drivertest driver/fake git/gittest redteam redteam
 var consuming = map[string][]string{
 	"io": {"ReadAll", "ReadFull"}, "bufio": {"NewScanner"}, "json": {"NewDecoder"}, "http": {"ReadRequest", "ReadResponse"},
 	"tar": {"NewReader"}, "zip": {"NewReader"}, "gzip": {"NewReader"}, "zlib": {"NewReader"}, "zstd": {"NewReader"}, "flate": {"NewReader"}, "bzip2": {"NewReader"},
-	"hostile": {"Directory", "Root", "Walk", "Look", "Remove"}, "filepath": {"Walk", "WalkDir"}, "fs": {"ReadDir", "WalkDir"}, "xml": {"NewDecoder"},
+	"hostile": {"Directory", "Root", "Names", "Entries", "Walk", "Look", "Remove"}, "filepath": {"Walk", "WalkDir"}, "fs": {"ReadDir", "WalkDir"}, "xml": {"NewDecoder"},
 }
 
 // consumingMethods are the same as methods, of whatever. What package os reads by
-// path is judged by TestOpeners.
+// path is judged by TestOpeners. A directory that a sandbox can write is listed by
+// [hostile.Names] or [hostile.Entries]: it may be removed meanwhile.
 var consumingMethods = []string{"ReadString", "ReadBytes", "ReadSlice", "ReadLine", "Readdirnames", "Readdir", "ReadDir"}
 
 func TestBounds(t *testing.T) {

@@ -18,7 +18,7 @@ redact:
 caller: redact
 sandbox: fault
 service: fault
-service/journal:
+service/journal: hostile
 # What calls of models cost: formats, prices and bounds.
 meter:
 

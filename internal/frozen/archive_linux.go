@@ -210,7 +210,7 @@ func (p *packer) directory(dir *os.File, at string, depth int) error {
 	if depth > deepest {
 		return fault.New(fault.Unsupported, "cannot pack directories of more than %d levels", deepest)
 	}
-	names, err := dir.Readdirnames(-1)
+	names, err := hostile.Names(dir, -1)
 	if err != nil {
 		return err
 	}

@@ -137,17 +137,17 @@ func (c *copier) directory(parent *os.File, name, path string, st *unix.Stat_t, 
 		defer before.Close()
 	}
 	for {
-		names, err := from.Readdirnames(1024)
+		names, err := hostile.Names(from, 1024)
 		for _, name := range names {
 			if err := c.entry(from, to, before, name, inside(path, name), depth); err != nil {
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) || err == nil && len(names) == 0 {
-			break
-		}
 		if err != nil {
 			return err
+		}
+		if len(names) == 0 {
+			break
 		}
 	}
 	if err := c.attributes(from, to, true); err != nil {

@@ -237,7 +237,7 @@ func scrub(dir *os.File, at string, depth int) error {
 	if depth > deepest {
 		return fault.New(fault.Unsupported, "cannot clean directories of more than %d levels", deepest)
 	}
-	names, err := dir.Readdirnames(-1)
+	names, err := hostile.Names(dir, -1)
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func joinInto(place *os.File, from []joined, opaque bool, depth int) error {
 	}
 	var names []string
 	for _, f := range from {
-		found, err := f.Readdirnames(-1)
+		found, err := hostile.Names(f.File, -1)
 		if err != nil {
 			return err
 		}

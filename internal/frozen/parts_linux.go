@@ -2,7 +2,6 @@ package frozen
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,8 +53,8 @@ func hasEntries(dir string) (bool, error) {
 		return true, nil
 	}
 	defer f.Close()
-	_, err = f.Readdirnames(1)
-	return !errors.Is(err, io.EOF), nil
+	names, err := hostile.Names(f, 1)
+	return err != nil || len(names) > 0, nil
 }
 
 // moveOut renames the written files into a layer, or what an earlier try has

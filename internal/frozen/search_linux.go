@@ -51,7 +51,7 @@ func (s *searcher) directory(dir *os.File, path string, depth int) error {
 	if depth > deepest {
 		return fault.New(fault.Unsupported, "cannot search directories of more than %d levels", deepest)
 	}
-	names, err := dir.Readdirnames(-1)
+	names, err := hostile.Names(dir, -1)
 	if err != nil {
 		return err
 	}

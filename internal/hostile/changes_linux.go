@@ -26,7 +26,7 @@ func Look(path string, after time.Time, skip func(name string) bool) Changes {
 func (c *Changes) look(dir *os.File, device uint64, depth int, after time.Time, skip func(string) bool) {
 	defer dir.Close()
 	for {
-		names, err := dir.Readdirnames(batch)
+		names, err := Names(dir, batch)
 		for _, name := range names {
 			var st unix.Stat_t
 			if unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Dev != device {

@@ -69,7 +69,7 @@ func (r *remover) empty(dir *os.File, depth int) error {
 		removed := false
 		var failed error
 		for {
-			names, err := dir.Readdirnames(batch)
+			names, err := Names(dir, batch)
 			for _, name := range names {
 				if err := r.remove(dir, name, depth); err == nil {
 					removed = true

@@ -32,7 +32,7 @@ func Walk(path string, visit func(Entry)) {
 func walk(dir *os.File, device uint64, depth int, visit func(Entry)) {
 	defer dir.Close()
 	for {
-		names, err := dir.Readdirnames(batch)
+		names, err := Names(dir, batch)
 		for _, name := range names {
 			var st unix.Stat_t
 			if unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Dev != device {

@@ -116,7 +116,7 @@ func (l Stack) list(set []int, path string) ([]string, error) {
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, err, "cannot read %q in a layer", path)
 		}
-		found, err := d.Readdirnames(-1)
+		found, err := hostile.Names(d, -1)
 		_ = d.Close()
 		if err != nil {
 			return nil, fault.Wrap(fault.Internal, err, "cannot read %q in a layer", path)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"golang.org/x/sys/unix"
 )
 
@@ -97,7 +98,7 @@ func (d *WrittenDir) Close() {
 func (d *WrittenDir) Names() ([]string, error) {
 	var names []string
 	for _, p := range d.Parts {
-		found, err := p.Dir.Readdirnames(-1)
+		found, err := hostile.Names(p.Dir, -1)
 		if err != nil {
 			return nil, fault.Wrap(fault.Unavailable, err, "cannot read the directory %q", d.Path)
 		}

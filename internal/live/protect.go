@@ -141,7 +141,7 @@ func list(dir *os.Root, name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := at.ReadDir(-1)
+	entries, err := hostile.Entries(at, -1)
 	return entries, errors.Join(err, at.Close())
 }
 

@@ -14,7 +14,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -22,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"golang.org/x/sys/unix"
 )
 
@@ -206,8 +206,8 @@ func list(root *os.Root, service string) ([]file, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	entries, err := dir.ReadDir(1 << 12)
-	if err != nil && !errors.Is(err, io.EOF) {
+	entries, err := hostile.Entries(dir, 1<<12)
+	if err != nil {
 		return nil, err
 	}
 	var files []file

@@ -2,12 +2,11 @@ package local
 
 import (
 	"context"
-	"errors"
-	"io"
 	"path"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/git"
+	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
@@ -63,8 +62,8 @@ func list(w layer.Written, dir string, most int) map[string]bool {
 	defer d.Close()
 	found := map[string]bool{}
 	for _, part := range d.Parts {
-		entries, err := part.Dir.ReadDir(most)
-		if err != nil && !errors.Is(err, io.EOF) {
+		entries, err := hostile.Entries(part.Dir, most)
+		if err != nil {
 			return nil
 		}
 		for _, entry := range entries {

@@ -71,7 +71,7 @@ func (p Part) clearBelow() {
 
 // groupsIn lists the groups directly in a group.
 func groupsIn(group *os.File) []string {
-	entries, _ := group.ReadDir(maxBelow) // an unreadable one stays
+	entries, _ := hostile.Entries(group, maxBelow) // an unreadable one stays
 	var names []string
 	for _, entry := range entries {
 		if entry.IsDir() {
