@@ -14,13 +14,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // makeHostile makes a tree with everything that a removal by paths stumbles on.
 func makeHostile(t *testing.T) (dir, kept string) {
 	t.Helper()

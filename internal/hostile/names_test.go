@@ -66,3 +66,10 @@ func open(t *testing.T, path string) *os.File {
 	t.Cleanup(func() { file.Close() })
 	return file
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
