@@ -164,7 +164,8 @@ func (w *walker) Read(ctx context.Context, d *directory) error {
 		if d.path == "" && name == ".git" {
 			continue
 		}
-		if err != nil {
+		var stays workspace.Stays
+		if err != nil && !errors.As(err, &stays) {
 			continue // vanished meanwhile
 		}
 		mode := uint32(0)
@@ -179,7 +180,12 @@ func (w *walker) Read(ctx context.Context, d *directory) error {
 			}
 			continue
 		}
-		if err := w.entry(ctx, d, name, path, entry); err != nil {
+		if err != nil {
+			err = w.unread(d, path, stays)
+		} else {
+			err = w.entry(ctx, d, name, path, entry)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -266,32 +272,6 @@ func (w *walker) file(ctx context.Context, d *directory, name, path string, entr
 	return w.settle(path, kind, now, err)
 }
 
-// settle records what a file turned out to be, or why it stays as it was.
-func (w *walker) settle(path string, kind layer.Kind, now layer.File, err error) error {
-	var stays workspace.Stays
-	if errors.As(err, &stays) {
-		w.result.stays(path, stays)
-		w.keep(path)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if kind == layer.KindDir || kind == layer.KindGitlink {
-		w.result.gone[path] = struct{}{}
-	}
-	w.result.files[path] = now
-	return nil
-}
-
-// stays notes that a path could not be committed as it is.
-func (p *present) stays(path string, why workspace.Stays) {
-	if !why.Passing {
-		p.left.Add(path)
-	}
-	p.notes.Add("%q stays as last committed: %s", path, why.Why)
-}
-
 func (w *walker) directory(ctx context.Context, d *directory, name, path string) error {
 	kind, tracked, err := w.layers.Lookup(d.tracked, path)
 	if err != nil {
@@ -318,9 +298,6 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 	if kind == layer.KindGitlink {
 		return nil // the base's submodule stays as it is
 	}
-	if kind == layer.KindFile {
-		w.result.gone[path] = struct{}{}
-	}
 	known := kind == layer.KindDir || w.trackedBelow(path)
 	ignored := w.ignored(d, path, true)
 	if ignored && !known && kind == layer.KindNone {
@@ -333,14 +310,13 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 		if !errors.As(err, &stays) {
 			return err
 		}
-		w.result.stays(path, stays)
-		w.keepBelow(path)
-		if w.copied != nil {
-			w.copied.MeetBelow(path)
-		}
+		w.staysBelow(path, stays)
 		return nil
 	}
 	defer written.Close()
+	if kind == layer.KindFile {
+		w.result.gone[path] = struct{}{}
+	}
 	opaque := written.Opaque()
 	sub := &directory{
 		path: path, written: written, tracked: tracked, ignored: ignored,

@@ -30,7 +30,8 @@ type Dir interface {
 	// Names lists the names here, sorted, each once, whiteouts included.
 	Names() ([]string, error)
 
-	// Entry returns the entry with a name.
+	// Entry returns the entry with a name. The error of one that cannot be
+	// looked at, in a directory that can be listed, is [Stays].
 	Entry(name string) (Entry, error)
 
 	// Dir opens the directory with a name.

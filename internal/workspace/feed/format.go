@@ -29,7 +29,7 @@ const (
 	opLink      = 'l' // then: the same, and the target
 	opDirectory = 'd' // then: its properties
 	opPruned    = 'p' // a directory that git ignores; it is listed when it is asked for
-	opUnread    = 'u' // a directory that cannot be read; then: why
+	opUnread    = 'u' // a directory, or a name of any kind, that cannot be read; then: why
 	opWhiteout  = 'w'
 	opSpecial   = 's'
 )

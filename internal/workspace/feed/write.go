@@ -157,6 +157,12 @@ func (l *lister) directory(d workspace.Dir, but *pruning) error {
 			return fault.Wrap(fault.Canceled, err, "cannot list the changes")
 		}
 		entry, err := d.Entry(name)
+		var stays workspace.Stays
+		if errors.As(err, &stays) {
+			l.begin(opUnread, name)
+			l.number(codeOf(stays))
+			continue
+		}
 		if err != nil {
 			continue // vanished meanwhile
 		}

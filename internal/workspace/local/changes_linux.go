@@ -67,8 +67,11 @@ type dir struct {
 
 func (d *dir) Entry(name string) (workspace.Entry, error) {
 	_, st, err := d.Lookup(name)
-	if err != nil {
+	if errors.Is(err, unix.ENOENT) {
 		return workspace.Entry{}, err
+	}
+	if err != nil {
+		return workspace.Entry{}, unreadable(err)
 	}
 	return entryOf(&st), nil
 }
