@@ -201,7 +201,7 @@ func (r *EventReader) Close() {
 }
 
 // Next hands the events appended since the last call to each, until each returns
-// false; none is no error.
+// false; none is not an error.
 func (r *EventReader) Next(each func(sandbox.Event) bool) error {
 	_, err := r.read(each)
 	return err

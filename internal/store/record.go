@@ -21,7 +21,7 @@ const (
 )
 
 // Record reads a further record of a sandbox, which begins with a version. A
-// missing record is no error; a damaged one is a [seal.ErrDamaged], and into is
+// missing record is not an error; a damaged one is a [seal.ErrDamaged], and into is
 // then empty.
 func (s *Store) Record(id, file string, into any) (found bool, err error) {
 	path := filepath.Join(s.SandboxDir(id), file)
