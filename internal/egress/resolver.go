@@ -94,6 +94,9 @@ func (r *Resolver) resolve(question dnsmessage.Question) (dnsmessage.RCode, dnsm
 	if addr, ok := reverse(asked); ok {
 		return r.resolveReverse(question, addr)
 	}
+	if question.Type == dnsmessage.TypeSRV {
+		asked = serviceHost(asked)
+	}
 	name, cause := canonicalHost(asked)
 	if cause != "" {
 		r.refuse(asked, Decision{Why: "not a host name: " + cause})
@@ -121,6 +124,16 @@ func (r *Resolver) resolve(question dnsmessage.Question) (dnsmessage.RCode, dnsm
 		return dnsmessage.RCodeSuccess, &dnsmessage.AResource{A: v4.As4()}
 	}
 	return dnsmessage.RCodeSuccess, &dnsmessage.AAAAResource{AAAA: v6.As16()}
+}
+
+// serviceHost is the host whose service is looked up by a name like
+// _http._tcp.deb.debian.org (RFC 2782). The host's rules hold for it: apt asks so
+// before every connection.
+func serviceHost(asked string) string {
+	if parts := strings.SplitN(asked, ".", 3); len(parts) == 3 && strings.HasPrefix(parts[0], "_") && strings.HasPrefix(parts[1], "_") {
+		return parts[2]
+	}
+	return asked
 }
 
 func (r *Resolver) resolveReverse(question dnsmessage.Question, addr netip.Addr) (dnsmessage.RCode, dnsmessage.ResourceBody) {

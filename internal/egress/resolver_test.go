@@ -90,6 +90,7 @@ func TestResolver(t *testing.T) {
 		{"x.b.example.", dnsmessage.TypeAAAA, "Success fd6c:6974:7465:7262::101"},
 		{long, dnsmessage.TypeA, "Success 198.18.1.2"},
 		{"a.example.", dnsmessage.TypeHTTPS, "Success"},
+		{"_http._tcp.a.example.", dnsmessage.TypeSRV, "Success"},
 		{"a.example.", dnsmessage.TypeSVCB, "Success"},
 		{"a.example.", dnsmessage.TypeTXT, "Success"},
 		{"a.example.", dnsmessage.TypeMX, "Success"},
