@@ -64,6 +64,10 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 			entries[i].Make = func() driver.Driver { return embedded }
 		}
 	}
+	program, err := os.Executable()
+	if err != nil {
+		program = "" // no keeper starts it then
+	}
 	drivers := driver.NewSet(append(entries, Drivers()...)...)
 	return engine.New(engine.Options{
 		Store:    records,
@@ -84,6 +88,7 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 			},
 		},
 		Probe:    func(stateDir string) []engine.Check { return checks(embedded.Probe(stateDir)) },
+		Program:  program,
 		Later:    later,
 		Runner:   startRunner,
 		Progress: progress,

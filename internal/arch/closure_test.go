@@ -28,7 +28,7 @@ import (
 const guestRooms = `
 app/inside cmd/litterbox-guest fsmonitor
 driver driver/landlock/confine driver/namespace/stage driver/netns driver/ruleset driver/seccomp
-guest guest/egress guest/overlay guest/proc service service/journal wire
+guest guest/egress guest/overlay guest/proc installer service service/journal wire
 editor fault frozen hostile process rest sandbox seal git/ignore git/wildmatch
 `
 

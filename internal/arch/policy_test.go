@@ -144,6 +144,8 @@ driver/namespace/cgroup: hostile sandbox
 
 # What git inside asks which files changed: it runs at every git status.
 fsmonitor:
+# What apt-get is inside, where it asks the keeper.
+installer: fault wire
 driver/seccomp: fault
 driver/fake: driver fault sandbox service wire
 driver/drivertest: driver fault sandbox wire
@@ -152,10 +154,10 @@ driver/drivertest: driver fault sandbox wire
 # drivers handed to them. The keeper needs git to join the packs of commits.
 keeper/launch: keeper process sandbox
 keeper/inprocess: driver keeper sandbox
-keeper: driver egress egress/inject egress/intercept egress/metering egress/renew fault forward frozen git landing ledger login meter process rest sandbox seal secret secret/source secret/vault service sshagent store wire
+keeper: driver egress egress/inject egress/intercept egress/metering egress/renew fault forward frozen git installer landing ledger login meter process rest sandbox seal secret secret/source secret/vault service sshagent store wire
 # What all watchers of a process share.
 watch: audit fault git keeper redact sandbox store wire
-engine: agents audit branch caller config door driver editor egress egress/preset fault forward frozen git hostile image keeper landing layer ledger live login machine meter ownership packagecache process profile redact sandbox seal secret secret/source secret/vault service service/journal store template userland watch wire workspace workspace/feed workspace/local
+engine: agents audit branch caller config door driver editor egress egress/preset fault forward frozen git hostile image installer keeper landing layer ledger live login machine meter ownership packagecache process profile redact sandbox seal secret secret/source secret/vault service service/journal store template userland watch wire workspace workspace/feed workspace/local
 # The use cases in groups: what a frontend says that it needs.
 engine/use: engine sandbox
 
@@ -176,7 +178,7 @@ frontend/ssh: door engine engine/use fault sandbox wire
 # the keeper's program; it must stay free of engine and frontends. inside is the
 # guest's, which knows nothing of the host (see guestRooms); outpost is what stands
 # in a machine, beside its places.
-app/inside: driver/landlock/confine driver/namespace/stage fsmonitor
+app/inside: driver/landlock/confine driver/namespace/stage fsmonitor installer
 app/outpost: app/inside driver/namespace outpost outpost/boot outpost/station process
 app/child: app/inside app/outpost caller driver driver/landlock driver/lima driver/namespace driver/remote fault keeper keeper/launch machine payload process rest
 app: caller app/child app/inside door driver driver/container driver/container/moby driver/landlock driver/libvirt driver/libvirt/rpc driver/namespace engine fault frontend/cli frontend/mcp frontend/ssh keeper/launch machine machineimage payload process redteam/probe sandbox store

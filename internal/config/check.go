@@ -103,7 +103,7 @@ func checkPackages(v value) []problem {
 	var problems []problem
 	for _, item := range v.items {
 		if !IsPackage(item.text) {
-			problems = append(problems, wrong(item, `packages = ["ripgrep", "jq=1.6-2.1"]`, "%q is no name of a package", item.text)...)
+			problems = append(problems, wrong(item, `packages = ["ripgrep", "jq=1.6-2.1"]`, "%q is not a package name", item.text)...)
 		}
 	}
 	return problems

@@ -90,7 +90,7 @@ func rejected() []refusal {
 		{name: "the name of a tool that a shell obeys", content: "tools.'a;b' = '1.0'", text: `line 1, column 1: tools: "a;b" is not the name of a tool`, hint: `tools = { node = "22.11.0" }`},
 		{name: "an input outside of the repository", content: "golden.inputs = ['a/../../b']", text: `line 1, column 18: golden.inputs must be paths below the top of the repository, not "a/../../b"`, hint: `inputs = ["db/schema.sql"]`},
 		{name: "another refresh", content: "golden.refresh = 'always'", text: `line 1, column 18: golden.refresh must be "off" or "auto", not "always"`, hint: `refresh = "auto"`},
-		{name: "no package", content: "container.packages = ['jq', '--force']", text: `line 1, column 29: "--force" is no name of a package`, hint: `packages = ["ripgrep", "jq=1.6-2.1"]`},
+		{name: "no package", content: "container.packages = ['jq', '--force']", text: `line 1, column 29: "--force" is not a package name`, hint: `packages = ["ripgrep", "jq=1.6-2.1"]`},
 		{name: "no package cache", content: "container.package-caches = ['npm', 'yum']", text: `line 1, column 36: there is no package cache "yum"`, hint: `package-caches = ["go", "npm", "pip", "cargo", "maven", "gradle"]`},
 		{name: "no build cache", content: "container.build-caches = ['go-build', 'make']", text: `line 1, column 39: there is no build cache "make"`, hint: `build-caches = ["go-build", "ccache", "sccache", "gradle-build"]`},
 		{name: "no servers of an editor", content: "editors.cache = ['zed', 'ed']", text: `line 1, column 25: there are no servers of an editor "ed"`, hint: `cache = ["vscode", "cursor", "jetbrains", "zed"]`},
@@ -101,7 +101,7 @@ func rejected() []refusal {
 		{name: "a planned key inline", content: "sync = { paths = 4 }", kind: fault.Unsupported, text: `line 1, column 1: "sync" is not supported by this version yet`, hint: `delete "sync": it would have no effect`},
 		{name: "a planned key of a section that counts", content: "vm.docker = true", kind: fault.Unsupported, text: `line 1, column 1: "vm.docker" is not supported by this version yet`, hint: `delete "vm.docker": it would have no effect`},
 
-		{name: "a limit that is no size", content: "[limits]\nmemory = 'much'", text: `line 2, column 10: cannot use "much" for memory: it is not a size`, hint: "memory=4GiB"},
+		{name: "a limit that is not a size", content: "[limits]\nmemory = 'much'", text: `line 2, column 10: cannot use "much" for memory: it is not a size`, hint: "memory=4GiB"},
 		{name: "a limit below what anything needs", content: "limits.pids = 3", text: `line 1, column 15: cannot use "3" for pids: it is less than 64`, hint: "pids=2000"},
 		{name: "a limit that is true", content: "limits.cpus = true", text: `line 1, column 15: limits.cpus must be a number or a string, not a boolean`},
 		{name: "a limit without a unit", content: "limits.time = 30", text: `line 1, column 15: cannot use "30" for time: it is not a duration`, hint: "time=30m"},

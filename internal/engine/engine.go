@@ -56,6 +56,9 @@ type Options struct {
 	// Note receives messages for the user from use cases whose result has no place
 	// for them; nil drops them.
 	Note func(string)
+	// Program is this program, for keepers that have it install packages; empty
+	// leaves apt-get inside as it is.
+	Program string
 	// Clock says what time it is; the zero value is the machine's.
 	Clock Clock
 }

@@ -21,7 +21,7 @@ import (
 // result. Several may run at once; their commits are serialized.
 func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResult, err error) {
 	if len(request.Argv) == 0 {
-		return ExecResult{}, fault.New(fault.Invalid, "cannot run nothing: no command was given").
+		return ExecResult{}, fault.New(fault.Invalid, "cannot run a command: none was given").
 			WithHint("litterbox exec %s -- make test", request.Name)
 	}
 	for _, entry := range request.Env {
@@ -194,6 +194,9 @@ const signalled = 128
 // with a stream to a running sandbox. On an error the caller ends the cycle, if
 // there is one, by endCycle.
 func (e *Engine) beginCycle(ctx context.Context, p *place, kind, command, message string, degraded bool) (*sandbox.Cycle, wire.Stream, error) {
+	if err := e.renewPending(ctx, p); err != nil {
+		return nil, nil, err
+	}
 	type dialled struct {
 		stream wire.Stream
 		err    error

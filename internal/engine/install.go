@@ -23,7 +23,10 @@ type InstallRequest struct {
 	Packages []string
 	// Stop ends what is at work in the sandbox, which starts again with the
 	// packages. Without Stop they then wait for the next start.
-	Stop   bool
+	Stop bool
+	// Inside says that a program in the sandbox asks: its network rules hold, files
+	// of this machine are refused, and nothing is ended.
+	Inside bool
 	Output io.Writer // takes what the package manager prints while it runs; nil drops it
 }
 
@@ -45,11 +48,15 @@ func (e *Engine) Install(ctx context.Context, request InstallRequest) (done Inst
 	if err != nil {
 		return Installation{}, err
 	}
+	if request.Inside && len(files) > 0 {
+		return Installation{}, fault.New(fault.Denied, "cannot install %q: a program inside may name packages, not files of this machine", files[0]).
+			WithHint("litterbox install %s FILE", request.Name)
+	}
 	p, err := e.find(ctx, request.Dir, request.Name)
 	if err != nil {
 		return Installation{}, err
 	}
-	ctx, call, err := e.recordIn(ctx, p, "install", map[string]any{"packages": request.Packages})
+	ctx, call, err := e.recordIn(ctx, p, "install", map[string]any{"packages": request.Packages, "inside": request.Inside})
 	if err != nil {
 		return Installation{}, err
 	}
@@ -59,8 +66,13 @@ func (e *Engine) Install(ctx context.Context, request InstallRequest) (done Inst
 	}
 	done = Installation{Name: p.record.Name, Packages: request.Packages}
 	p.notes = nil
-	if err := e.install(ctx, p, installation{packages: packages, files: files, output: request.Output}); err != nil {
+	if err := e.install(ctx, p, installation{packages: packages, files: files, output: request.Output, inside: request.Inside}); err != nil {
 		return Installation{}, err
+	}
+	if request.Inside {
+		p.note("the packages are there once the commands that run in the sandbox have ended")
+		done.Notes = p.notes
+		return done, p.renewLater()
 	}
 	done.InForce, err = e.renewSystem(ctx, p, request.Stop)
 	done.Notes = p.notes
@@ -79,7 +91,7 @@ func (e *Engine) renewSystem(ctx context.Context, p *place, end bool) (bool, err
 	}
 	if held := holding(work); len(held) > 0 && !end {
 		p.note("the packages are there from the next start on, because of " + nameWork(held) + ": litterbox stop " + p.record.Name)
-		return false, nil
+		return false, p.renewLater()
 	}
 	if len(work) > 0 {
 		if err := e.quiesce(ctx, p); err != nil {
@@ -99,7 +111,7 @@ func (e *Engine) renewSystem(ctx context.Context, p *place, end bool) (bool, err
 // namedPackages tells packages from files of this machine.
 func namedPackages(name string, all []string) (packages, files []string, err error) {
 	if len(all) == 0 {
-		return nil, nil, fault.New(fault.Invalid, "cannot install nothing: no package was named").WithHint("litterbox install %s ripgrep", name)
+		return nil, nil, fault.New(fault.Invalid, "cannot install packages: none was named").WithHint("litterbox install %s ripgrep", name)
 	}
 	for _, one := range all {
 		if strings.HasSuffix(one, ".deb") {
@@ -115,7 +127,7 @@ func namedPackages(name string, all []string) (packages, files []string, err err
 			continue
 		}
 		if !config.IsPackage(one) {
-			return nil, nil, fault.New(fault.Invalid, "cannot install %q: that is no name of a package", one).WithHint("litterbox install %s ripgrep", name)
+			return nil, nil, fault.New(fault.Invalid, "cannot install %q: that is not a package name", one).WithHint("litterbox install %s ripgrep", name)
 		}
 		packages = append(packages, one)
 	}

@@ -24,6 +24,7 @@ type installation struct {
 	packages []string
 	files    []string // packages that are files of this machine
 	output   io.Writer
+	inside   bool // a program in the sandbox asks
 }
 
 // Paths in a place that installs.
@@ -114,11 +115,11 @@ func (e *Engine) installSpec(ctx context.Context, p, q *place, what installation
 	} else if spec.System.Foundation, err = e.foundation(ctx, p); err != nil {
 		return spec, err
 	}
-	policy := &egress.Policy{Default: egress.Deny, Revision: 1}
+	policy, err := e.installPolicy(p, what)
+	if err != nil {
+		return spec, err
+	}
 	if len(what.packages) > 0 {
-		if policy.Allow, err = parseRules([]string{"preset:apt"}); err != nil {
-			return spec, err
-		}
 		environment.Lookup, environment.Beside = lookup, egress.WatchSurroundings()().Beside
 		policy, err = policy.Expand(func(name string) ([]string, error) { return preset.Expand(name, environment) })
 		if err != nil {
@@ -183,10 +184,13 @@ func (e *Engine) runInstall(ctx context.Context, p, q *place, what installation)
 	if what.output == nil {
 		said = "; it said:\n" + lastLines(end.String(), 10)
 	}
-	refused, _ := e.refusedInSetUp(ctx, q, began)
+	refused, rules := e.refusedInSetUp(ctx, q, began)
 	failed := fault.New(fault.Invalid, "cannot install packages in sandbox %q: apt-get exited %d%s%s", p.record.Name, exit.Code, said, refused)
 	if len(what.packages) == 0 {
 		return failed.WithHint("dpkg-deb --info %s", what.files[0])
+	}
+	if what.inside && rules != "" {
+		return failed.WithHint("litterbox allow %s %s", p.record.Name, strings.NewReplacer(`"`, "", ",", "").Replace(rules))
 	}
 	return failed.WithHint("apt-cache policy %s", strings.Join(what.packages, " "))
 }

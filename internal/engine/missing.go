@@ -34,7 +34,7 @@ func missingNote(p *place, request ExecRequest, exit wire.Exit) string {
 	if found := aptInstalls().FindStringSubmatch(line); found != nil {
 		packages := slices.DeleteFunc(strings.Fields(found[1]), func(one string) bool { return !config.IsPackage(one) })
 		if len(packages) > 0 {
-			return "apt cannot install inside, where system directories are read-only; a human types outside: litterbox install " +
+			return "nothing was installed; whatever the network rules of the sandbox, a human types outside: litterbox install " +
 				p.record.Name + " " + strings.Join(packages, " ")
 		}
 	}

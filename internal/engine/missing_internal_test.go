@@ -12,13 +12,15 @@ type packager struct{ driver.Driver }
 
 func (packager) Packages() bool { return true }
 
+func (packager) Guest() string { return "" }
+
 func (packager) Traits() sandbox.Traits { return sandbox.Traits{Files: sandbox.FilesShared} }
 
 // The text for the human to type is derived from a command that an agent wrote.
 func TestMissingNote(t *testing.T) {
 	t.Parallel()
 	const program = "a program is missing inside; if a package of the operating system has it, a human types outside: litterbox install box PACKAGE"
-	const apt = "apt cannot install inside, where system directories are read-only; a human types outside: litterbox install box "
+	const apt = "nothing was installed; whatever the network rules of the sandbox, a human types outside: litterbox install box "
 	p := &place{record: &sandbox.Sandbox{Name: "box"}, driver: packager{}}
 	for _, c := range []struct {
 		command string

@@ -82,7 +82,7 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		return spec, err
 	}
 	spec.Mounts = append(spec.Mounts, e.clientMounts(p)...)
-	return spec, nil
+	return spec, e.offerInstall(p, &spec)
 }
 
 // addSurroundings adds what the host lends, and the environment that points there;

@@ -28,6 +28,9 @@ func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
 	if err := k.openSSHAgent(ctx); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
+	if err := k.openInstalls(ctx); err != nil {
+		return nil, errors.Join(err, link.Close())
+	}
 	if err := k.openCosts(); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}

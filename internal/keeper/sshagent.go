@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
-	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/sshagent"
@@ -97,24 +96,8 @@ func (k *keeper) openSSHAgent(ctx context.Context) error {
 	if err == nil {
 		err = seal.Decode(data, &s.agent)
 	}
-	inside := filepath.Join(dir, SSHAgentDir)
-	socket := filepath.Join(inside, SSHAgentSocket)
 	if err == nil {
-		if err = os.Remove(socket); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	}
-	if err == nil {
-		err = process.ShortPath(inside, func(short string) (err error) {
-			s.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(short, SSHAgentSocket), Net: "unix"})
-			return err
-		})
-	}
-	if err == nil {
-		s.listener.SetUnlinkOnClose(false) // its short path is gone by then
-		// The sandbox connects to it, perhaps as another user; the directories above
-		// let no other user of this machine in.
-		err = os.Chmod(socket, 0o666)
+		s.listener, err = listenInside(filepath.Join(dir, SSHAgentDir), SSHAgentSocket)
 	}
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot offer your ssh-agent to sandbox %q", k.order.Spec.Name)

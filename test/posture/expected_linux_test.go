@@ -80,6 +80,7 @@ type ground struct {
 	state    string   // a path on the disk of the state directory
 	program  string   // our program
 	search   []string // PATH
+	install  string   // the directory of what apt-get is inside; "" without apt
 }
 
 // here returns this machine, used by the user who runs the test.
@@ -94,6 +95,9 @@ func here(h *program.Host, outside report) ground {
 			info, err := os.Lstat(path)
 			return err == nil && info.IsDir()
 		},
+	}
+	if g.exists("/usr/bin/apt-get") {
+		g.install = "/var/lib/litterbox/install"
 	}
 	if me, err := user.Current(); err == nil && g.uid != 0 {
 		g.name = me.Username
@@ -155,6 +159,9 @@ func expected(t *testing.T, h *program.Host, g ground) posture {
 		Cgroup:     cgroups(outside.Cgroup),
 		Directory:  h.Repo,
 		Hostname:   box,
+	}
+	if g.install != "" {
+		p.Env["PATH"] = g.install + ":" + p.Env["PATH"]
 	}
 	if len(g.roots) > 0 {
 		p.Env["NODE_EXTRA_CA_CERTS"] = ownRoots
@@ -296,6 +303,9 @@ func mounts(h *program.Host, g ground) []string {
 	)
 	for _, roots := range g.roots {
 		list = append(list, roots+" "+state+" ro nosuid nodev")
+	}
+	if g.install != "" {
+		list = append(list, g.install+" "+state+" ro nosuid nodev")
 	}
 	devices := typeOf(types, "/dev/null")
 	for _, device := range []string{"null", "zero", "full", "random", "urandom", "tty"} {

@@ -1,6 +1,6 @@
 // Package inside is the composition root of the programs in a place: the stages
-// that build it, the guest that lives in it, and the program that its git asks
-// what changed. The guest's program is this and nothing else: no HTTP, no TLS,
+// that build it, the guest that lives in it, the program that its git asks what
+// changed, and the one that asks the keeper to install packages. The guest's program is this and nothing else: no HTTP, no TLS,
 // no git, nothing of the keeper's (a test of internal/arch holds it to that).
 package inside
 
@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fsmonitor"
+	"github.com/litterbox-sandbox/litterbox/internal/installer"
 )
 
 // Program is argv[0] of every child, which tells a program to be one. It is
@@ -18,7 +19,7 @@ const Program = "litterbox-guest"
 
 // Is reports whether these arguments are a child's.
 func Is(args []string) bool {
-	return isMonitor(args) || len(args) == 2 && filepath.Base(args[0]) == Program
+	return isMonitor(args) || installer.Is(args) || len(args) == 2 && filepath.Base(args[0]) == Program
 }
 
 // isMonitor reports whether git inside a sandbox asks what changed.
@@ -30,6 +31,9 @@ func isMonitor(args []string) bool {
 func Main(args []string) int {
 	if isMonitor(args) {
 		return fsmonitor.Main(args, os.Stdout)
+	}
+	if installer.Is(args) {
+		return installer.Main(args)
 	}
 	if !Is(args) {
 		fmt.Fprintln(os.Stderr, "litterbox-guest: litterbox starts this program by itself")

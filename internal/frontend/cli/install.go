@@ -30,7 +30,9 @@ change, and no root is needed.
 apt runs in a place of its own that has neither the project nor HOME, and reaches
 only what preset:apt allows. What it installs is read-only in the sandbox, also in
 its forks, snapshots and goldens. The sandbox starts again to see it, unless
-something is at work in it; then its next start does.
+something is at work in it; then the first command does that finds nothing at work.
+
+"apt-get install" typed inside does the same, by the network rules of the sandbox.
 
 Every file belongs to one user. Programs that need a user of their own, set-user-ID
 bits, devices or a system service do not work; recommended packages are left out.
@@ -47,6 +49,8 @@ container.packages names packages for every new sandbox.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&o.request.Stop, "stop", false, "end what is at work in the sandbox, so that it can start again")
+	cmd.Flags().BoolVar(&o.request.Inside, "inside", false, "a program in the sandbox asks, through its keeper")
+	_ = cmd.Flags().MarkHidden("inside") // of a flag that is there
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "do not show what apt prints")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the result as a JSON object")
 	return cmd
