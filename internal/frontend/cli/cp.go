@@ -79,7 +79,7 @@ SRC such an archive is unpacked in the directory NAME:DST.`,
 			})(cmd, args)
 		},
 	}
-	cmd.Flags().StringVarP(&o.request.Message, "message", "m", "", "`MESSAGE`: first line of the commit (default: made from the paths)")
+	messageFlag(cmd.Flags(), &o.request.Message, "`MESSAGE`: first line of the commit (default: made from the paths)")
 	return cmd
 }
 

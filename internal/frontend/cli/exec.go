@@ -122,7 +122,7 @@ Ctrl-C interrupts CMD everywhere and starts it in no further sandbox.`,
 // addFlags adds the flags that exec and run share.
 func (o *execOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&o.message, "message", "m", "", "`MESSAGE`: first line of the commit (default: made from CMD)")
+	messageFlag(f, &o.message, "`MESSAGE`: first line of the commit (default: made from CMD)")
 	f.DurationVar(&o.timeout, "timeout", 0, "end CMD after `D`, such as 90s or 10m")
 	o.env.addFlags(cmd)
 	f.StringVarP(&o.workDir, "workdir", "w", "", "run CMD in `DIR` of the project (default: the current directory)")

@@ -38,7 +38,7 @@ and the output names them.`,
 			})(cmd, args)
 		},
 	}
-	cmd.Flags().StringVarP(&o.message, "message", "m", "", "`MESSAGE` of the commit (required)")
+	messageFlag(cmd.Flags(), &o.message, "`MESSAGE` of the commit (required)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the commit as one JSON object")
 	return cmd
 }

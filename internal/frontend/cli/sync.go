@@ -69,7 +69,7 @@ and deleted. It copies once; sandboxes do not follow your checkout.`,
 		}),
 	}
 	o.addFlags(cmd, "delete in the sandbox what your checkout does not have")
-	cmd.Flags().StringVarP(&o.message, "message", "m", "", "`MESSAGE`: first line of the commit")
+	messageFlag(cmd.Flags(), &o.message, "`MESSAGE`: first line of the commit")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the result as one JSON object")
 	return cmd
 }

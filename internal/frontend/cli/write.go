@@ -33,7 +33,7 @@ standard input to the end of the file.`,
 			return runWrite(ctx, o)
 		}),
 	}
-	cmd.Flags().StringVarP(&o.message, "message", "m", "", "`MESSAGE`: first line of the commit (default: made from PATH)")
+	messageFlag(cmd.Flags(), &o.message, "`MESSAGE`: first line of the commit (default: made from PATH)")
 	cmd.Flags().BoolVarP(&o.append, "append", "a", false, "add to the end of the file")
 	return cmd
 }
