@@ -9,7 +9,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 # Where the program is built.
 PROGRAM ?= bin/litterbox
 
-.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks payload full clean crash faults fuzz fuzz-walls full-disks soak test-git test-openssh test-editors test-projects test-large test-tutorials test-containers test-engines test-machines test-vm test-release test-listings test-contract test-cuts test-streams redteam release
+.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks first-merge payload full clean crash faults fuzz fuzz-walls full-disks soak test-git test-openssh test-editors test-projects test-large test-tutorials test-containers test-engines test-machines test-vm test-release test-listings test-contract test-cuts test-streams redteam release
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o $(PROGRAM) ./cmd/litterbox
@@ -92,6 +92,9 @@ test-projects: ## ten public projects from npm, the Go proxy and Debian: what in
 
 test-tutorials: ## the tutorials of docs/tutorial with packages from npm and a PostgreSQL, typed as they stand there, and a new user's session in a terminal
 	LITTERBOX_TEST_TUTORIALS=1 $(GO) test -v -count=1 -timeout 30m -run 'Tutorials|Newcomer' ./test/tutorial
+
+first-merge: ## how long the README takes a new user to the first merge, with empty caches, how long nothing is shown, and the words of the README
+	LITTERBOX_TEST_FIRST_MERGE=1 $(GO) test -v -count=1 -timeout 60m -run FirstMerge ./test/tutorial
 
 test-large: ## a hundred thousand files, a gigabyte of history, a file of two, deep paths: ten gigabytes of disk
 	LITTERBOX_TEST_LARGE=1 $(GO) test -v -count=1 -timeout 60m ./test/large
