@@ -45,10 +45,11 @@ func (r *nestReader) port(t tree) int {
 	return int(port)
 }
 
-func (r *nestReader) table(t tree) map[string]any {
+// table reads a table; example is one.
+func (r *nestReader) table(t tree, example string) map[string]any {
 	table, ok := t.value.(map[string]any)
 	if !ok {
-		r.wrong(t, "%s must be a table", t.last())
+		r.wrong(t, "%s must be a table such as %s", t.last(), example)
 	}
 	return table
 }
@@ -85,7 +86,7 @@ func (r *nestReader) command(t tree) []string {
 
 func (r *nestReader) environment(t tree) map[string]string {
 	env := map[string]string{}
-	table := r.table(t)
+	table := r.table(t, `{ KEY = "value" }`)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		part := t.part(name, table[name])
 		env[name] = r.text(part)

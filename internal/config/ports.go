@@ -24,7 +24,7 @@ func readPorts(c *Config, t tree) []problem {
 		variable := service.PortVariable(name)
 		switch {
 		case !validPortName(name):
-			r.wrong(part, "%q is not a name for a port: lower-case letters, digits and inner dashes, 32 at most", name)
+			r.wrong(part, "%q is not a name for a port: lower-case letters, digits and inner dashes, 32 at most; the number inside stands beside it in a table such as { web = 3000 }", name)
 		case slices.ContainsFunc(c.Container.Ports, func(p Port) bool { return service.PortVariable(p.Name) == variable }):
 			r.wrong(part, "%q is there twice", name)
 		case len(c.Container.Ports) == maxPorts:

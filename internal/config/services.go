@@ -93,7 +93,7 @@ func readService(r *nestReader, t tree, name string, fields map[string]any) serv
 				r.wrong(part, `restart must be "always", "on-failure" or "never"`)
 			}
 		case "signals":
-			for key, value := range r.table(part) {
+			for key, value := range r.table(part, `{ stop = "SIGINT" }`) {
 				signal := r.signal(part.part(key, value))
 				switch key {
 				case "stop":
@@ -120,7 +120,7 @@ func readService(r *nestReader, t tree, name string, fields map[string]any) serv
 
 func readReady(r *nestReader, t tree) service.Ready {
 	var ready service.Ready
-	fields := r.table(t)
+	fields := r.table(t, "{ port = 5432 }")
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		part := t.part(field, fields[field])
 		switch field {
