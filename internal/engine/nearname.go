@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -32,6 +33,17 @@ func didYouMean(typed string, names []string) string {
 func noService(sandbox, typed string, names []string) error {
 	return fault.New(fault.NotFound, "no service named %q in sandbox %q%s", typed, sandbox, didYouMean(typed, names)).
 		WithHint("litterbox service %s status", sandbox)
+}
+
+// noWish says that nothing of that name can be done about services.
+func noWish(sandbox, typed string) error {
+	names := []string{"logs"}
+	for _, wish := range service.Wishes() {
+		names = append(names, string(wish))
+	}
+	near := agents.Nearest(typed, names)
+	return fault.New(fault.Invalid, "cannot %q a service%s", typed, didYouMean(typed, names)).
+		WithHint("litterbox service %s %s", sandbox, cmp.Or(near, "status"))
 }
 
 // serviceNames are the names of services, in their order.

@@ -36,7 +36,7 @@ type ServiceRequest struct {
 }
 
 // ServiceResult is the state of the services afterwards. A service that does not
-// run is no error.
+// run is not an error.
 type ServiceResult struct {
 	Services []ServiceStatus
 	Notes    []string
@@ -48,8 +48,7 @@ type ServiceResult struct {
 // starts what a service needs, and the sandbox.
 func (e *Engine) Service(ctx context.Context, request ServiceRequest) (result ServiceResult, err error) {
 	if !slices.Contains(service.Wishes(), request.Action) {
-		return ServiceResult{}, fault.New(fault.Invalid, "cannot %q a service", string(request.Action)).
-			WithHint("litterbox service %s status", request.Name)
+		return ServiceResult{}, noWish(request.Name, string(request.Action))
 	}
 	e, p, err := e.findAny(ctx, request.Dir, request.Name)
 	if err != nil {
