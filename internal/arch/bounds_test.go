@@ -191,7 +191,7 @@ frontend/mcp/stdio.go: ReadSlice
 login/document.go: json.NewDecoder
 login/file.go: io.ReadAll
 
-# What nobody but litterbox or the human writes: settings, records, transcripts
+# What only litterbox and the human write: settings, records, transcripts
 # of the runner.
 bound memory: 1 MiB of a draft, 4 MiB of settings, 64 KiB of a shell's rc, one line of a transcript | time: their size | descriptors: one | output: none
 engine/agentdrive.go: json.NewDecoder

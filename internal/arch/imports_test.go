@@ -150,7 +150,7 @@ func parseBlock(text string) (map[string][]string, error) {
 		}
 		pkg, imports, ok := strings.Cut(line, ":")
 		if _, twice := block[pkg]; !ok || twice {
-			return nil, fmt.Errorf("the policy has a line that is no rule, or a second one: %q", line)
+			return nil, fmt.Errorf("the policy has a line that is not a rule, or a second one: %q", line)
 		}
 		block[pkg] = strings.Fields(imports)
 	}

@@ -49,7 +49,7 @@ func TestPolicyOfUseCases(t *testing.T) {
 			switch {
 			case slices.Contains(notUsed, name):
 				if len(in) > 0 {
-					t.Errorf("%s is in use.%s: it is no exception any more", name, in[0])
+					t.Errorf("%s is in use.%s: it is no longer an exception", name, in[0])
 				}
 			case len(in) == 0:
 				t.Errorf("%s (%s) is in no group: add a line to one in internal/engine/use", name, filepath.Base(file))

@@ -47,7 +47,7 @@ func (r *Reader) open() (int64, error) {
 	return info.Size(), nil
 }
 
-// Next gives the entries appended since the last call; none is no error. If the log
+// Next gives the entries appended since the last call; none is not an error. If the log
 // was cut or replaced it goes on after the rest of it.
 func (r *Reader) Next() ([]Entry, error) {
 	if r.file == nil {

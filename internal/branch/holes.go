@@ -16,7 +16,7 @@ import (
 // bounded: not per import, where they would add up, but over everything on its
 // branch (file.hollow).
 //
-// Content that git already holds is no growth, however it is stored on disk: git
+// Content that git already holds is not growth, however it is stored on disk: git
 // itself writes a large file of zeros as holes at checkout, and a copy-up by the
 // kernel keeps them. A file is hollow only as far as it is larger than the committed
 // version at its path, and files that vanish in an import, or become smaller,
@@ -48,7 +48,7 @@ func (w *walker) postpone(path string) func(workspace.File) (int64, error) {
 // it larger than the committed version.
 func (w *walker) grows(f workspace.File, path string) (holes, grows int64, err error) {
 	// The bytes that the disk holds are known already, and for most files that
-	// is all. Fewer is no proof of holes: a compressing file system holds fewer.
+	// is all. Fewer is not proof of holes: a compressing file system holds fewer.
 	const page = 4096
 	entry := f.Entry()
 	if entry.Size-entry.Held <= page {

@@ -50,7 +50,7 @@ func sparseRepository(t testing.TB) string {
 	return dir
 }
 
-// Content that git already holds is no growth, whatever becomes of it: each step
+// Content that git already holds is not growth, whatever becomes of it: each step
 // must give the tree that git makes of it, though only 100 KiB of holes are allowed.
 func TestHolesThatGitHoldsAreCommitted(t *testing.T) {
 	for name, steps := range map[string][]string{

@@ -116,7 +116,7 @@ func (in moduleIntake) take(ctx context.Context, want string, taken []string) er
 func keepReceived(ctx context.Context, r *git.Repository, commit string) error {
 	kind, err := r.Command("cat-file", "-t", commit).Line(ctx)
 	if err != nil || kind != "commit" {
-		return errors.Join(err, fault.New(fault.Denied, "%s is no commit", commit))
+		return errors.Join(err, fault.New(fault.Denied, "%s is not a commit", commit))
 	}
 	c := git.Command{
 		GitDir: r.CommonDir, Env: []string{"GIT_WORK_TREE=" + filepath.Join(r.CommonDir, "objects")},

@@ -290,7 +290,7 @@ func schema() []key {
 			Key: Key{
 				Name: "mounts.read-write", Type: "list of strings", NeedsTrust: true,
 				Meaning: "Host directories that a sandbox shares with you and can write, at their own paths: absolute, or beginning with ~/. " +
-					"What is written there is on the host at once: it is no commit, no limit of the disk counts it, and no snapshot holds it. " +
+					"What is written there is on the host at once: it is in no commit, no limit of the disk counts it, and no snapshot holds it. " +
 					"Treat programs and configuration in it as the sandbox's. Refused are system directories, your whole home, and what holds litterbox's own files or the repository; a path with a symbolic link in it is left out with a note. " +
 					"It needs mounts, so the degraded tier leaves it out. Those of the repository and of the user are joined.",
 			},

@@ -22,14 +22,14 @@ const RepositoryFile = ".litterbox.toml"
 const MaxSize = 128 << 10
 
 // Load reads the configuration of the checkout at repoTop: the human's, never a
-// sandbox's. A missing file is no error. A symbolic link is refused: it comes with
+// sandbox's. A missing file is not an error. A symbolic link is refused: it comes with
 // a clone and could point at any file of the user's, whose lines errors would then
 // quote.
 func Load(repoTop string) (Config, error) {
 	return read(filepath.Join(repoTop, RepositoryFile), syscall.O_NOFOLLOW, true)
 }
 
-// LoadUser reads the human's own configuration. A missing file is no error, and
+// LoadUser reads the human's own configuration. A missing file is not an error, and
 // links are followed: dotfiles are often kept elsewhere. A file that another user
 // controls is refused: root with that user's HOME would mount and run what it says.
 func LoadUser(who *caller.Caller) (Config, error) {

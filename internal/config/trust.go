@@ -56,7 +56,7 @@ func (t Trust) Grant(ctx context.Context, repository, hash string) error {
 	return t.change(ctx, repository, func(known map[string]string, key string) { known[key] = hash })
 }
 
-// Revoke forgets the repository. An unknown one is no error.
+// Revoke forgets the repository. An unknown one is not an error.
 func (t Trust) Revoke(ctx context.Context, repository string) error {
 	return t.change(ctx, repository, func(known map[string]string, key string) { delete(known, key) })
 }

@@ -17,7 +17,7 @@ type Carrier interface {
 	Files(lease Lease) Files
 
 	// Forget removes what the machine keeps of a sandbox that does not run and
-	// is deleted. It is no error if that is gone already.
+	// is deleted. It is not an error if that is gone already.
 	Forget(ctx context.Context, lease Lease) error
 }
 

@@ -96,7 +96,7 @@ type Driver interface {
 	// Destroy ends the place, a paused one too. Without force it waits some
 	// seconds for an end requested over the wire (OpShutdown) before it insists;
 	// the files of the sandbox are not the driver's to delete. A place that is
-	// already gone is no error. A lease without a handle is one whose Acquire
+	// already gone is not an error. A lease without a handle is one whose Acquire
 	// never returned: its remains are removed.
 	Destroy(ctx context.Context, lease Lease, force bool) error
 

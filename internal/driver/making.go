@@ -11,7 +11,7 @@ type Maker interface {
 	Made(ctx context.Context, root string) ([]Made, error)
 
 	// Unmake removes one of them, by its name, with all that it holds. One that
-	// sandboxes are in stays: fault.Conflict. A missing one is no error.
+	// sandboxes are in stays: fault.Conflict. A missing one is not an error.
 	Unmake(ctx context.Context, root, name string) error
 }
 

@@ -120,8 +120,8 @@ func (s *Set) Find(name string) (Driver, error) {
 	if machine := MachineOf(name); machine != "" {
 		return nil, fault.New(fault.NotFound, "there is no machine %q", machine).WithHint("litterbox machine list")
 	}
-	return nil, fault.New(fault.Invalid, "there is no driver %q; those there are: %s", name, strings.Join(s.Names(), ", ")).
-		WithHint("litterbox doctor")
+	return nil, fault.New(fault.Invalid, "there is no driver %q", name).
+		WithHint("one of: %s", strings.Join(s.Names(), ", "))
 }
 
 // Keeper is the program that keeps sandboxes of that driver.

@@ -1,12 +1,12 @@
 package driver_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
 type nothing struct{ driver.Driver }
@@ -29,7 +29,7 @@ func TestSetMakesWhatIsUsed(t *testing.T) {
 	if set.Keeper("near") != driver.ProgramSmall || set.Keeper("far") != driver.ProgramFull || set.Default() != "far" {
 		t.Error("it forgets what stands in its table")
 	}
-	if _, err := set.Find("none"); err == nil || !strings.Contains(err.Error(), "near, far, other") {
-		t.Errorf("an unknown driver: %v", err)
+	if _, err := set.Find("none"); err == nil || fault.HintOf(err) != "one of: near, far, other" {
+		t.Errorf("an unknown driver: %v, %s", err, fault.HintOf(err))
 	}
 }

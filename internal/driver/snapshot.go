@@ -62,7 +62,7 @@ type Snapshotter interface {
 	Revert(ctx context.Context, lease Lease, id string) error
 
 	// DeleteSnapshot forgets one. Layers that the sandbox, another snapshot or a
-	// fork still needs stay. An unknown id is no error.
+	// fork still needs stay. An unknown id is not an error.
 	DeleteSnapshot(ctx context.Context, lease Lease, id string) error
 
 	// Fork gives a second sandbox the files of a snapshot: its next Acquire

@@ -190,7 +190,7 @@ func (x *exchange) open(ctx context.Context, addrs []netip.Addr, err error) (*ne
 		}
 		udp, ok := conn.(*net.UDPConn)
 		if !ok {
-			return nil, errors.Join(errors.New("it is no UDP socket"), conn.Close())
+			return nil, errors.Join(errors.New("it is not a UDP socket"), conn.Close())
 		}
 		x.t.Addr = addr
 		x.p.locate(&x.t)

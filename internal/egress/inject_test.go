@@ -243,7 +243,7 @@ func TestSecretsStayWithTheirHosts(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, text := send(t, c, r)
-			if code != 403 || !strings.Contains(text, "it sends the placeholder of the secret") || !strings.Contains(text, "which is none of the hosts of that secret") {
+			if code != 403 || !strings.Contains(text, "it sends the placeholder of the secret") || !strings.Contains(text, "which is not a host of that secret") {
 				t.Errorf("%s over HTTP/%s: %d %q", name, protocol, code, text)
 			}
 		}
@@ -253,7 +253,7 @@ func TestSecretsStayWithTheirHosts(t *testing.T) {
 	}
 	denied := 0
 	for _, o := range w.seen.Snapshot() {
-		if o.Verdict == egress.Denied && strings.Contains(o.Why, "which is none of the hosts of that secret") {
+		if o.Verdict == egress.Denied && strings.Contains(o.Why, "which is not a host of that secret") {
 			denied++
 		}
 	}

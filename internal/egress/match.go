@@ -97,7 +97,7 @@ func (r Rule) denies(t Target) bool {
 		return t.Protocol != UDP
 	}
 	switch t.Protocol {
-	case TCP: // bytes that nobody looked into may be anything
+	case TCP: // bytes that were not looked into may be anything
 		return true
 	case r.protocol:
 		return r.forbidsRequest(t)

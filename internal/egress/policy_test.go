@@ -81,7 +81,7 @@ func TestDecide(t *testing.T) {
 		{"opaque with tcp", "tcp://a.example:443", "", host("a.example", 443, "tcp"), true},
 		{"no udp", "a.example:*", "", host("a.example", 443, "udp"), false},
 		{"udp when said", "udp://a.example:443", "", host("a.example", 443, "udp"), true},
-		{"udp is no tcp", "udp://a.example:443", "", host("a.example", 443, "https"), false},
+		{"udp is not a tcp", "udp://a.example:443", "", host("a.example", 443, "https"), false},
 		{"https only", "https://a.example:8443", "", host("a.example", 8443, "https"), true},
 		{"https is not opaque", "https://a.example:8443", "", host("a.example", 8443, "tcp"), false},
 		{"https is not http", "https://a.example", "", host("a.example", 443, "http"), false},
@@ -280,7 +280,7 @@ func FuzzDecide(f *testing.F) {
 				}
 			}
 		} else if _, parse := netip.ParseAddr(name); parse != nil && verdict.Allowed {
-			t.Fatalf("%q is no host (%v) and was allowed", name, err)
+			t.Fatalf("%q is not a host (%v) and was allowed", name, err)
 		}
 		if names.Decide(target).Allowed && canonical != "ok.example" && !strings.HasSuffix(canonical, ".ok.example") {
 			t.Fatalf("%q passed as %q", name, canonical)

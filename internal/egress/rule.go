@@ -27,7 +27,7 @@ const (
 //	github.com:22                           any protocol over TCP on that port
 //	example.com:*                           every port
 //	10.1.2.3:5432   10.0.0.0/8   [2001:db8::1]:443   [2001:db8::/32]:443
-//	tcp://ssh.example.com:443               TCP that nobody looks into
+//	tcp://ssh.example.com:443               TCP that is not looked into
 //	udp://time.example.com:123
 //	https://example.com   http://example.com:8080/public/
 //	GET,HEAD https://api.example.com/repos/me/
@@ -171,7 +171,7 @@ func (r *Rule) parseAuthority(text string) (cause, hint string) {
 		host, port, hasPort = strings.Cut(text, ":")
 	case strings.Count(text, ":") > 1:
 		if bare, _, _ := strings.Cut(text, "/"); !isAddress(bare) {
-			return "it has more than one colon and is no IPv6 address", "write host:port, or an IPv6 address as [2001:db8::1]:443"
+			return "it has more than one colon and is not an IPv6 address", "write host:port, or an IPv6 address as [2001:db8::1]:443"
 		}
 	}
 	if hasPort {
@@ -241,7 +241,7 @@ func (r *Rule) parseNetwork(text, length string) (cause, hint string) {
 	raw, err := netip.ParseAddr(text)
 	bits, err2 := strconv.ParseUint(length, 10, 8)
 	if err != nil || err2 != nil || raw.Zone() != "" || int(bits) > raw.BitLen() || strconv.FormatUint(bits, 10) != length {
-		return "it is no valid network", "write 10.0.0.0/8, 2001:db8::/32, or with a port [2001:db8::/32]:443"
+		return "it is not a valid network", "write 10.0.0.0/8, 2001:db8::/32, or with a port [2001:db8::/32]:443"
 	}
 	if raw.Is4In6() {
 		if bits < 96 {
@@ -263,11 +263,11 @@ func parseMethods(text string) ([]string, string) {
 		method = upperASCII(method)
 		for i := range len(method) {
 			if c := method[i]; (c < 'A' || c > 'Z') && c != '-' {
-				return nil, strconv.Quote(shorten(text)) + " is no list of methods"
+				return nil, strconv.Quote(shorten(text)) + " is not a list of methods"
 			}
 		}
 		if method == "" || len(method) > 32 {
-			return nil, strconv.Quote(shorten(text)) + " is no list of methods"
+			return nil, strconv.Quote(shorten(text)) + " is not a list of methods"
 		}
 		if method == "CONNECT" {
 			return nil, "a CONNECT tunnel cannot be looked into"

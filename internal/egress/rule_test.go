@@ -55,7 +55,7 @@ func TestParseRule(t *testing.T) {
 		}
 		again, err := egress.ParseRule(rule.String())
 		if err != nil || !again.Equal(rule) {
-			t.Errorf("%q is no fixed point: %q, %v", rule, again, err)
+			t.Errorf("%q is not a fixed point: %q, %v", rule, again, err)
 		}
 	}
 }

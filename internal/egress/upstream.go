@@ -65,7 +65,7 @@ func proxyURL(text string) (*url.URL, error) {
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Host == "" {
-		return nil, fault.New(fault.Invalid, "cannot read the proxy variables of this machine: one is no URL").
+		return nil, fault.New(fault.Invalid, "cannot read the proxy variables of this machine: one is not a URL").
 			WithHint("env | grep -i _proxy")
 	}
 	switch parsed.Scheme {

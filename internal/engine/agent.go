@@ -133,7 +133,7 @@ func (e *Engine) Renew(ctx context.Context, hold Hold) error {
 	})
 }
 
-// Release gives the sandbox up. It is no error when another session has it by now
+// Release gives the sandbox up. It is not an error when another session has it by now
 // or it is gone.
 func (e *Engine) Release(ctx context.Context, hold Hold) error {
 	err := e.held(ctx, hold, func(*sandbox.Agent) error { return e.Store.RemoveAgent(hold.ID) })

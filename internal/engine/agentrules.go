@@ -7,7 +7,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/secret"
 )
 
-// runRules are the rules that a client needs whoever runs it: its preset, its own
+// runRules are the rules that a client needs for every user: its preset, its own
 // rules, and the hosts of the secrets that it requires.
 func runRules(client profile.Profile, specs []secret.Spec) (rules []string) {
 	if client.Preset != "" {

@@ -312,7 +312,7 @@ func (e *Engine) forgetRuns(ctx context.Context) error {
 }
 
 // StopAgent ends a run: its client is asked to end, and its work is committed. It
-// is no error when it has ended.
+// is not an error when it has ended.
 func (e *Engine) StopAgent(run Run) error {
 	if run.State.Over() || !process.Alive(run.Holder) {
 		return nil

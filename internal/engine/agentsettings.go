@@ -76,7 +76,7 @@ func parseSettings(path string, content []byte) (map[string]any, error) {
 		return nil, err
 	}
 	if document == nil {
-		return nil, fault.New(fault.Invalid, "the document is no object")
+		return nil, fault.New(fault.Invalid, "the document is not an object")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, fault.New(fault.Invalid, "something follows the document")

@@ -142,7 +142,7 @@ type ExecRequest struct {
 	Checkpoints Checkpoints
 }
 
-// ExecResult is the outcome of a command. A command that failed is no error.
+// ExecResult is the outcome of a command. A command that failed is not an error.
 type ExecResult struct {
 	Exit      wire.Exit
 	Iteration *sandbox.Iteration // nil with NoCommit

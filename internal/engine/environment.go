@@ -65,7 +65,7 @@ func (e *Engine) projectAt(ctx context.Context, dir string) (project, error) {
 		return project{}, fault.Wrap(fault.NotFound, err, "cannot find %q", dir)
 	}
 	if info, err := os.Stat(top); err != nil || !info.IsDir() {
-		return project{}, fault.New(fault.Invalid, "cannot make an environment of %q: it is no directory", dir)
+		return project{}, fault.New(fault.Invalid, "cannot make an environment of %q: it is not a directory", dir)
 	}
 	made := project{top: top, gitDir: top}
 	if location, ok := git.Locate(top); ok {

@@ -229,7 +229,7 @@ func extract(r io.Reader, target, base string) error {
 			}
 		}
 		if rename == "" || rename == "." || rename == ".." {
-			return fault.New(fault.Invalid, "cannot copy to %q: it is no file name", target)
+			return fault.New(fault.Invalid, "cannot copy to %q: it is not a file name", target)
 		}
 	} else if info, err := os.Stat(target); err == nil && info.IsDir() && base != "." && base != "/" {
 		parent = filepath.Join(target, base)

@@ -312,7 +312,7 @@ func (e *Engine) Stop(ctx context.Context, request StopRequest) (result StopResu
 	return result, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = sandbox.Stopped })
 }
 
-// Start starts a stopped sandbox; it is no error when it runs already.
+// Start starts a stopped sandbox; it is not an error when it runs already.
 func (e *Engine) Start(ctx context.Context, dir, name string, allowDegraded bool) (notes []string, err error) {
 	p, err := e.find(ctx, dir, name)
 	if err != nil {

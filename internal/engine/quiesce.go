@@ -88,7 +88,7 @@ func (e *Engine) stillAtWork(ctx context.Context, p *place) []Work {
 
 // readyToDelete makes sure that nothing is at work in a sandbox that is about to be
 // deleted, or ends it when that was asked for. With Force, work that cannot be
-// ended in order is no obstacle.
+// ended in order is not an obstacle.
 func (e *Engine) readyToDelete(ctx context.Context, p *place, request DeleteRequest) ([]Work, error) {
 	work, err := e.workBefore(ctx, p, request.Stop)
 	if err != nil && !request.Force {

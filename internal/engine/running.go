@@ -311,7 +311,7 @@ func (e *Engine) order(p *place, spec driver.Spec, lease *sandbox.Lease) keeper.
 	}
 }
 
-// stop ends the sandbox's processes in order. It is no error when nothing runs.
+// stop ends the sandbox's processes in order. It is not an error when nothing runs.
 func (e *Engine) stop(ctx context.Context, p *place) error {
 	defer e.busy("stopping " + p.record.Name)()
 	unlock, err := p.store.Lock(ctx, p.record.ID, "lease")

@@ -44,7 +44,7 @@ func interactive(shell config.Shell, caller *caller.Caller, argv []string) (with
 	return argv, nil, nil
 }
 
-// readShellRC reads the file that shell.rc names; one that is missing is no error.
+// readShellRC reads the file that shell.rc names; one that is missing is not an error.
 func readShellRC(file string, caller *caller.Caller) (string, error) {
 	paths := ofHome([]string{file}, caller.Home)
 	if file == "" || len(paths) == 0 {

@@ -80,7 +80,7 @@ func checkLabel(name, label string) error {
 	_, err := strconv.Atoi(label)
 	bad := number || err == nil || len(label) > maxLabel || strings.ContainsFunc(label, func(r rune) bool { return !unicode.IsPrint(r) })
 	if bad {
-		return fault.New(fault.Invalid, "cannot call a snapshot %q: a label is text of up to %d bytes, and no number", label, maxLabel).
+		return fault.New(fault.Invalid, "cannot call a snapshot %q: a label is text of up to %d bytes, and not a number", label, maxLabel).
 			WithHint("litterbox snapshot %s before-the-refactoring", name)
 	}
 	return nil

@@ -22,7 +22,7 @@ type WatchRequest struct {
 // Activity is one thing that a watcher sees.
 type Activity = watch.Activity
 
-// Watch hands activities to each, by time, until ctx ends, which is no error.
+// Watch hands activities to each, by time, until ctx ends, which is not an error.
 // Without Since it begins with the state of what runs. An error of each ends it.
 // New sandboxes are watched too. Watchers of one engine share the readers of the
 // sources.

@@ -84,7 +84,7 @@ func check(h *tar.Header) (name string, err error) {
 	case path.IsAbs(h.Name) || name != strings.TrimSuffix(h.Name, "/") || part == "" && name != caches:
 		return refuse("it leads out of the layer")
 	case below == "" && h.Typeflag != tar.TypeDir:
-		return refuse("it is no directory")
+		return refuse("it is not a directory")
 	case h.Mode&0o6000 != 0:
 		return refuse("it has a set-id bit")
 	}
@@ -101,7 +101,7 @@ func check(h *tar.Header) (name string, err error) {
 			return refuse("it is a link out of its part of the layer")
 		}
 	default:
-		return refuse("it is no directory, regular file or link")
+		return refuse("it is not a directory, regular file or link")
 	}
 	return name, nil
 }

@@ -199,7 +199,7 @@ func TestUnpackRefuses(t *testing.T) {
 		"a hard link to another part":  {file("below/a", "x"), link("home/out", "below/a", tar.TypeLink)},
 		"a hard link to a link":        {link("home/a", "/etc/passwd", tar.TypeSymlink), link("home/out", "home/a", tar.TypeLink)},
 		"a directory over a file":      {file("home/a", "x"), dir("home/a/")},
-		"a part that is no directory":  {file("caches", "x")},
+		"a part that is not a directory":  {file("caches", "x")},
 		"a part in place of the other": {link("below", outside, tar.TypeSymlink)},
 	} {
 		t.Run(name, func(t *testing.T) {

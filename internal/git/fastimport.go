@@ -46,7 +46,7 @@ func (r *Repository) StartFastImport(ctx context.Context, edges string, strict b
 	if strict {
 		sync = "core.fsync=all"
 	}
-	// Not --done: a process that ends before its first word is no accident.
+	// Not --done: a process that ends before its first word is not an accident.
 	c := r.Command("fast-import", "--quiet", "--date-format=raw", "--cat-blob-fd=3")
 	// With core.ignorecase, which a repository may bring from another system,
 	// fast-import would replace one of two names with the other.

@@ -100,7 +100,7 @@ func (r *Repository) Pinned(ctx context.Context, id string) (bool, error) {
 	return err == nil, err
 }
 
-// Unpin undoes Pin. A missing pin is no error. Commits that milestones
+// Unpin undoes Pin. A missing pin is not an error. Commits that milestones
 // squashed and deleted branches stay reachable.
 func (r *Repository) Unpin(ctx context.Context, id string) error {
 	if err := CheckRef(id); err != nil {

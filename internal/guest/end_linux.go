@@ -15,7 +15,7 @@ type executions struct {
 	mu     sync.Mutex
 	all    map[*execution]wire.Running
 	starts sync.WaitGroup // those that are being started
-	closed bool           // no command begins any more
+	closed bool           // no further command begins
 }
 
 // enter lets a command be started until started is called; it reports whether
@@ -30,7 +30,7 @@ func (s *executions) enter(stopping bool) (started func(), ok bool) {
 	return sync.OnceFunc(s.starts.Done), true
 }
 
-// close lets no command start any more, and returns when those that were being
+// close lets no further command start, and returns when those that were being
 // started are registered.
 func (s *executions) close() {
 	s.mu.Lock()

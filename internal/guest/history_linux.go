@@ -28,7 +28,7 @@ func (g *guest) head() (wire.Head, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return wire.Head{Damage: wire.DamageGone}, nil
 	}
-	// Without a readable HEAD it is no repository either, and git would wait
+	// Without a readable HEAD it is not a repository either, and git would wait
 	// forever for a FIFO of that name.
 	if info, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil && !info.Mode().IsRegular() {
 		return wire.Head{Damage: wire.DamageHead}, nil
@@ -49,7 +49,7 @@ func (g *guest) head() (wire.Head, error) {
 }
 
 // damaged checks for what git needs besides HEAD: without refs or objects a
-// directory is no repository. A commit that is neither a file of its own nor in
+// directory is not a repository. A commit that is neither a file of its own nor in
 // a pack is missing.
 func damaged(dir string, head wire.Head) string {
 	isDir := func(name string) bool {

@@ -74,7 +74,7 @@ func (o *output) pump(s *source) {
 }
 
 // eachPiece passes on what is written to the other end of a pipe or terminal,
-// until no process holds that end any more. Reading a piece and passing it on
+// until no process holds that end. Reading a piece and passing it on
 // are one step under mu: its holder sees every byte either in the pipe or
 // passed on.
 func eachPiece(file *os.File, buf []byte, mu *sync.Mutex, pass func(piece []byte)) {

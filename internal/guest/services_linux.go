@@ -25,7 +25,7 @@ type supervisor struct {
 	units   map[string]*unit
 	changed chan struct{}        // closed at the next change of any unit
 	watcher func(service.Status) // takes the states of units; nil without a watcher
-	closing bool                 // the sandbox ends: nothing starts any more
+	closing bool                 // the sandbox ends: nothing more starts
 }
 
 // unit is one service. Its fields are guarded by supervisor.mu.
@@ -33,7 +33,7 @@ type unit struct {
 	spec    service.Spec
 	machine service.Machine
 	journal *journal.Journal
-	gone    bool // not configured any more: forgotten once it has stopped
+	gone    bool // no longer configured: forgotten once it has stopped
 
 	run       int    // counts launches, so that late news of an earlier one is recognized
 	child     *child // of this run; nil when it could not be started
@@ -66,7 +66,7 @@ func (s *supervisor) logDir() string { return filepath.Join(s.g.Home, journal.Di
 // start.
 func (s *supervisor) configure(c *wire.Configure) (wire.Empty, error) {
 	if c == nil {
-		return wire.Empty{}, fault.New(fault.Invalid, "cannot configure nothing")
+		return wire.Empty{}, fault.New(fault.Invalid, "cannot configure the guest: the request is empty")
 	}
 	if err := service.Check(c.Services); err != nil {
 		return wire.Empty{}, err

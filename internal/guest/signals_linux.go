@@ -20,7 +20,7 @@ import (
 // go back to their default action where the guest is PID 1: the kernel drops
 // a signal from inside the namespace that init has no handler for
 // (pid_namespaces(7)). A true fault then ends the guest instead of becoming a
-// panic, which is no loss. Children start with default actions either way.
+// panic, and nothing is lost. Children start with default actions either way.
 //
 // Signals for which the kernel ends a program without a core dump cannot be
 // left to that: if init's first thread happens to block the signal, as the

@@ -23,7 +23,7 @@ type stdio struct {
 type source struct {
 	file  *os.File
 	kind  wire.Kind
-	ended atomic.Bool // no process holds the other end any more
+	ended atomic.Bool // no process holds the other end
 
 	// Both are guarded by output.mu.
 	passed int64 // bytes read and passed on

@@ -245,7 +245,7 @@ func signalOf(name string, otherwise unix.Signal) unix.Signal {
 type outlet struct {
 	file    *os.File
 	journal *journal.Journal
-	done    chan struct{} // closed when no process holds the other end any more
+	done    chan struct{} // closed when no process holds the other end
 
 	recorded chan struct{} // closed when the process's end is recorded
 

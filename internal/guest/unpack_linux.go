@@ -33,7 +33,7 @@ func (g *guest) unpack(x *exchange) (wire.Empty, error) {
 	}
 	defer root.Close()
 	aside := g.aside(into)
-	defer aside.Close() // nil is no open file, and refuses
+	defer aside.Close() // nil is not an open file, and refuses
 	in := &incoming{r: x.in}
 	if err := (extraction{root, aside}).all(tar.NewReader(in)); err != nil {
 		return wire.Empty{}, wrap(err, "cannot copy into %q", into)

@@ -73,7 +73,7 @@ func (g *guest) openVisible(verb, path string, hiddenToo bool) (*os.File, string
 	case closed(real):
 		err = denyHidden(verb, path)
 	case made.Type == unix.PROC_SUPER_MAGIC || made.Type == unix.SYSFS_MAGIC:
-		err = fault.New(fault.Denied, "cannot %s %q: it is no file but made up by the kernel", verb, path)
+		err = fault.New(fault.Denied, "cannot %s %q: it is not a file but made up by the kernel", verb, path)
 	default:
 		return f, real, nil
 	}

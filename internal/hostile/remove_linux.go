@@ -16,7 +16,7 @@ const shallow = 64
 // Remove removes path and everything below it, whatever the sandbox did to it:
 // directories without permissions are opened up, flags that forbid changes are
 // cleared where the caller may, and neither depth, names nor their number
-// matter. No link is followed. A missing path is no error. A file that cannot
+// matter. No link is followed. A missing path is not an error. A file that cannot
 // be removed is an error, but the rest is still removed.
 func Remove(path string) error {
 	parent, err := Directory(filepath.Dir(path))

@@ -142,7 +142,7 @@ func (a archive) find(ctx context.Context, name string) (m *member, link string,
 		case errors.Is(err, io.EOF):
 			return nil, "", errors.Join(fault.New(fault.Invalid, "it holds no %s", name), end())
 		case err != nil:
-			return nil, "", errors.Join(fault.Wrap(fault.Invalid, err, "it is no tar archive"), end())
+			return nil, "", errors.Join(fault.Wrap(fault.Invalid, err, "it is not a tar archive"), end())
 		case path.Clean(header.Name) != name:
 		case header.Typeflag == tar.TypeSymlink || header.Typeflag == tar.TypeLink:
 			link = header.Linkname // of a hard link, from the archive's top

@@ -296,7 +296,7 @@ func (e *extraction) link(parent int, name, target string) error {
 	case err != nil:
 		return err
 	case st.Mode&unix.S_IFMT != unix.S_IFREG && st.Mode&unix.S_IFMT != unix.S_IFLNK:
-		return fault.New(fault.Invalid, "it is a hard link to %q, which is no file", target)
+		return fault.New(fault.Invalid, "it is a hard link to %q, which is not a file", target)
 	}
 	var own unix.Stat_t
 	if unix.Fstatat(parent, name, &own, unix.AT_SYMLINK_NOFOLLOW) == nil && own.Ino == st.Ino {

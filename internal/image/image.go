@@ -83,7 +83,7 @@ func describe(ctx context.Context, r repository, name string) (found, error) {
 		}
 	}
 	if doc.Config.Digest == "" {
-		return found{}, fault.New(fault.Unsupported, "cannot use %s: it is no image of a kind that litterbox knows (%q)", name, doc.MediaType)
+		return found{}, fault.New(fault.Unsupported, "cannot use %s: it is not an image of a kind that litterbox knows (%q)", name, doc.MediaType)
 	}
 	content, err = read(ctx, doc.Config, r.blob)
 	if err != nil {

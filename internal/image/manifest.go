@@ -124,7 +124,7 @@ func (d descriptor) check() error {
 func checkDigest(digest string) error {
 	encoded, ok := strings.CutPrefix(digest, "sha256:")
 	if !ok || len(encoded) != 64 || strings.Trim(encoded, "0123456789abcdef") != "" {
-		return fault.New(fault.Unsupported, "%q is no sha256 digest", digest)
+		return fault.New(fault.Unsupported, "%q is not a sha256 digest", digest)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ func parseReference(typed string) (s Source, why string) {
 	rest, digest, pinned := strings.Cut(typed, "@")
 	if pinned {
 		if checkDigest(digest) != nil {
-			return s, "what stands behind the @ is no sha256 digest"
+			return s, "what stands behind the @ is not a sha256 digest"
 		}
 		s.Digest = digest
 	}

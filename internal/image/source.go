@@ -180,7 +180,7 @@ func CheckDirectory(path string, hidden ...string) error {
 		return fault.Wrap(fault.Unavailable, err, "cannot use the base image %q", path)
 	}
 	if !info.IsDir() {
-		return fault.New(fault.Invalid, "cannot use the base image %q: it is no directory", path).
+		return fault.New(fault.Invalid, "cannot use the base image %q: it is not a directory", path).
 			WithHint(`for an archive that docker save wrote: base-image = "docker-archive:%s"`, path)
 	}
 	for _, secret := range hidden {

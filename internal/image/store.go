@@ -135,7 +135,7 @@ func look(ctx context.Context, source Source) (found, error) {
 	case Registry:
 		return describe(ctx, newRegistry(source), source.String())
 	}
-	return found{}, fault.New(fault.Internal, "%q is no image", source)
+	return found{}, fault.New(fault.Internal, "%q is not an image", source)
 }
 
 // unpack brings the layers that are missing.

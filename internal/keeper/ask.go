@@ -101,7 +101,7 @@ func (a *askers) serve(conn net.Conn) {
 		if granted {
 			a.changed()
 		}
-		close(one.gone) // last: once refused, a caller finds nothing allowed any more
+		close(one.gone) // last: once refused, a caller finds nothing allowed
 	}()
 	for frames := wire.NewReader(conn); ; {
 		kind, payload, err := frames.Next()

@@ -50,7 +50,7 @@ type echo struct {
 	watchers int
 	commands int           // that may still print
 	changed  chan struct{} // closed at the next change
-	over     bool          // nothing comes any more
+	over     bool          // nothing more comes
 }
 
 // echoPiece is an [Echo] whose data lies in the ring.

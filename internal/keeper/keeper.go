@@ -248,7 +248,7 @@ func (k *keeper) renew(state sandbox.LeaseState) error {
 	err = k.store.SaveLease(k.lease)
 	k.final = over && err == nil
 	if ending {
-		k.lease.State = sandbox.LeaseReleased // the guest's end is no surprise
+		k.lease.State = sandbox.LeaseReleased // the guest's end is not a surprise
 	}
 	return err
 }
@@ -353,7 +353,7 @@ func (k *keeper) released() bool {
 
 func (k *keeper) stop(ctx context.Context, grace time.Duration) error {
 	k.mu.Lock()
-	k.lease.State = sandbox.LeaseReleased // so that the guest's end is no surprise
+	k.lease.State = sandbox.LeaseReleased // so that the guest's end is not a surprise
 	k.mu.Unlock()
 	k.worktree.close()
 	k.packs.close()

@@ -301,7 +301,7 @@ func readToken(known login.Login, file string, token int) ([]byte, error) {
 		return nil, err
 	}
 	if values[token] == "" {
-		return nil, fault.New(fault.NotFound, "%s has no such token any more", known.Title)
+		return nil, fault.New(fault.NotFound, "%s no longer has this token", known.Title)
 	}
 	return []byte(values[token]), nil
 }

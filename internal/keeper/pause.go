@@ -161,7 +161,7 @@ func (k *keeper) pauseLocked(ctx context.Context, reason sandbox.PauseReason) er
 	return nil
 }
 
-// resume answers OpResume. A place that already runs is no error.
+// resume answers OpResume. A place that already runs is not an error.
 func (k *keeper) resume(ctx context.Context) error {
 	k.idle.mu.Lock()
 	defer k.idle.mu.Unlock()

@@ -107,7 +107,7 @@ func (s *sizeCount) Write(b []byte) (int, error) {
 		}
 		s.rest = rest
 		s.files++
-		if f := strings.Fields(string(line)); len(f) > 3 { // "-" of a submodule is no number
+		if f := strings.Fields(string(line)); len(f) > 3 { // "-" of a submodule is not a number
 			size, _ := strconv.ParseInt(f[3], 10, 64)
 			s.bytes += size
 		}

@@ -18,5 +18,5 @@ func OpenBase(ctx context.Context, r *git.Repository, base workspace.Base) (Bene
 	case len(base.Layers) > 0:
 		return OpenStack(base.Layers)
 	}
-	return nil, fault.New(fault.Internal, "cannot compare with nothing")
+	return nil, fault.New(fault.Internal, "cannot compare the workspace: it has no base")
 }

@@ -91,7 +91,7 @@ func (c Cache) RemoveEntry(ctx context.Context, entry Entry) (removed bool, err 
 		return false, err
 	}
 	defer lock.Close()
-	// The marker goes first: a half-removed entry is no layer.
+	// The marker goes first: a half-removed entry is not a layer.
 	err = os.Remove(filepath.Join(entry.Dir, marker))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = os.RemoveAll(entry.Dir)

@@ -1,7 +1,7 @@
 package layer
 
 // File is one path of the sandbox's present state that is in its upper directory: what
-// git would record, and the stat fields that tell whether the file is still the same.
+// git would record, and the stat fields that show whether the file is still the same.
 type File struct {
 	Mode  uint32 // 100644, 100755, 120000 or 160000 (octal)
 	Oid   string // raw bytes; not hex

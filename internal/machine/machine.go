@@ -70,7 +70,7 @@ func Parse(name, address, identity string) (Machine, error) {
 	at, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return m, wrong("it is no URL")
+		return m, wrong("it is not a URL")
 	case at.Scheme != "ssh":
 		return m, wrong("it does not begin with ssh://")
 	case at.Path != "" && at.Path != "/" || at.RawQuery != "" || at.Fragment != "":
@@ -86,7 +86,7 @@ func Parse(name, address, identity string) (Machine, error) {
 		m.Host = user + "@" + m.Host
 	}
 	// Anything that ssh would take for an option, a shell for a command or a
-	// terminal for an escape is no host and no user.
+	// terminal for an escape is neither a host nor a user.
 	if strings.HasPrefix(m.Host, "-") || strings.HasPrefix(at.Hostname(), "-") || strings.ContainsFunc(m.Host, unfit) {
 		return m, wrong("the user or the host has letters that none has")
 	}

@@ -79,7 +79,7 @@ func TestStore(t *testing.T) {
 	if diff := cmp.Diff([]string{"big"}, s.Names()); diff != "" {
 		t.Errorf("names (- want, + got):\n%s", diff)
 	}
-	if _, err := s.Get("small"); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "those there are: big") {
+	if _, err := s.Get("small"); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "the machines are: big") {
 		t.Errorf("one that is not there: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(s.Dir, "big.json"), []byte(`{"version":1}`), 0o600); err != nil {

@@ -35,7 +35,7 @@ func (s Store) Get(name string) (Machine, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err := fault.New(fault.NotFound, "there is no machine %q", name).WithHint("litterbox machine add %s ssh://user@host", name)
 		if names := s.Names(); len(names) > 0 {
-			err.Text += "; those there are: " + strings.Join(names, ", ")
+			err.Text += "; the machines are: " + strings.Join(names, ", ")
 		}
 		return m, err
 	}

@@ -44,7 +44,7 @@ const (
 )
 
 // flush ends a link that the machine believes to be open: it fills the frame
-// that was under way, and is no frame itself.
+// that was under way, and is not a frame itself.
 func flush() []byte { return append(make([]byte, maxFrame+header), '\n') }
 
 // DialPort begins a link over a port. It owns conn when it fails. It fails with

@@ -177,7 +177,7 @@ func (t *treeWriter) entry(root *os.Root, at, name string) error {
 		t.text(name)
 		return nil
 	}
-	return fault.New(fault.Unsupported, "%q is no file, directory or link", at)
+	return fault.New(fault.Unsupported, "%q is not a file, directory or link", at)
 }
 
 // program sends one file, regardless of its own mode and time.

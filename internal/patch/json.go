@@ -68,7 +68,7 @@ func (f *jsonFile) holder(path []string) (n *node, rest []string, err error) {
 	n = f.root
 	for i, key := range path {
 		if n.kind != '{' {
-			return nil, nil, fault.New(fault.Conflict, "%s is no object", named(path[:i]))
+			return nil, nil, fault.New(fault.Conflict, "%s is not an object", named(path[:i]))
 		}
 		if n.count(key) > 1 {
 			return nil, nil, wrong(f.content, n.start, "%s stands here more than once", named(path[:i+1]))
@@ -114,7 +114,7 @@ func (f *jsonFile) Append(path []string, items []string) ([]Splice, error) {
 	}
 	list, ok := stringsOf(n.plain())
 	if !ok {
-		return nil, fault.New(fault.Conflict, "%s is no list", named(path))
+		return nil, fault.New(fault.Conflict, "%s is not a list", named(path))
 	}
 	missing := absent(list, items)
 	if len(missing) == 0 {

@@ -77,7 +77,7 @@ func readJSON(content []byte) (*node, error) {
 	for i := 0; i < len(content); {
 		r, size := utf8.DecodeRune(content[i:])
 		if r == utf8.RuneError && size == 1 {
-			return nil, wrong(content, i, "this is no UTF-8 text")
+			return nil, wrong(content, i, "this is not UTF-8 text")
 		}
 		i += size
 	}
@@ -101,7 +101,7 @@ func readJSON(content []byte) (*node, error) {
 		// The file's content is not repeated.
 		said, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), "invalid literal: ")
 		if strings.HasSuffix(said, ": ") {
-			said += "this is no value of JSON"
+			said += "this is not a JSON value"
 		}
 		return nil, fault.New(fault.Invalid, "%s", said)
 	}

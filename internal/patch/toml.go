@@ -107,7 +107,7 @@ func (f *tomlFile) Set(path []string, value any) ([]Splice, error) {
 	if _, raw := value.(Raw); raw {
 		plain = nil
 	} else if !put(want, path, Plain(value)) {
-		return nil, fault.New(fault.Conflict, "something above %s is no table", named(path))
+		return nil, fault.New(fault.Conflict, "something above %s is not a table", named(path))
 	}
 	splice := f.place(path, value)
 	if plain == nil {

@@ -16,7 +16,7 @@ func (f *tomlFile) Append(path []string, items []string) ([]Splice, error) {
 	now, there := f.Get(path...)
 	list, ok := stringsOf(now)
 	if there && !ok {
-		return nil, fault.New(fault.Conflict, "%s is no list", named(path))
+		return nil, fault.New(fault.Conflict, "%s is not a list", named(path))
 	}
 	missing := absent(list, items)
 	if len(missing) == 0 {
@@ -24,7 +24,7 @@ func (f *tomlFile) Append(path []string, items []string) ([]Splice, error) {
 	}
 	want := clone(f.tree)
 	if !put(want, path, Plain(slices.Concat(list, missing))) {
-		return nil, fault.New(fault.Conflict, "something above %s is no table", named(path))
+		return nil, fault.New(fault.Conflict, "something above %s is not a table", named(path))
 	}
 	changed := f
 	var all []Splice

@@ -45,7 +45,7 @@ func TestOutpostOfThisProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		if all := content(t, program); !strings.HasPrefix(string(all[:4]), "\x7fELF") {
-			t.Error("it is no program")
+			t.Error("it is not a program")
 		}
 	}
 	for _, other := range [][2]string{{"linux", "riscv64"}, {"darwin", "arm64"}, {"", ""}} {

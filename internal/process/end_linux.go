@@ -12,7 +12,7 @@ import (
 // endPatience is how long a killed process may take to end.
 const endPatience = 20 * time.Second
 
-// End kills exactly that process and waits until it has ended. It is no error
+// End kills exactly that process and waits until it has ended. It is not an error
 // if it has already ended.
 func End(p sandbox.Process) error {
 	pidfd, err := unix.PidfdOpen(p.PID, 0)

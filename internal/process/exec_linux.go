@@ -9,7 +9,7 @@ import (
 )
 
 // Become replaces this process by the program behind fd, which need not have a
-// path any more (execveat(2)). It only returns on failure.
+// path (execveat(2)). It only returns on failure.
 func Become(fd int, argv, env []string) error {
 	arguments, err := syscall.SlicePtrFromStrings(argv)
 	if err != nil {

@@ -26,7 +26,7 @@ type Profile struct {
 	Preset  string   // of the network: the hosts that it needs, by name; may be empty
 	Allow   []string // rules besides the preset
 	Passed  []string // variables that go in unchanged; if one is an address, its host is allowed
-	Quiet   []string // further hosts that it asks for, for statistics and updates: refusing them is no fault
+	Quiet   []string // further hosts that it asks for, for statistics and updates: refusing them is not a fault
 	QuietAt []string // likewise, a host that it needs and the beginning of a path there
 	Keys    []Key    // keys that it logs in with, besides logins that it keeps in files (package login)
 	// Several says that its keys and logins belong to several providers: they all

@@ -91,7 +91,7 @@ func stopped(ctx context.Context, w *world, p place, got result, err error) (out
 		select {
 		case <-soon.Done():
 			if !serves && ctx.Err() == nil {
-				return outcome{escaped: true, seen: "the sandbox does not serve any more: " + after.said()}, nil
+				return outcome{escaped: true, seen: "the sandbox no longer answers: " + after.said()}, nil
 			}
 			return outcome{}, errors.Join(err, fmt.Errorf("it ended without having reached a limit: %s", got.said()))
 		case <-time.After(100 * time.Millisecond):

@@ -50,7 +50,7 @@ func ParseHost(text string) (Host, error) {
 	} else if before, port, err := net.SplitHostPort(rest); err == nil {
 		number, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || number == 0 {
-			return refuse("its port is no number from 1 to 65535")
+			return refuse("its port is not a number from 1 to 65535")
 		}
 		name, host.port = before, uint16(number)
 	}

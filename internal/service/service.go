@@ -94,7 +94,7 @@ func Check(specs []Spec) error {
 	for _, s := range specs {
 		for _, need := range s.Needs {
 			if !known[need] {
-				return fault.New(fault.Invalid, "cannot run service %q: it needs %q, which is no service", s.Name, need)
+				return fault.New(fault.Invalid, "cannot run service %q: it needs %q, which is not a service", s.Name, need)
 			}
 		}
 	}

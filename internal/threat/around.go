@@ -74,7 +74,7 @@ func resourceRows() []Attack {
 		Attack{Name: "flood the log of what was left running", Escape: "a log that fills the disk or memory", Defence: list("internal/guest/output_linux.go"), Tried: list(Attacks)},
 		Attack{Name: "flood the log of the background", Escape: "what a command leaves running prints for ever, into memory that nothing counts", Defence: list("internal/guest/output_linux.go"), Tried: list(Attacks), Places: []Place{Copy}},
 		Attack{Name: "flood the output", Escape: "gigabytes that a command prints pile up in the processes between it and a client that does not read", Defence: list("internal/guest/output_linux.go"), Tried: list(Attacks), Places: []Place{Copy}},
-		Attack{Name: "run for ever", Escape: "a command that no client waits for any more", Defence: list("internal/guest/end_linux.go"), Tried: list(Attacks)},
+		Attack{Name: "run for ever", Escape: "a command that no client waits for", Defence: list("internal/guest/end_linux.go"), Tried: list(Attacks)},
 		Attack{Name: "outlive a timeout by forking", Escape: "forgotten processes use the host's time", Defence: list("internal/guest/end_linux.go"), Tried: list(Redteam, Attacks), Places: everywhere},
 		Attack{Name: "outlive the sandbox", Escape: "processes of sessions of their own that go on after stop, on the host's time", Defence: list("internal/guest/end_linux.go"), Tried: list(Attacks, "test/attack: TestDegradedTierWorks"), Places: []Place{Copy, Image, Machine}},
 		Attack{Name: "use up the user's quotas", Escape: "no inotify and no signal for the human's editor, nor for another sandbox", Defence: list("internal/driver/namespace/stage/quotas_linux.go"), Tried: list(Attacks, Posture), Places: []Place{Copy}, Looks: list("Limits", "UserLimits")},

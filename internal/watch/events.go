@@ -7,7 +7,7 @@ import (
 )
 
 // Events hands the events numbered above after to each, oldest first, and then
-// new ones, until each returns false or ctx ends; the latter is no error.
+// new ones, until each returns false or ctx ends; the latter is not an error.
 func (h *Hub) Events(ctx context.Context, after uint64, each func(sandbox.Event) bool) error {
 	b, err := h.open(nil)
 	if err != nil {

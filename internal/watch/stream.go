@@ -80,7 +80,7 @@ var errCut = errors.New("the sandbox stopped")
 
 // echo hands pieces of output that are newer than since, in Unix nanoseconds, to
 // take until the keeper or ctx ends, or take wants no more. A sandbox without a
-// keeper is no error; its end is errCut.
+// keeper is not an error; its end is errCut.
 func (s *Sources) echo(ctx context.Context, record *sandbox.Sandbox, since int64, take func(keeper.Echo) bool) error {
 	conn, err := s.Dial(ctx, record)
 	if err != nil {

@@ -32,7 +32,7 @@ type Request struct {
 	Note     func(string) // takes what the user should know; nil drops it
 }
 
-// Watch hands activities to each, by time, until ctx ends, which is no error. An
+// Watch hands activities to each, by time, until ctx ends, which is not an error. An
 // error of each ends it. New sandboxes are watched too.
 func (h *Hub) Watch(ctx context.Context, request Request, each func(Activity) error) error {
 	w := &watching{hub: h, request: request, begun: time.Now(), calls: map[uint64]audit.Entry{},
@@ -293,7 +293,7 @@ func (w *watching) live(ctx context.Context, each func(Activity) error) error {
 	}
 }
 
-// settled reports whether nothing older can come any more. A time later than now
+// settled reports whether nothing older can still come. A time later than now
 // was recorded before the clock was set back; it would be held for as long as the
 // clock was set back.
 func settled(now, at time.Time) bool { return now.Sub(at) > settle || at.After(now) }

@@ -66,7 +66,7 @@ func Unpack(ctx context.Context, s Stream, path []byte, r io.Reader) error {
 }
 
 // Remove deletes files of the workspace, given as paths relative to it, and the
-// directories that this leaves empty. A path that is missing is no error.
+// directories that this leaves empty. A path that is missing is not an error.
 func Remove(ctx context.Context, s Stream, paths [][]byte) error {
 	return call(ctx, s, Request{Op: OpRemove, Paths: paths}, nil, nil, &Empty{})
 }

@@ -225,7 +225,7 @@ func (l *Link) openConduit(kind string, extra []byte, given <-chan struct{}) (*C
 		case <-l.gone:
 		}
 	}()
-	return nil, fault.New(fault.Canceled, "cannot carry a connection: it is not waited for any longer")
+	return nil, fault.New(fault.Canceled, "cannot carry a connection: no client waits for it")
 }
 
 func refused(err error) error {

@@ -133,7 +133,7 @@ func (d *descriptors) takeConn() (*net.TCPConn, error) {
 	}
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
-		return nil, errors.Join(fault.New(fault.Unavailable, "a descriptor is no TCP connection"), conn.Close())
+		return nil, errors.Join(fault.New(fault.Unavailable, "a descriptor is not a TCP connection"), conn.Close())
 	}
 	return tcp, nil
 }

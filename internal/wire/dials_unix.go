@@ -106,7 +106,7 @@ func (d *Dialer) Dial(port uint16, gone <-chan struct{}) (*net.TCPConn, error) {
 			got.conn.Close()
 		}
 	}
-	return nil, fault.New(fault.Canceled, "cannot connect to port %d inside: the connection is not waited for any more", port)
+	return nil, fault.New(fault.Canceled, "cannot connect to port %d inside: no client waits for it", port)
 }
 
 func (d *Dialer) take(id uint64) chan<- dialed {
@@ -163,7 +163,7 @@ func (d *Dialer) serve() error {
 		case waiter != nil:
 			waiter <- got
 		case got.conn != nil:
-			got.conn.Close() // no caller waits any more, or none ever asked
+			got.conn.Close() // no caller waits, or none ever asked
 		}
 	}
 }

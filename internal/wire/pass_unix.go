@@ -58,7 +58,7 @@ func unixConn(file *os.File) (*net.UnixConn, error) {
 	}
 	passed, ok := conn.(*net.UnixConn)
 	if !ok {
-		return nil, errors.Join(fault.New(fault.Unavailable, "a descriptor is no Unix socket"), conn.Close())
+		return nil, errors.Join(fault.New(fault.Unavailable, "a descriptor is not a Unix socket"), conn.Close())
 	}
 	return passed, nil
 }

@@ -28,7 +28,7 @@ type Streams struct {
 }
 
 // Run runs a command on a fresh stream and returns when it has ended; the
-// caller closes the stream afterwards. A failing command is no error.
+// caller closes the stream afterwards. A failing command is not an error.
 //
 // A canceled ctx sends TERM to its process group and still waits for the
 // result, so that the caller can commit. So does output that is no longer read

@@ -162,7 +162,7 @@ func (b bomb) attack() attack {
 				w.Errorf("the host stood still for %s", worst)
 			}
 			if got := w.Inside(box, "echo", "still here"); got.Code != 0 || !strings.Contains(got.Stdout, "still here") {
-				w.Errorf("the sandbox does not serve any more: %d %s", got.Code, got.Stderr)
+				w.Errorf("the sandbox no longer answers: %d %s", got.Code, got.Stderr)
 			}
 		},
 	}

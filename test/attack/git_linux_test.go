@@ -105,7 +105,7 @@ func treeAttack() attack {
 				}
 			}
 			if got := w.Shell("git fsck --strict --no-dangling"); got.Code != 0 {
-				w.Errorf("the host's repository is not sound any more: %s%s", got.Stdout, got.Stderr)
+				w.Errorf("the host's repository is no longer sound: %s%s", got.Stdout, got.Stderr)
 			}
 			w.Litterbox("diff", box)
 			w.Litterbox("merge", box, "--yes", "--no-edit")

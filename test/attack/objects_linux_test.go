@@ -53,7 +53,7 @@ func objectAttacks() []attack {
 					w.Errorf("escapes are on the branch: %q", got)
 				}
 				if !strings.Contains(got, "fix ^[]0;owned^G the parser") || !strings.Contains(got, "> Litterbox-Iteration: 999") {
-					w.Errorf("the message cannot be read any more: %q", got)
+					w.Errorf("the message can no longer be read: %q", got)
 				}
 				if got := w.Git("log", "--format=%(trailers:key=Litterbox-Iteration,valueonly)%(trailers:key=Litterbox-Audit,valueonly)", box); strings.Contains(got, "999") || strings.Contains(got, "forged") {
 					w.Errorf("trailers of the agent's are on the branch: %q", got)

@@ -39,7 +39,7 @@ func quotaAttacks() []attack {
 			for range 4 {
 				at, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 				if err != nil {
-					w.Fatalf("the human has no inotify any more: %v", err)
+					w.Fatalf("the human has no inotify left: %v", err)
 				}
 				w.must(unix.Close(at))
 			}

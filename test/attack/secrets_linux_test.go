@@ -67,7 +67,7 @@ func secretAttacks() []attack {
 				w.Errorf("a secret is in %q", places)
 			}
 			if got := w.Must("log", box); !strings.Contains(got, "install with [redacted] of the robot") {
-				w.Errorf("what is said about the commands cannot be read any more:\n%s", got)
+				w.Errorf("what is said about the commands can no longer be read:\n%s", got)
 			}
 			w.Must("delete", box, "--force")
 			if places := w.recorded(secrets...); len(places) > 0 {

@@ -46,7 +46,7 @@ func valuesInRecords() attack {
 			places := w.recorded(give(w, values["FROM_FILE"])...)
 			for _, wanted := range []string{"iterations.jsonl", "cycles.jsonl", "events.jsonl", "log.jsonl", "exec.log", "the repository's objects", "litterbox log", "litterbox audit --json"} {
 				if !slices.ContainsFunc(places, func(p string) bool { return strings.HasSuffix(p, wanted) }) {
-					w.Errorf("what is no secret is not found in %s, but in %q", wanted, places)
+					w.Errorf("what is not a secret is not found in %s, but in %q", wanted, places)
 				}
 			}
 		},
@@ -81,7 +81,7 @@ hosts = ["four.example"]
 				w.Errorf("values are in %q", places)
 			}
 			if got := w.Must("log", box); !strings.Contains(got, "made with [redacted]") {
-				w.Errorf("what is said about the commands cannot be read any more:\n%s", got)
+				w.Errorf("what is said about the commands can no longer be read:\n%s", got)
 			}
 			w.Must("delete", box, "--force")
 			if places := w.recorded(words...); len(places) > 0 {

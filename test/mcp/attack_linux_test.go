@@ -77,7 +77,7 @@ func TestHostilePaths(t *testing.T) {
 	if got := c.must("sandbox-files", args{}); strings.Contains(got.text, ".env") || strings.Contains(got.text, ".git") {
 		t.Errorf("%s", got.text)
 	}
-	// A path is no option and no pattern to git.
+	// To git, a path is neither an option nor a pattern.
 	for _, path := range []string{"--output=" + h.Dir + "/pwned", "--no-index", "-O/bin/sh", ":(top)", ":/", "*", up} {
 		if got := c.call("sandbox-diff", args{"path": path}); got.kind == "" && got.num("total") > 0 {
 			t.Errorf("sandbox-diff %q: %s", path, got.text)
@@ -206,7 +206,7 @@ func talk(t *testing.T, h *program.Host, last string, write func(in io.Writer)) 
 	}
 	for line := range strings.Lines(out.String()) {
 		if !json.Valid([]byte(line)) {
-			t.Errorf("a line that is no JSON: %.200q", line)
+			t.Errorf("a line that is not JSON: %.200q", line)
 		}
 	}
 	return out.String()

@@ -238,10 +238,10 @@ func TestWrongArguments(t *testing.T) {
 		{"sandbox-fork", args{"name": ""}, "name is empty"},
 		{"sandbox-rewind", args{}, "to is missing"},
 		{"sandbox-rewind", args{"to": ""}, "to is empty"},
-		{"sandbox-snapshot", args{"label": "12"}, "no number"},
+		{"sandbox-snapshot", args{"label": "12"}, "not a number"},
 		{"sandbox-list", args{"all": true}, `no argument "all"`},
-		{"sandbox-list", []int{1}, "no JSON object"},
-		{"sandbox-list", "text", "no JSON object"},
+		{"sandbox-list", []int{1}, "not a JSON object"},
+		{"sandbox-list", "text", "not a JSON object"},
 	} {
 		c.fails("invalid", w.tool, w.args, w.word)
 	}

@@ -21,7 +21,7 @@ func lifecycle() []Check {
 	return []Check{
 		{
 			Name: "says hello",
-			Why:  "Acquire returns once the guest answers; whoever dials needs no retries",
+			Why:  "Acquire returns once the guest answers; a caller that dials needs no retries",
 			Run:  saysHello,
 		},
 		{
@@ -31,7 +31,7 @@ func lifecycle() []Check {
 		},
 		{
 			Name: "answers its own keeper only",
-			Why:  "the wire into a sandbox is a way to act in it; a stream that reaches it is no permission",
+			Why:  "the wire into a sandbox is a way to act in it; a stream that reaches it is not a permission",
 			Run:  answersItsKeeper,
 		},
 		{
@@ -51,7 +51,7 @@ func lifecycle() []Check {
 		},
 		{
 			Name: "destroys twice",
-			Why:  "whoever repeats an interrupted stop must not fail over its first half",
+			Why:  "a stop that is repeated after an interruption must not fail over its first half",
 			Run:  destroysTwice,
 		},
 		{

@@ -31,7 +31,7 @@ func optional() []Check {
 		},
 		{
 			Name:   "keeps limits",
-			Why:    "whoever relies on a limit must know who keeps it, whichever process asks",
+			Why:    "a caller that relies on a limit must know what keeps it, whichever process asks",
 			Needs:  func(c driver.Capabilities) bool { return len(c.Limits) > 0 },
 			Run:    keepsLimits,
 			Absent: refusesLimits,

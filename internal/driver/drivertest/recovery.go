@@ -112,7 +112,7 @@ func survivesACutWire(ctx context.Context, env *Env) error {
 // isTheSame checks for the same guest as before.
 func (p *place) isTheSame(ctx context.Context, before wire.Hello) error {
 	if err := p.driver.Attach(ctx, p.lease); err != nil {
-		return wrong("the place cannot be attached to any more: %v", err)
+		return wrong("the place can no longer be attached to: %v", err)
 	}
 	after, err := p.greet(ctx)
 	if err != nil {

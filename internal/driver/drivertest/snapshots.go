@@ -169,7 +169,7 @@ func listsSnapshots(ctx context.Context, env *Env) error {
 		if err := p.lists(ctx, env, ids); err != nil {
 			return err
 		}
-		for range 2 { // deleting a missing one is no error
+		for range 2 { // deleting a missing one is not an error
 			if err := p.driver.DeleteSnapshot(ctx, p.lease, ids[1]); err != nil {
 				return wrong("cannot delete a snapshot: %v", err)
 			}

@@ -135,7 +135,7 @@ func passesAConnection(ctx context.Context, p *place, conn *net.UnixConn) error 
 }
 
 // exchanges runs a program that connects to afar, where answer answers. end is for
-// the connection that nobody answers.
+// the connection that gets no answer.
 func exchanges(ctx context.Context, p *place, end, answer func() error) error {
 	type printed struct {
 		text string

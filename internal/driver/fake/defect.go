@@ -37,7 +37,7 @@ const (
 	StandsElsewhere          Defect = "runs commands elsewhere"
 	LeaksEnvironment         Defect = "leaks the host's environment"
 	ForgetsHome              Defect = "forgets the home"
-	RunsAsSomebodyElse       Defect = "runs as somebody else"
+	RunsAsSomebodyElse       Defect = "runs as another user"
 	HasAnotherName           Defect = "has another host name"
 	MountsWritable           Defect = "mounts writable"
 	SharesNothing            Defect = "shares nothing"

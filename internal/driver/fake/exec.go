@@ -18,7 +18,7 @@ import (
 // exec runs one of the built-in commands: those that the contract uses.
 func (p *place) exec(command *wire.Exec, in *wire.Reader, out *wire.Writer) (wire.Exit, error) {
 	if command == nil || len(command.Argv) == 0 {
-		return wire.Exit{}, fault.New(fault.Invalid, "cannot run nothing")
+		return wire.Exit{}, fault.New(fault.Invalid, "cannot run a command: none was given")
 	}
 	argv := make([]string, len(command.Argv))
 	for i, arg := range command.Argv {

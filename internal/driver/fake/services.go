@@ -38,7 +38,7 @@ func newServices() *services {
 // configure sets up the services as c says.
 func (s *services) configure(c *wire.Configure) (wire.Empty, error) {
 	if c == nil {
-		return wire.Empty{}, fault.New(fault.Invalid, "cannot configure nothing")
+		return wire.Empty{}, fault.New(fault.Invalid, "cannot configure the guest: the request is empty")
 	}
 	if err := service.Check(c.Services); err != nil {
 		return wire.Empty{}, err

@@ -40,7 +40,7 @@ func TestAnswers(t *testing.T) {
 		file.Close()
 		answers(false)
 	}
-	for range 2 { // forgetting a missing one is no error
+	for range 2 { // forgetting a missing one is not an error
 		if err := local.Forget(dir); err != nil {
 			t.Error(err)
 		}
@@ -54,7 +54,7 @@ func TestReady(t *testing.T) {
 	for said, want := range map[string]string{
 		"\x01":            "",
 		"\x01 and more":   "",
-		"":                "without a word",
+		"":                "without a message",
 		"ecannot mount /": "cannot mount /",
 		"?":               "not understood",
 	} {

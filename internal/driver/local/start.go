@@ -15,7 +15,7 @@ import (
 func Ready(status io.Reader, serves, failed byte) error {
 	kind := make([]byte, 1)
 	if _, err := io.ReadFull(status, kind); err != nil {
-		return errors.New("its first process ended without a word")
+		return errors.New("its first process ended without a message")
 	}
 	switch kind[0] {
 	case serves:

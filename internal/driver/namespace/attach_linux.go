@@ -70,7 +70,7 @@ func (d Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) err
 }
 
 // sweep removes the remains of a start that never reported its guest. That
-// guest has ended: it does when no process waits for it any more.
+// guest has ended: it does when no process waits for it.
 func (Driver) sweep(lease driver.Lease) error {
 	if err := cgroup.Sweep(cgroup.Find(), groupName(lease.SandboxID)); err != nil {
 		return driver.Seal(err, "cannot clear away a start that was cut off")

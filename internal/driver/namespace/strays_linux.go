@@ -94,7 +94,7 @@ func place(pid int, prefix []byte) (role, id string) {
 func endStray(identity sandbox.Process, id string) error {
 	group := cgroup.Of(identity.PID, groupName(id))
 	if err := errors.Join(group.Thaw(), kill(identity), group.Remove()); err != nil {
-		return driver.Seal(err, "cannot end a process that no sandbox has any more")
+		return driver.Seal(err, "cannot end a process left by a sandbox that is gone")
 	}
 	return nil
 }

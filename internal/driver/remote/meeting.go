@@ -72,7 +72,7 @@ func (m *meeting) accept(ctx context.Context) (net.Conn, error) {
 }
 
 func (m *meeting) end() {
-	_ = m.listener.Close() // connections that nobody took end with it
+	_ = m.listener.Close() // connections that were not accepted end with it
 	_ = os.Remove(m.here)  // or the machine's next start removes it
 }
 

@@ -164,7 +164,7 @@ func (h *SSH) Look(ctx context.Context) (machine.Machine, error) {
 	}
 	system, architecture := said[0], said[1]
 	if m.Dir = said[2]; !path.IsAbs(m.Dir) {
-		return m, fault.New(fault.Unavailable, "cannot use the machine %q: its home %q is no directory", m.Name, m.Dir)
+		return m, fault.New(fault.Unavailable, "cannot use the machine %q: its home %q is not a directory", m.Name, m.Dir)
 	}
 	known := map[string]string{"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 	m.System, m.Architecture = strings.ToLower(system), known[architecture]

@@ -152,7 +152,7 @@ func table() []Rule {
 			// The numbers are those of asm-generic/ioctls.h, on both architectures.
 			Calls: []string{"ioctl"}, Verdict: Fail(eperm),
 			When: []Test{is(1, asInt, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCCONS, unix.TIOCSETD)},
-			Why:  "TIOCSTI types into the terminal of whoever attached, TIOCLINUX pastes, TIOCCONS takes the console, TIOCSETD loads line disciplines (CVE-2017-2636)",
+			Why:  "TIOCSTI types into the terminal of an attached user, TIOCLINUX pastes, TIOCCONS takes the console, TIOCSETD loads line disciplines (CVE-2017-2636)",
 		},
 
 		// Commands of open files.

@@ -88,7 +88,7 @@ func (x *exchange) elsewhere(name string) string {
 	if slices.ContainsFunc(x.state.For(x.session.Name, x.session.Port, x.session.Plain), func(b *secret.Bound) bool { return b.Name == name }) {
 		return "it sends the placeholder of the secret " + name + " to a path of " + x.session.Name + " that the secret is not for"
 	}
-	return "it sends the placeholder of the secret " + name + " to " + x.session.Name + ", which is none of the hosts of that secret"
+	return "it sends the placeholder of the secret " + name + " to " + x.session.Name + ", which is not a host of that secret"
 }
 
 // cannotRead words a missing value. The sandbox learns no more.

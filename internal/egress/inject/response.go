@@ -123,7 +123,7 @@ type lazyGzip struct {
 func (g *lazyGzip) Read(p []byte) (int, error) {
 	if g.gz == nil && g.err == nil {
 		if g.gz, g.err = gzip.NewReader(&pieces{g.src}); g.err == io.EOF {
-			return 0, io.EOF // an empty body is no content at all
+			return 0, io.EOF // an empty body is not content at all
 		}
 	}
 	if g.err != nil {

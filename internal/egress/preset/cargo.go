@@ -46,7 +46,7 @@ func readCargo(r *reader) {
 			path := filepath.Join(dir, name)
 			var config cargoConfig
 			if err := toml.Unmarshal([]byte(r.file(path)), &config); err != nil {
-				r.problem(path + " is no valid TOML")
+				r.problem(path + " is not valid TOML")
 				continue
 			}
 			for source, s := range config.Source {

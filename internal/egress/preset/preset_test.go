@@ -91,7 +91,7 @@ func TestProblems(t *testing.T) {
 	}{
 		"unknown":          {"nosuch", nil, nil, fault.NotFound, "nosuch"},
 		"no apt":           {"apt", nil, nil, fault.Unsupported, "no apt sources"},
-		"no URL":           {"npm", nil, map[string]string{"npm_config_registry": "https://"}, fault.Unsupported, "no URL"},
+		"no URL":           {"npm", nil, map[string]string{"npm_config_registry": "https://"}, fault.Unsupported, "is not a URL"},
 		"a directory":      {"cargo", map[string]string{"home/.cargo/config.toml": "[source.crates-io]\nreplace-with='v'\n[source.v]\ndirectory='/v'\n"}, nil, fault.Unsupported, "directory of this machine"},
 		"direct, no sums":  {"go", nil, map[string]string{"GOPROXY": "direct", "GOSUMDB": "off"}, fault.Unsupported, "one by one"},
 		"a file:// mirror": {"go", nil, map[string]string{"GOPROXY": "file:///srv", "GOSUMDB": "off"}, fault.Unsupported, "directory of this machine"},

@@ -88,7 +88,7 @@ func (r *reader) allow(text, source, methods string) {
 	r.from(source)
 	parsed, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || !oneHost(parsed.Hostname()) {
-		r.problem(source + " names something that is no URL") // and may hold a password
+		r.problem(source + " names something that is not a URL") // and may hold a password
 		return
 	}
 	host := strings.ToLower(parsed.Hostname())

@@ -124,7 +124,7 @@ func (o *agentRunOptions) onInterrupt(ctx context.Context, leave func(), stop fu
 			}
 			if s == syscall.SIGINT && o.console.canAsk() {
 				answer, err := o.console.answer(ctx, "End the agent, or leave it at work? [e]nd, [l]eave, anything else goes on:")
-				// Interrupting the question is no answer, and an agent that is left
+				// Interrupting the question is not an answer, and an agent that is left
 				// alone loses no work.
 				if err != nil || strings.HasPrefix(answer, "l") {
 					leave()

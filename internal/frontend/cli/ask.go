@@ -114,7 +114,7 @@ func (a *asking) awaitQuiet(ctx context.Context) {
 const settle = 500 * time.Millisecond
 
 // settled waits until the user has seen the question, and drops keys typed before
-// that. It is false when no answer can come any more.
+// that. It is false when no answer can come.
 func (a *asking) settled(ctx context.Context, interrupt <-chan os.Signal, typed <-chan []byte) bool {
 	still := time.NewTimer(settle)
 	defer still.Stop()
@@ -228,7 +228,7 @@ func (a *asking) draws(ctx context.Context, now func() wire.Terminal, sizes <-ch
 		size := now()
 		smaller := size
 		smaller.Rows--
-		put(ctx, smaller) // a size that does not change is no news
+		put(ctx, smaller) // a size that does not change is not news
 		put(ctx, size)
 	}
 	return merged

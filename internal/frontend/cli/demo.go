@@ -235,7 +235,7 @@ func (d *demo) review(ctx context.Context) error {
 }
 
 // discard removes the leftovers of an interrupted demo; after a complete one there
-// are none, which is no error.
+// are none, which is not an error.
 func (d *demo) discard(ctx context.Context, names ...string) {
 	for _, name := range names {
 		_, err := d.delete(ctx, engine.DeleteRequest{Dir: d.repository, Name: name, Force: true})

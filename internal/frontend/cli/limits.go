@@ -68,7 +68,7 @@ func keptBy(limit sandbox.Limit, running bool) string {
 	case limit.Value == sandbox.None || !running:
 		return "-"
 	case limit.By == "":
-		return "NOBODY"
+		return "NOTHING"
 	}
 	return limit.By
 }

@@ -86,7 +86,7 @@ func TestDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !json.Valid(data) {
-		t.Fatal("docs/grafana.json is no JSON")
+		t.Fatal("docs/grafana.json is not JSON")
 	}
 	known := regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(printed(t), -1)
 	asked := regexp.MustCompile(`litterbox_[a-z_]+`).FindAllString(string(data), -1)

@@ -3,7 +3,7 @@ package cli
 import "context"
 
 // sshProxy is the argument with which OpenSSH clients start this program, as the
-// ProxyCommand of the block that ssh-config writes. It is no command for people:
+// ProxyCommand of the block that ssh-config writes. It is not a command for people:
 // no help names it.
 const sshProxy = "ssh-proxy"
 

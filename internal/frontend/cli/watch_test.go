@@ -174,7 +174,7 @@ func TestNothingAgentMadeHarmsATerminal(t *testing.T) {
 		"a sequence in a tail": strings.Repeat("x", 59) + "\x1b[31m" + strings.Repeat("y", 200),
 	} {
 		if harmful(attack) == "" && !strings.ContainsAny(attack, "\n") {
-			t.Errorf("%s is no attack: the test sees nothing", name)
+			t.Errorf("%s is not an attack: the test sees nothing", name)
 		}
 		e := &watched{activities: activities(attack), text: attack}
 		for _, args := range [][]string{

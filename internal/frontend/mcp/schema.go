@@ -91,7 +91,7 @@ func decode[In arguments](name string, schema *jsonschema.Schema, raw json.RawMe
 	for key, into := range map[string]*string{sessionArgument: &about.session, sandboxArgument: &about.sandbox} {
 		if value, ok := given[key]; ok {
 			if json.Unmarshal(value, into) != nil {
-				return in, about, invalid("%s is no string", key)
+				return in, about, invalid("%s is not a string", key)
 			}
 			delete(given, key)
 		}

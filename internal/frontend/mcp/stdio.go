@@ -169,7 +169,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 func (c *lineConn) batch(line []byte) {
 	var all []json.RawMessage
 	if err := json.Unmarshal(line, &all); err != nil {
-		c.complain(jsonrpc.CodeParseError, "a line is no JSON")
+		c.complain(jsonrpc.CodeParseError, "a line is not JSON")
 		return
 	}
 	if len(all) == 0 || len(all) > maxWaiting {
@@ -183,12 +183,12 @@ func (c *lineConn) batch(line []byte) {
 
 func (c *lineConn) one(line []byte) {
 	if !json.Valid(line) {
-		c.complain(jsonrpc.CodeParseError, "a line is no JSON")
+		c.complain(jsonrpc.CodeParseError, "a line is not JSON")
 		return
 	}
 	message, err := jsonrpc.DecodeMessage(c.ids.in(line))
 	if err != nil {
-		c.complain(jsonrpc.CodeInvalidRequest, "a line is no JSON-RPC message: "+oneLine(err.Error(), 200))
+		c.complain(jsonrpc.CodeInvalidRequest, "a line is not a JSON-RPC message: "+oneLine(err.Error(), 200))
 		return
 	}
 	select {

@@ -69,7 +69,7 @@ func (w wide) order() interface {
 }
 
 // decode fails on a unit cut short, on half a surrogate pair, and on a number
-// that is no code point, as iconv does.
+// that is not a code point, as iconv does.
 func (w wide) decode(content []byte) ([]byte, bool) {
 	if len(content)%w.size != 0 {
 		return nil, false

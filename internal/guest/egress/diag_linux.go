@@ -86,7 +86,7 @@ func (d *Diag) inode(local, remote netip.AddrPort) string {
 // DiagAnswer reads the answer to a question for one socket.
 func DiagAnswer(answer []byte) (inode string) {
 	if len(answer) < diagInode+4 || binary.NativeEndian.Uint16(answer[4:]) != DiagByFamily {
-		return "" // an error: no such socket any more, or a kernel without tcp_diag
+		return "" // an error: the socket is gone, or a kernel without tcp_diag
 	}
 	if answer[diagState] == diagListen {
 		return "" // nothing is connected; this is the listener

@@ -46,7 +46,7 @@ type Station struct {
 const requestPatience = 30 * time.Second
 
 // Serve answers on conn until that ends, and returns when nothing on it is under
-// way any more.
+// way.
 func (s *Station) Serve(conn io.ReadWriteCloser) error {
 	return outpost.Accepted(conn, s.stream).Wait()
 }

@@ -99,6 +99,6 @@ func (v Vault) newIdentity() (*age.X25519Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := "# The key of litterbox's stored secrets. Whoever has it can read them.\n# public key: " + identity.Recipient().String() + "\n" + identity.String() + "\n"
+	text := "# The key of litterbox's stored secrets. Anyone who has it can read them.\n# public key: " + identity.Recipient().String() + "\n" + identity.String() + "\n"
 	return identity, v.write(filepath.Join(v.Dir, identityFile), []byte(text))
 }

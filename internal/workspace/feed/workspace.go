@@ -48,7 +48,7 @@ type Workspace struct {
 // Base implements workspace.Workspace.
 func (w Workspace) Base() workspace.Base { return w.Compared }
 
-// Where implements workspace.Workspace: it is no place that a human can open.
+// Where implements workspace.Workspace: it is not a place that a human can open.
 func (w Workspace) Where() string { return "" }
 
 // Exists implements workspace.Workspace: a source that answers has files. It is

@@ -196,7 +196,7 @@ func TestFewDescriptors(t *testing.T) {
 		t.Errorf("nothing was refused for want of descriptors:\n%s", seen)
 	}
 	k.settle(before + 20)
-	// A connection over a stream is no descriptor: it ends a moment later.
+	// A connection over a stream is not a descriptor: it ends a moment later.
 	if got := h.Inside("box", "curl", "-sS", "-m", "30", "--retry", "20", "--retry-delay", "1", "--retry-all-errors", "http://"+quiet.Name+"/"); got.Stdout != "reached\n" {
 		t.Errorf("after the flood the network is gone: %s\n%s", got.Stderr, h.Shell("cat "+k.dir+"/keeper.log").Stdout)
 	}

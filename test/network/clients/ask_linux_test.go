@@ -244,7 +244,7 @@ func TestAskOverAFullScreen(t *testing.T) {
 	u.sees("\x1b[30;1H\x1b[2K")
 	u.sees("allow ")
 	u.sees("Return refuses: ")
-	u.types("\x1b[A") // an arrow is no answer
+	u.types("\x1b[A") // an arrow is not an answer
 	u.types("once\r")
 	u.sees("\x1b[29;1H\x1b[2K\x1b[30;1H\x1b[2K\x1b8")
 	u.sees("HTTP/1.1 GET")

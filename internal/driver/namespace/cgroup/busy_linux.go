@@ -13,7 +13,7 @@ import (
 )
 
 // ErrBusy says that a group could not be removed because something is still in
-// it. The group is harmless: nothing in it can be a sandbox's work any more. It
+// it. The group is harmless: nothing in it is a sandbox's work. It
 // is removed at the sandbox's next start or by litterbox doctor --fix.
 var ErrBusy = errors.New("something is still in it")
 

@@ -219,7 +219,7 @@ func TestABusyLeftoverIsLeft(t *testing.T) {
 			// The freezing group has taken the process out of the group's own freezer.
 			frozen := strings.Contains(empty.Dir, "/freezer/")
 			if empty.Name != prefix+id || !empty.Spare && !frozen {
-				t.Errorf("%+v is no spare group of %s", empty, id)
+				t.Errorf("%+v is not a spare group of %s", empty, id)
 			}
 		}
 		if found := cgroup.Empty(where, prefix, 0); len(found) < len(next.Parts) {

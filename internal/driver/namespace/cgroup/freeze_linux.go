@@ -48,7 +48,7 @@ func (g *Group) Freeze(ctx context.Context) error {
 	}
 }
 
-// Thaw lets the group go on. It is no error if the group is gone, or is not frozen.
+// Thaw lets the group go on. It is not an error if the group is gone, or is not frozen.
 func (g *Group) Thaw() error {
 	p := g.part(freezer)
 	if p == nil {

@@ -194,7 +194,7 @@ func (p Part) procs() string {
 }
 
 // Remove removes the group once its last process has gone. A group that does
-// not exist is no error; one that stays busy is [ErrBusy].
+// not exist is not an error; one that stays busy is [ErrBusy].
 func (g *Group) Remove() error {
 	if g == nil {
 		return nil

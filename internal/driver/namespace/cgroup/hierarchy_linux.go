@@ -29,7 +29,7 @@ type Hierarchy struct {
 }
 
 // Find finds the hierarchies that this process may use. On a machine that
-// delegates nothing it finds none, which is no error.
+// delegates nothing it finds none, which is not an error.
 func Find() []Hierarchy {
 	own := groupsOf("thread-self")
 	var found []Hierarchy

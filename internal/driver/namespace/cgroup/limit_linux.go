@@ -44,7 +44,7 @@ func (g *Group) keeper(limit string) string {
 	return "cgroup v" + strconv.Itoa(p.Version)
 }
 
-// Lacks reports whether nothing in the group keeps a limit; nil is no group.
+// Lacks reports whether nothing in the group keeps a limit; nil is not a group.
 func (g *Group) Lacks(limit string) bool { return g == nil || g.keeper(limit) == "" }
 
 // Set puts limits in force and returns what keeps which. A limit that is not

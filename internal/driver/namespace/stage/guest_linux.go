@@ -63,7 +63,7 @@ func reportTo(status *os.File) (ready *os.File, err error) {
 	}
 	var served atomic.Bool
 	go func() {
-		// POLLERR: no process reads any more (poll(2)).
+		// POLLERR: no process reads (poll(2)).
 		for {
 			n, err := unix.Poll([]unix.PollFd{{Fd: statusFD}}, -1)
 			if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
