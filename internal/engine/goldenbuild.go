@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -39,8 +41,9 @@ type building struct {
 	golden  *golden
 	from    *golden // that an update begins with
 	output  *buildLog
-	phases  []phase
+	phases  []phase  // nil until the first of them begins
 	other   []string // written files that git does not ignore
+	stale   []string // what changed that an update did not make again
 }
 
 // Build makes a golden in a sandbox of its own, which is gone afterwards. The
@@ -106,12 +109,18 @@ func (e *Engine) buildGolden(ctx context.Context, gitDir string, request BuildRe
 	}, nil, b)
 	built.Notes = append(built.Notes, made.Notes...)
 	if err != nil {
+		if len(b.phases) == 0 {
+			built.Log = "" // it holds the error alone
+		}
 		return built, errors.Join(failedBuild(err, b), removeGolden(b.golden.dir), e.sweepFrozen())
 	}
 	if err := errors.Join(e.clearGoldens(gitDir, request.Name), e.sweepFrozen()); err != nil {
 		return built, err
 	}
 	built.Golden = e.shownGolden(b.golden)
+	if len(b.stale) > 0 {
+		built.Notes = append(built.Notes, b.golden.staleNote(b.stale))
+	}
 	if n := len(b.other); n > 0 {
 		built.Notes = append(built.Notes, counted(n, "file")+" that git does not ignore, such as "+b.other[0]+", "+areIs(n)+" not part of the golden")
 	}
@@ -130,11 +139,14 @@ func failedBuild(err error, b *building) error {
 	if fault.KindOf(err) == fault.Canceled {
 		return err
 	}
-	hint := fault.HintOf(err)
-	if hint == "" {
+	failed, hint := fault.Wrap("", err, "cannot build the golden %q", b.request.Name), fault.HintOf(err)
+	if hint == "" && len(b.phases) > 0 {
 		hint = "litterbox golden log " + b.request.Name
 	}
-	return fault.Wrap("", err, "cannot build the golden %q", b.request.Name).WithHint("%s", hint)
+	if hint == "" {
+		return failed
+	}
+	return failed.WithHint("%s", hint)
 }
 
 // run carries out a build in its sandbox.
@@ -197,6 +209,9 @@ func (e *Engine) keepGolden(ctx context.Context, p *place, b *building, began ti
 		return err
 	}
 	b.keepsMadeFrom()
+	if b.stale, err = g.stale(ctx, p.repo, g.BaseTree, p.config, g.Image); err != nil {
+		return err
+	}
 	g.Layer, g.Bytes, g.Took = draft.Name, inodes{}.size(draft.Dir), time.Since(began).Round(time.Millisecond)
 	if err := draft.Keep(); err != nil {
 		return err
@@ -204,19 +219,32 @@ func (e *Engine) keepGolden(ctx context.Context, p *place, b *building, began ti
 	return g.save(p.store)
 }
 
-// keepsMadeFrom keeps the recorded origins of parts that an update did not run.
+// keepsMadeFrom keeps the recorded origins of what an update did not make again:
+// those of the parts that it did not run, and of the files and the environment
+// that hooks.post_provision and the set-up command may have read.
 func (b *building) keepsMadeFrom() {
 	if b.from == nil {
 		return
 	}
-	names := []string{fromImage, fromPackages, fromSetUp, fromProvision}
-	if b.request.SyncOnly {
-		names = append(names, fromTools, fromAgents)
+	g := b.golden
+	g.Repository, g.Home = b.from.Repository, b.from.Home // files that were kept may name them
+	ran := []string{fromServices, fromSync}
+	if !b.request.SyncOnly {
+		ran = append(ran, fromTools, fromAgents)
 	}
-	for _, name := range names {
-		delete(b.golden.MadeFrom, name)
-		if hash, has := b.from.MadeFrom[name]; has {
-			b.golden.MadeFrom[name] = hash
+	parts := []string{fromImage, fromPackages, fromSetUp, fromProvision, fromTools, fromAgents, fromServices, fromSync}
+	_, setUp := b.from.MadeFrom[fromSetUp]
+	_, provisioned := b.from.MadeFrom[fromProvision]
+	again := func(name string) bool {
+		if slices.Contains(parts, name) {
+			return slices.Contains(ran, name)
+		}
+		return !setUp && !provisioned
+	}
+	maps.DeleteFunc(g.MadeFrom, func(name, _ string) bool { return !again(name) })
+	for name, hash := range b.from.MadeFrom {
+		if !again(name) {
+			g.MadeFrom[name] = hash
 		}
 	}
 }

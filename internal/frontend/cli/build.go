@@ -48,7 +48,8 @@ func newGoldenUpdate(s *session) *cobra.Command {
 		Short: "Bring a golden to HEAD",
 		Long: `Bring a golden to HEAD: begin with what it holds, and run golden.agents, tools, the
 services and hooks.post_sync. With --sync-only, run only the services and
-hooks.post_sync. Existing sandboxes keep what they began with.`,
+hooks.post_sync. Existing sandboxes keep what they began with. What did not run may
+leave the golden stale: litterbox build makes all of it again.`,
 		Example:           "  litterbox golden update\n  litterbox golden update --sync-only",
 		Args:              wantArgs(0, 1),
 		ValidArgsFunction: s.goldenNames(),

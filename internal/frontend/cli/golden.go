@@ -170,19 +170,20 @@ leave the disk with the last of these sandboxes.`,
 func newGoldenExport(s *session) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "export [NAME] -o FILE",
+		Use:   "export [NAME]",
 		Short: "Write a golden to a file",
 		Long: `Write a golden to a file, a compressed archive that litterbox golden import reads.
 It holds paths of this machine, so it is of use only where the project and HOME
-have the same paths. With -o - it is written to standard output.`,
+have the same paths. Without -o it is written to standard output, if that is not a
+terminal.`,
 		Example:           "  litterbox golden export -o golden.tgz",
 		Args:              wantArgs(0, 1),
 		ValidArgsFunction: s.goldenNames(),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
-			switch output {
-			case "":
-				return fault.New(fault.Invalid, "exporting a golden needs a file").WithHint("litterbox golden export -o FILE")
-			case "-":
+			if output == "" || output == "-" {
+				if _, shown := terminal(s.console.stdout); shown {
+					return fault.New(fault.Invalid, "cannot write an archive to a terminal").WithHint("litterbox golden export -o golden.tgz")
+				}
 				_, err := e.ExportGolden(ctx, dir, optional(args), s.console.stdout)
 				return err
 			}
