@@ -29,18 +29,9 @@ func Missing(ctx context.Context, r *git.Repository, commits, paths []string) (s
 		if _, err := root.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		known := false
-		for _, commit := range commits {
-			there, err := treeOf(ctx, r, commit)
-			if err != nil {
-				return "", err
-			}
-			for name := range there {
-				known = known || Below(name, []string{path})
-			}
-		}
-		if !known {
-			return path, nil
+		has, err := inOneOf(ctx, r.Command(), commits, path)
+		if err != nil || !has {
+			return path, err
 		}
 	}
 	return "", nil
@@ -59,18 +50,28 @@ func Absent(ctx context.Context, dir, from, to string, args []string) (string, e
 		if up || filepath.IsAbs(path) || strings.HasPrefix(path, ":") || strings.ContainsAny(path, `*?[\`) {
 			continue // a directory above, or a pattern (gitglossary(7), pathspec)
 		}
-		has := false
-		for _, commit := range []string{from, to} {
-			c := git.Command{Dir: dir, Plain: true, Tight: git.Bounds{Memory: git.GitMemory}, Args: []string{"rev-parse", "--verify", "--quiet", commit + ":./" + path}}
-			_, err := c.Output(ctx)
-			if ctx.Err() != nil {
-				return "", ctx.Err()
-			}
-			has = has || git.ExitCode(err) != 1 // git diff says what else is wrong
-		}
-		if !has {
-			return path, nil
+		command := git.Command{Dir: dir, Plain: true, Tight: git.Bounds{Memory: git.GitMemory}}
+		has, err := inOneOf(ctx, command, []string{from, to}, "./"+path)
+		if err != nil || !has {
+			return path, err
 		}
 	}
 	return "", nil
+}
+
+// inOneOf reports whether one of the commits has a path, or that cannot be told:
+// the command that follows says what else is wrong. The command's arguments are
+// replaced.
+func inOneOf(ctx context.Context, command git.Command, commits []string, path string) (bool, error) {
+	for _, commit := range commits {
+		command.Args = []string{"rev-parse", "--verify", "--quiet", commit + ":" + path}
+		_, err := command.Output(ctx)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if git.ExitCode(err) != 1 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
