@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -107,7 +108,7 @@ type importer struct {
 	ref string
 	old *delta
 	now *present
-	fi  *git.FastImport
+	fi  *git.FastImport // nil until startImport
 
 	base base // what the workspace is compared with
 
@@ -123,18 +124,19 @@ func (i *importer) run(ctx context.Context) (ImportResult, error) {
 	if i.old, err = currentOrRebuilt(ctx, i.r, i.q); err != nil {
 		return i.result, err
 	}
-	if i.fi = i.r.TakeSpare(i.edges(), i.q.Strict); i.fi == nil {
-		// Started before the scan: git starts while we read files.
-		if i.fi, err = i.r.StartFastImport(ctx, i.edges(), i.q.Strict); err != nil {
-			return i.result, err
-		}
-	}
-	defer i.fi.Stop()
 	defer func() {
+		if i.fi != nil {
+			i.fi.Stop()
+		}
 		if i.base.layers != nil {
 			i.base.layers.Close()
 		}
 	}()
+	if !i.q.OnlyIfChanged { // git starts while files are read
+		if err := i.startImport(ctx); err != nil {
+			return i.result, err
+		}
+	}
 	if err := i.agentChanges(ctx); err != nil {
 		return i.result, err
 	}
@@ -147,8 +149,24 @@ func (i *importer) run(ctx context.Context) (ImportResult, error) {
 	return i.result, i.record()
 }
 
+// startImport starts git fast-import, unless it runs.
+func (i *importer) startImport(ctx context.Context) (err error) {
+	if i.fi != nil {
+		return nil
+	}
+	if i.fi = i.r.TakeSpare(i.edges(), i.q.Strict); i.fi == nil {
+		i.fi, err = i.r.StartFastImport(ctx, i.edges(), i.q.Strict)
+	}
+	return err
+}
+
 func (i *importer) scan(ctx context.Context) error {
-	w, err := i.scanner(ctx, i.fi.Blob)
+	w, err := i.scanner(ctx, func(size int64, content io.Reader) error {
+		if err := i.startImport(ctx); err != nil {
+			return err
+		}
+		return i.fi.Blob(size, content)
+	})
 	if err != nil {
 		return err
 	}
@@ -227,6 +245,9 @@ func (i *importer) commits(ctx context.Context) error {
 	if i.q.OnlyIfChanged && len(i.agent) == 0 && i.unchanged() {
 		return i.unwritten(ctx)
 	}
+	if err := i.startImport(ctx); err != nil {
+		return err
+	}
 	if i.old.lastTree == "" {
 		answers, err := i.fi.Ask(git.ListQuery(i.old.last, ""))
 		if err != nil {
@@ -304,6 +325,10 @@ func (i *importer) unchanged() bool {
 }
 
 func (i *importer) unwritten(ctx context.Context) error {
+	if i.old.lastTree != "" && i.r.GlanceTip(i.q.Branch) == i.old.last {
+		i.result = ImportResult{Commit: i.old.last, Tree: i.old.lastTree}
+		return nil
+	}
 	tip, tree, err := i.r.Resolve(ctx, git.Heads+i.q.Branch)
 	i.result = ImportResult{Commit: tip, Tree: tree}
 	return err
@@ -344,10 +369,12 @@ func (i *importer) record() error {
 	if err := next.stage(i.q.State, i.q.Strict); err != nil {
 		return err
 	}
-	if err := i.fi.Finish(); err != nil {
-		return err
+	if i.fi != nil {
+		if err := i.fi.Finish(); err != nil {
+			return err
+		}
+		i.result.Packing = i.r.Written(i.q.State)
 	}
-	i.result.Packing = i.r.Written(i.q.State)
 	return commitStaged(i.q.State)
 }
 

@@ -52,6 +52,21 @@ func TestEveryIterationIsACommit(t *testing.T) {
 	}
 }
 
+// That nothing has changed is found out without a git process.
+func TestUnchangedStartsNoGit(t *testing.T) {
+	b := branchtest.New(t, gittest.Repository(t), "fix")
+	b.Alone = true
+	b.Inside("echo x > new")
+	first := b.ImportNow()
+	q := b.Request()
+	q.OnlyIfChanged = true
+	b.ImportAs(q) // settings are read once
+	t.Setenv("PATH", t.TempDir())
+	if got := b.ImportAs(q); got.Written || got.Commit != first.Commit || got.Tree != first.Tree {
+		t.Fatalf("%+v", got)
+	}
+}
+
 func TestPreviewMovesNothing(t *testing.T) {
 	b := branchtest.New(t, gittest.Repository(t), "fix")
 	b.Inside("echo x > new")

@@ -107,9 +107,11 @@ func (e *Engine) restore(ctx context.Context, p *place, to *sandbox.Snapshot, re
 		return result, fault.New(fault.Conflict, "cannot restore sandbox %q: it was just started", p.record.Name).
 			WithHint("litterbox restore --stop %s %s", p.record.Name, to.Name())
 	}
-	tip, err := p.repo.Tip(ctx, p.record.Branch)
-	if err != nil {
-		return result, err
+	tip := p.repo.GlanceTip(p.record.Branch)
+	if tip == "" {
+		if tip, err = p.repo.Tip(ctx, p.record.Branch); err != nil {
+			return result, err
+		}
 	}
 	fresh, err := p.store.Sandbox(p.record.ID)
 	if err != nil {
