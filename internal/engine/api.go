@@ -33,6 +33,7 @@ type Info struct {
 	Iterations int               `json:"iterations"`
 	Agent      *sandbox.Agent    `json:"agent"` // that holds it; null when none does
 	Cost       *Cost             `json:"cost"`  // of calls of models; null when none was counted
+	Sessions   []Session         `json:"sessions"`
 	Worker     *sandbox.Worker   `json:"worker,omitempty"`
 	Problem    string            `json:"problem,omitempty"`
 	// UnreachableSince is when it answered last; only for an unreachable sandbox.

@@ -132,7 +132,8 @@ func (e *Engine) create(ctx context.Context, request CreateRequest, worker func(
 	if record.Last != "" {
 		head = record.Last
 	}
-	return Creation{Info: e.info(record, head, sandbox.Running), Notes: p.notes}, nil
+	lease, _ := e.Store.Lease(record.ID) // says who keeps limits
+	return Creation{Info: e.info(record, head, sandbox.Running, lease), Notes: p.notes}, nil
 }
 
 // furnish brings the content of a new sandbox besides its base: copied files,

@@ -32,7 +32,7 @@ func (e *Engine) Environments(ctx context.Context) ([]Environment, error) {
 	all := map[string]Environment{}
 	for _, record := range records {
 		one := Environment{
-			Name: record.Name, Path: record.Repository, Driver: record.Driver, Isolation: record.Isolation, Network: e.info(record, "", "").Network,
+			Name: record.Name, Path: record.Repository, Driver: record.Driver, Isolation: record.Isolation, Network: e.info(record, "", "", nil).Network,
 			WritableGit: record.Live != nil && record.Live.WritableGit, CreatedAt: record.CreatedAt, ID: record.ID,
 		}
 		one.State, one.Problem = e.state(ctx, record)

@@ -159,7 +159,7 @@ func (e *Engine) forkOne(ctx context.Context, p *place, begin *sandbox.Snapshot,
 	}
 	e.emit(ctx, p, event(sandbox.EventForked, 0, "into", name, "commit", begin.Commit))
 	e.emit(ctx, to, event(sandbox.EventCreated, 0, "branch", record.Branch, "base", record.Base))
-	return e.info(&record, begin.Commit, sandbox.Stopped), to.notes, nil
+	return e.info(&record, begin.Commit, sandbox.Stopped, nil), to.notes, nil
 }
 
 // beginFork gives a claimed sandbox everything that the other one has. Its branch

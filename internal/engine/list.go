@@ -16,10 +16,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
+	"github.com/litterbox-sandbox/litterbox/internal/store"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State) Info {
+// info is what listings show of a sandbox. The lease is nil where none counts.
+func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State, lease *sandbox.Lease) Info {
 	network := "unknown" // a policy that cannot be read; the keeper refuses it too
 	if policy, err := readPolicy(e.Store.SandboxDir(record.ID)); err == nil {
 		network = summary(policy)
@@ -28,13 +30,10 @@ func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State)
 		Name: record.Name, Branch: record.Branch, Base: record.From(), Head: head, State: state, Driver: record.Driver,
 		Isolation: record.Isolation, Network: network, Repository: record.Repository, CreatedAt: record.CreatedAt,
 		BaseRef: baseRef(record), ID: record.ID, Iterations: record.Iterations, Agent: e.agentOf(record), Worker: record.Worker, Problem: record.Problem, Limits: []sandbox.Limit{},
+		Sessions: []Session{},
 	}
 	// Limits that cannot be read keep it from starting, and its keeper says so.
 	if rules, err := keeper.ReadRules(e.Store.SandboxDir(record.ID)); err == nil {
-		var lease *sandbox.Lease
-		if state == sandbox.Running || state == sandbox.Paused || state == sandbox.Unreachable {
-			lease, _ = e.Store.Lease(record.ID)
-		}
 		info.Limits = limitList(rules, lease)
 		if state == sandbox.Unreachable && lease != nil {
 			info.UnreachableSince = silentSince(lease)
@@ -46,16 +45,35 @@ func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State)
 // List enumerates the sandboxes of the repository at dir, or of all repositories.
 // Unreadable records are reported as errors separately.
 func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error) {
+	records, unreadable, err := e.sandboxes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.listed(ctx, dir, all, records, unreadable)
+}
+
+// ListHere enumerates the sandboxes of the repository at dir, and those that have
+// lost theirs and that Reattach would give to it.
+func (e *Engine) ListHere(ctx context.Context, dir string) (infos, strays []Info, err error) {
+	records, unreadable, err := e.sandboxes(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if infos, err = e.listed(ctx, dir, false, records, unreadable); err != nil {
+		return nil, nil, err
+	}
+	strays, err = e.strays(ctx, dir, records)
+	return infos, strays, err
+}
+
+// listed is List of given records.
+func (e *Engine) listed(ctx context.Context, dir string, all bool, records []*sandbox.Sandbox, unreadable []store.Unreadable) ([]Info, error) {
 	wanted := ""
 	if !all {
 		var err error
 		if wanted, err = gitDirOf(ctx, dir); err != nil {
 			return nil, err
 		}
-	}
-	records, unreadable, err := e.sandboxes(ctx)
-	if err != nil {
-		return nil, err
 	}
 	costs, err := e.costs()
 	if err != nil {
@@ -77,12 +95,12 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 			tips[record.GitDir] = found
 		}
 		e.moveListedWorktree(ctx, record)
-		state, problem := e.state(ctx, record)
+		state, lease, problem := e.stateAndLease(ctx, record)
 		if problem == "" && state != sandbox.Creating && tips[record.GitDir][record.Branch] == "" {
 			state, problem = sandbox.Orphaned, "its branch is gone from the repository; litterbox reattach makes it again"
 		}
-		info := e.info(record, tips[record.GitDir][record.Branch], state)
-		info.Cost = costs[record.ID]
+		info := e.info(record, tips[record.GitDir][record.Branch], state, lease)
+		info.Cost, info.Sessions = costs[record.ID], e.sessions(ctx, record.ID, state)
 		info.Behind = behind.of(ctx, record)
 		if problem != "" {
 			info.Problem = problem
@@ -98,7 +116,7 @@ func (e *Engine) List(ctx context.Context, dir string, all bool) ([]Info, error)
 		if hint := fault.HintOf(one.Err); hint != "" {
 			problem += "; " + hint
 		}
-		infos = append(infos, Info{ID: one.ID, Name: name, State: sandbox.Failed, Network: "unknown", Problem: problem, Limits: []sandbox.Limit{}})
+		infos = append(infos, Info{ID: one.ID, Name: name, State: sandbox.Failed, Network: "unknown", Problem: problem, Limits: []sandbox.Limit{}, Sessions: []Session{}})
 	}
 	return infos, nil
 }
@@ -110,34 +128,41 @@ func orphaned(record *sandbox.Sandbox) bool {
 
 // state is the present state of a sandbox, seen without touching it.
 func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.State, string) {
+	state, _, problem := e.stateAndLease(ctx, record)
+	return state, problem
+}
+
+// stateAndLease is state, with the lease of a sandbox that runs, is paused or does
+// not answer.
+func (e *Engine) stateAndLease(ctx context.Context, record *sandbox.Sandbox) (sandbox.State, *sandbox.Lease, string) {
 	if orphaned(record) {
-		return sandbox.Orphaned, "its repository is no longer at " + record.GitDir + "; in its new place or a new clone, litterbox reattach takes it back"
+		return sandbox.Orphaned, nil, "its repository is no longer at " + record.GitDir + "; in its new place or a new clone, litterbox reattach takes it back"
 	}
 	switch record.State {
 	case sandbox.Creating, sandbox.Deleting:
 		if !process.Alive(record.Holder) {
-			return sandbox.Failed, "its " + string(record.State) + " was interrupted; litterbox delete " + record.Name + " clears it away"
+			return sandbox.Failed, nil, "its " + string(record.State) + " was interrupted; litterbox delete " + record.Name + " clears it away"
 		}
-		return record.State, ""
+		return record.State, nil, ""
 	}
 	d := e.Drivers.Get(record.Driver)
 	p := e.place(record, nil, d)
 	lease, err := e.lease(ctx, p)
 	if d == nil || err != nil || lease == nil || lease.State == sandbox.LeaseReleased {
-		return sandbox.Stopped, ""
+		return sandbox.Stopped, nil, ""
 	}
 	err = d.Attach(ctx, p.driverLease(lease))
 	if errors.Is(err, driver.ErrMachineLost) {
-		return sandbox.Stopped, ""
+		return sandbox.Stopped, nil, ""
 	}
 	cut := lease.State == sandbox.LeaseUnreachable && !lease.Expired(e.moment(), e.now())
 	if err != nil || cut {
-		return sandbox.Unreachable, "it has not answered since " + silentSince(lease).Local().Format(time.DateTime) + " and goes on, as far as is known"
+		return sandbox.Unreachable, lease, "it has not answered since " + silentSince(lease).Local().Format(time.DateTime) + " and goes on, as far as is known"
 	}
 	if lease.PausedFor != "" {
-		return sandbox.Paused, ""
+		return sandbox.Paused, lease, ""
 	}
-	return sandbox.Running, ""
+	return sandbox.Running, lease, ""
 }
 
 // Exists reports whether the repository at dir has a sandbox of that name, in any
@@ -175,10 +200,10 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return Status{}, err
 	}
-	state, problem := e.state(ctx, p.record)
-	status := Status{Info: e.info(p.record, head, state), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}, Services: []ServiceStatus{}, Ports: []Port{}, Reached: []Reached{},
+	state, lease, problem := e.stateAndLease(ctx, p.record)
+	status := Status{Info: e.info(p.record, head, state, lease), StateDir: p.dir, Background: []wire.Process{}, Cycles: []sandbox.Cycle{}, Mounts: []Mount{}, Services: []ServiceStatus{}, Ports: []Port{}, Reached: []Reached{},
 		BaseImage: p.record.Image}
-	status.Problem = problem
+	status.Problem, status.Sessions = problem, e.sessions(ctx, p.record.ID, state)
 	status.Behind = distances{}.of(ctx, p.record)
 	costs, err := e.costs()
 	if err != nil {
@@ -223,14 +248,8 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if err != nil {
 		return status, err
 	}
-	if state != sandbox.Running && state != sandbox.Paused && state != sandbox.Unreachable {
-		return status, nil
-	}
-	if status.Lease, err = e.lease(ctx, p); err != nil {
-		return status, err
-	}
-	if status.Lease == nil {
-		return status, nil // it has just ended
+	if status.Lease = lease; lease == nil {
+		return status, nil // nothing runs
 	}
 	status.Lease.Heartbeat = lastBeat(status.Lease)
 	if used, err := p.driver.CollectMetrics(ctx, p.driverLease(status.Lease)); err == nil {

@@ -50,15 +50,10 @@ func (e *Engine) elsewhere(ctx context.Context, dir, slug string, err error) err
 	return moved.WithHint("cd to its new place or a new clone, then litterbox reattach")
 }
 
-// Strays are the sandboxes that have lost their repository and that Reattach
-// would give to the one at dir.
-func (e *Engine) Strays(ctx context.Context, dir string) ([]Info, error) {
-	records, _, err := e.sandboxes(ctx) // List reports the unreadable ones
-	if err != nil {
-		return nil, err
-	}
+// strays are those of the sandboxes that have lost their repository and that
+// Reattach would give to the one at dir.
+func (e *Engine) strays(ctx context.Context, dir string, records []*sandbox.Sandbox) (strays []Info, err error) {
 	var repo *git.Repository
-	var strays []Info
 	for _, record := range records {
 		if !orphaned(record) || record.State == sandbox.Deleting {
 			continue
@@ -73,7 +68,7 @@ func (e *Engine) Strays(ctx context.Context, dir string) ([]Info, error) {
 			return nil, err
 		}
 		if wanted {
-			strays = append(strays, e.info(record, "", sandbox.Orphaned))
+			strays = append(strays, e.info(record, "", sandbox.Orphaned, nil))
 		}
 	}
 	return strays, nil

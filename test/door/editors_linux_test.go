@@ -87,6 +87,11 @@ func TestEditors(t *testing.T) {
 	if shown := d.Must("status", "fix"); !strings.Contains(shown, "Visual Studio Code (executing") {
 		t.Errorf("status shows no session:\n%s", shown)
 	}
+	for _, look := range [][]string{{"list"}, {"top", "--once"}} {
+		if shown := d.Must(look...); !strings.Contains(shown, " SESSIONS ") || !strings.Contains(shown, " editor,exec ") {
+			t.Errorf("%s shows no session:\n%s", look[0], shown)
+		}
+	}
 	leave()
 	await(t, "its end", func() bool { return len(d.sessions("fix")) == 0 })
 	if audit := d.Must("audit", "--json"); !strings.Contains(audit, `"action": "editor"`) {

@@ -16,7 +16,7 @@ type Machine interface {
 	DiskUsage(ctx context.Context, dir string, all bool) (engine.DiskUsage, error)
 	Prune(context.Context, engine.PruneRequest) ([]engine.Pruned, error)
 	Reattach(ctx context.Context, dir, old string) ([]engine.Reattached, error)
-	Strays(ctx context.Context, dir string) ([]engine.Info, error)
+	ListHere(ctx context.Context, dir string) (infos, strays []engine.Info, err error)
 }
 
 // Machines is the other machines.

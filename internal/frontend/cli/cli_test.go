@@ -121,7 +121,10 @@ func (f *fake) Refused(context.Context, engine.Place, time.Time) ([]engine.Refus
 	return f.refused, nil
 }
 
-func (f *fake) Strays(context.Context, string) ([]engine.Info, error) { return nil, nil }
+func (f *fake) ListHere(ctx context.Context, dir string) ([]engine.Info, []engine.Info, error) {
+	infos, err := f.List(ctx, dir, false)
+	return infos, nil, err
+}
 
 func (f *fake) List(_ context.Context, dir string, all bool) ([]engine.Info, error) {
 	return f.list(dir, all)

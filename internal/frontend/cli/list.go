@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,7 @@ import (
 type listOptions struct {
 	console *console
 	list    func(ctx context.Context, dir string, all bool) ([]engine.Info, error)
-	strays  func(ctx context.Context, dir string) ([]engine.Info, error)
+	here    func(ctx context.Context, dir string) (infos, strays []engine.Info, err error)
 	known   func(driver string) error
 
 	dir    string
@@ -30,7 +31,7 @@ func newList(s *session) *cobra.Command {
 		Long: `List the sandboxes of this repository, or with --all of every repository.
 A narrow terminal shows fewer columns; --json has all of them. BEHIND is the number
 of commits that the sandbox's base branch has gained since; litterbox update brings
-them in.
+them in. SESSIONS names what works in a sandbox now: exec, shell, editor and others.
 
 A sandbox that is "unreachable" does not answer, but may still run. It reconnects
 by itself, and until then it is neither merged nor started again. litterbox stop
@@ -40,7 +41,7 @@ ends it.`,
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
-			o.list, o.strays, o.known, o.dir = e.List, e.Strays, knownDriver(ctx, e), dir
+			o.list, o.here, o.known, o.dir = e.List, e.ListHere, knownDriver(ctx, e), dir
 			return runList(ctx, o)
 		}),
 	}
@@ -51,7 +52,13 @@ ends it.`,
 }
 
 func runList(ctx context.Context, o *listOptions) error {
-	infos, err := o.list(ctx, o.dir, o.all)
+	var infos, strays []engine.Info
+	var err error
+	if o.all {
+		infos, err = o.list(ctx, o.dir, true)
+	} else {
+		infos, strays, err = o.here(ctx, o.dir)
+	}
 	if err != nil {
 		return err
 	}
@@ -63,21 +70,15 @@ func runList(ctx context.Context, o *listOptions) error {
 	}
 	if o.json {
 		for i := range infos {
-			infos[i].Limits = list(infos[i].Limits)
+			infos[i].Limits, infos[i].Sessions = list(infos[i].Limits), list(infos[i].Sessions)
 		}
 		return o.console.document(list(infos))
 	}
-	if !o.all {
-		strays, err := o.strays(ctx, o.dir)
-		if err != nil {
-			return err
-		}
-		for _, one := range strays {
-			o.console.note("%s has lost its repository, which was at %s; litterbox reattach takes it back here", one.Name, one.Repository)
-		}
-		if len(infos) == 0 && len(strays) > 0 {
-			return nil
-		}
+	for _, one := range strays {
+		o.console.note("%s has lost its repository, which was at %s; litterbox reattach takes it back here", one.Name, one.Repository)
+	}
+	if len(infos) == 0 && len(strays) > 0 {
+		return nil
 	}
 	if len(infos) == 0 {
 		o.console.note("no sandboxes yet; make one with: litterbox create NAME")
@@ -91,6 +92,10 @@ func runList(ctx context.Context, o *listOptions) error {
 	behind := slices.ContainsFunc(infos, func(info engine.Info) bool { return info.Behind > 0 })
 	if behind {
 		head = append(head, "BEHIND")
+	}
+	busy := slices.ContainsFunc(infos, func(info engine.Info) bool { return len(info.Sessions) > 0 })
+	if busy {
+		head = append(head, "SESSIONS")
 	}
 	several := severalDrivers(infos)
 	if several {
@@ -111,6 +116,9 @@ func runList(ctx context.Context, o *listOptions) error {
 		if behind {
 			row = append(row, decimal(info.Behind))
 		}
+		if busy {
+			row = append(row, sessionKinds(info.Sessions))
+		}
 		if several {
 			row = append(row, info.Driver)
 		}
@@ -128,4 +136,19 @@ func runList(ctx context.Context, o *listOptions) error {
 		}
 	}
 	return nil
+}
+
+// sessionKinds names the kinds of sessions, each once.
+func sessionKinds(sessions []engine.Session) string {
+	if len(sessions) == 0 {
+		return "-"
+	}
+	var kinds []string
+	for _, one := range sessions {
+		if kind := clean(one.Kind); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return strings.Join(kinds, ",")
 }

@@ -64,6 +64,7 @@ func runStatus(ctx context.Context, o *statusOptions) error {
 		}
 		status.Cycles, status.Background, status.Mounts = list(status.Cycles), list(status.Background), list(status.Mounts)
 		status.Services, status.Ports = list(status.Services), list(status.Ports)
+		status.Sessions = list(status.Sessions)
 		status.Limits, status.Reached = list(status.Limits), list(status.Reached)
 		statuses = append(statuses, status)
 	}

@@ -157,8 +157,8 @@ func (v topView) text(before topView) string {
 		return cmp.Compare(v.load(before, b.ID), v.load(before, a.ID))
 	})
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %d running\n%-20s %-8s %6s %10s %6s %12s %12s %8s %8s  %s\n", v.at.Format(time.TimeOnly), len(sorted),
-		"NAME", "STATE", "CPU", "MEMORY", "PROCS", "NET IN", "NET OUT", "REFUSED", "COST", "REPOSITORY")
+	fmt.Fprintf(&b, "%s  %d running\n%-20s %-8s %6s %10s %6s %12s %12s %8s %8s  %-12s  %s\n", v.at.Format(time.TimeOnly), len(sorted),
+		"NAME", "STATE", "CPU", "MEMORY", "PROCS", "NET IN", "NET OUT", "REFUSED", "COST", "SESSIONS", "REPOSITORY")
 	for _, s := range sorted {
 		load, memory, processes := "-", "-", "-"
 		if percent := v.load(before, s.ID); percent >= 0 {
@@ -170,8 +170,8 @@ func (v topView) text(before topView) string {
 		if s.Resources != nil && s.Resources.Processes >= 0 {
 			processes = decimal(s.Resources.Processes)
 		}
-		fmt.Fprintf(&b, "%-20.20s %-8s %6s %10s %6s %12s %12s %8d %8s  %s\n", clean(s.Name), s.State, load, memory, processes,
-			amount(s.Traffic.In), amount(s.Traffic.Out), s.Traffic.Refused, costText(s.Cost), clean(s.Repository))
+		fmt.Fprintf(&b, "%-20.20s %-8s %6s %10s %6s %12s %12s %8d %8s  %-12s  %s\n", clean(s.Name), s.State, load, memory, processes,
+			amount(s.Traffic.In), amount(s.Traffic.Out), s.Traffic.Refused, costText(s.Cost), sessionKinds(s.Sessions), clean(s.Repository))
 	}
 	return b.String()
 }
