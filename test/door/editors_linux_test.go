@@ -88,7 +88,7 @@ func TestEditors(t *testing.T) {
 		t.Errorf("status shows no session:\n%s", shown)
 	}
 	for _, look := range [][]string{{"list"}, {"top", "--once"}} {
-		if shown := d.Must(look...); !strings.Contains(shown, " SESSIONS ") || !strings.Contains(shown, " editor,exec ") {
+		if shown := d.Must(look...); !strings.Contains(shown, " SESSIONS") || !strings.Contains(shown, " editor,exec") {
 			t.Errorf("%s shows no session:\n%s", look[0], shown)
 		}
 	}
