@@ -80,8 +80,15 @@ func (e *Engine) freshGolden(ctx context.Context, p *place, g *golden, request C
 		Dir: request.Dir, Name: g.Name, Base: p.record.Base, Driver: p.record.Driver, Output: request.Output,
 	})
 	p.note(built.Notes...)
-	if err != nil {
+	if fault.KindOf(err) == fault.Canceled {
 		return nil, err
+	}
+	if err != nil {
+		without := "litterbox create " + p.record.Name + " --no-golden"
+		if hint := fault.HintOf(err); hint != "" {
+			without = hint + ", or " + without
+		}
+		return nil, fault.Wrap("", err, "cannot create %q with a golden that is not stale", p.record.Name).WithHint("%s", without)
 	}
 	p.note("golden " + g.Name + " was stale, and is built anew")
 	return e.findGolden(p.record.GitDir, g.Name)
