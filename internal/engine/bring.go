@@ -152,19 +152,15 @@ func sendFiles(ctx context.Context, stream wire.Stream, top string, paths []stri
 		return fault.Wrap(fault.Unavailable, err, "cannot open %q", top)
 	}
 	defer root.Close()
-	archive, writer := io.Pipe()
-	go func() {
-		w := tar.NewWriter(writer)
+	return sendArchive(ctx, stream, ".", func(to io.Writer) error {
+		w := tar.NewWriter(to)
 		for _, name := range paths {
 			if err := sendFile(w, root, name); err != nil {
-				writer.CloseWithError(fault.Wrap(fault.Unavailable, err, "cannot copy %q", name))
-				return
+				return fault.Wrap(fault.Unavailable, err, "cannot copy %q", name)
 			}
 		}
-		writer.CloseWithError(w.Close())
-	}()
-	defer archive.Close()
-	return wire.Unpack(ctx, stream, []byte("."), archive)
+		return w.Close()
+	})
 }
 
 func sendFile(w *tar.Writer, root *os.Root, name string) error {

@@ -97,10 +97,7 @@ func (e *Engine) Copy(ctx context.Context, request CopyRequest) (made *sandbox.I
 	}
 	what := fmt.Sprintf("cp %s to %s", filepath.Base(request.Outside), request.Inside)
 	return e.change(ctx, p, "cp", what, request.Message, func(stream wire.Stream) error {
-		archive, writer := io.Pipe()
-		go func() { writer.CloseWithError(archiveOf(writer, request.Outside, rename)) }()
-		defer archive.Close()
-		return wire.Unpack(ctx, stream, []byte(target), archive)
+		return sendArchive(ctx, stream, target, func(w io.Writer) error { return archiveOf(w, request.Outside, rename) })
 	})
 }
 

@@ -118,19 +118,15 @@ func (e *Engine) sendPack(ctx context.Context, p *place, files []string) error {
 		return err
 	}
 	defer stream.Close()
-	archive, writer := io.Pipe()
-	go func() {
-		w := tar.NewWriter(writer)
+	return sendArchive(ctx, stream, ".git/objects/pack", func(to io.Writer) error {
+		w := tar.NewWriter(to)
 		for _, file := range files {
 			if err := archiveOneOf(w, file); err != nil {
-				writer.CloseWithError(err)
-				return
+				return err
 			}
 		}
-		writer.CloseWithError(w.Close())
-	}()
-	defer archive.Close()
-	return wire.Unpack(ctx, stream, []byte(".git/objects/pack"), archive)
+		return w.Close()
+	})
 }
 
 func archiveOneOf(w *tar.Writer, name string) error {

@@ -107,10 +107,7 @@ func (e *Engine) carrySync(ctx context.Context, p *place, repo *git.Repository, 
 		return fault.Wrap(fault.Unavailable, err, "cannot open %q", repo.Top)
 	}
 	defer root.Close()
-	archive, writer := io.Pipe()
-	go func() { writer.CloseWithError(archiveFiles(writer, root, plan.Copies)) }()
-	defer archive.Close()
-	return wire.Unpack(ctx, stream, []byte("."), archive)
+	return sendArchive(ctx, stream, ".", func(w io.Writer) error { return archiveFiles(w, root, plan.Copies) })
 }
 
 // archiveFiles writes files and links of the checkout as a tar stream. No link in

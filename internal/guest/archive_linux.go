@@ -2,6 +2,7 @@ package guest
 
 import (
 	"archive/tar"
+	"bufio"
 	"errors"
 	"io"
 	"io/fs"
@@ -24,7 +25,8 @@ func (g *guest) pack(x *exchange) (wire.Empty, error) {
 	if err != nil {
 		return wire.Empty{}, wrap(err, "cannot copy %q", root)
 	}
-	archive := tar.NewWriter(frames{x.out})
+	pieces := bufio.NewWriterSize(frames{x.out}, piece) // many small files share a frame
+	archive := tar.NewWriter(pieces)
 	if info.IsDir() {
 		err = packTree(archive, root)
 	} else if packable(info) {
@@ -32,7 +34,7 @@ func (g *guest) pack(x *exchange) (wire.Empty, error) {
 	} else {
 		err = fault.New(fault.Invalid, "not a file or a directory")
 	}
-	if err := errors.Join(err, closeIf(archive, err)); err != nil {
+	if err := errors.Join(err, closeIf(archive, err), pieces.Flush()); err != nil {
 		return wire.Empty{}, wrap(err, "cannot copy %q", root)
 	}
 	return wire.Empty{}, nil

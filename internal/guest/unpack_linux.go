@@ -35,7 +35,9 @@ func (g *guest) unpack(x *exchange) (wire.Empty, error) {
 	aside := g.aside(into)
 	defer aside.Close() // nil is not an open file, and refuses
 	in := &incoming{r: x.in}
-	if err := (extraction{root, aside}).all(tar.NewReader(in)); err != nil {
+	e := &extraction{root: root, aside: aside, buffer: make([]byte, piece)}
+	defer e.leave()
+	if err := e.all(tar.NewReader(in)); err != nil {
 		return wire.Empty{}, wrap(err, "cannot copy into %q", into)
 	}
 	// The stream goes on after the archive's end mark: tar pads its blocks.
@@ -63,11 +65,48 @@ func (g *guest) aside(into string) *os.File {
 type extraction struct {
 	root  *os.Root
 	aside *os.File // the directory that files grow in; nil: their target directory
+
+	// The directory of the entry before stays open, as files of one directory
+	// follow each other.
+	at     string
+	parent *os.File // nil: none
+	to, in int      // it, and the directory in which its files grow
+
+	buffer []byte
+}
+
+// enter opens the directory of an entry, and makes it if it is missing.
+func (e *extraction) enter(dir string) error {
+	if e.parent != nil && e.at == dir {
+		return nil
+	}
+	e.leave()
+	if err := e.root.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	parent, err := e.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	e.at, e.parent, e.to = dir, parent, int(parent.Fd())
+	e.in = e.to
+	if e.aside != nil && oneDevice(e.aside, parent) {
+		e.in = int(e.aside.Fd())
+	}
+	return nil
+}
+
+// leave closes that directory.
+func (e *extraction) leave() {
+	if e.parent != nil {
+		_ = e.parent.Close() // it was only read
+		e.parent = nil
+	}
 }
 
 // all makes every entry. Directories get their modes and times last: they
 // may be read-only, and each entry below changes the time.
-func (e extraction) all(archive *tar.Reader) error {
+func (e *extraction) all(archive *tar.Reader) error {
 	var directories []*tar.Header
 	for {
 		header, err := archive.Next()
@@ -108,27 +147,26 @@ func inside(name string) (string, error) {
 // one makes one entry. An existing file is never written through, as it may be a
 // link, and never missing: it is replaced in one step by a whole entry, also when
 // this process is killed.
-func (e extraction) one(header *tar.Header, content io.Reader) (err error) {
+func (e *extraction) one(header *tar.Header, content io.Reader) (err error) {
+	if header.Typeflag != tar.TypeReg {
+		e.leave() // it may take the place of that directory
+	}
 	if header.Typeflag == tar.TypeDir {
 		if err := e.root.MkdirAll(header.Name, 0o755); err != nil {
 			return err
 		}
 		return e.root.Chmod(header.Name, 0o700|fs.FileMode(header.Mode).Perm())
 	}
-	if err := e.root.MkdirAll(path.Dir(header.Name), 0o755); err != nil {
+	if err := e.enter(path.Dir(header.Name)); err != nil {
 		return err
 	}
-	parent, err := e.root.Open(path.Dir(header.Name))
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	in, to := int(parent.Fd()), int(parent.Fd())
-	if e.aside != nil && oneDevice(e.aside, parent) {
-		in = int(e.aside.Fd())
-	}
+	in, to := e.in, e.to
 	partial := partialPrefix + rand.Text()
+	taken := false
 	defer func() {
+		if taken && header.Typeflag != tar.TypeLink {
+			return
+		}
 		// It is still there after a failure, and when a link to the same file was
 		// there already: the kernel then renames nothing.
 		if left := unix.Unlinkat(in, partial, 0); left != nil && left != unix.ENOENT {
@@ -137,7 +175,7 @@ func (e extraction) one(header *tar.Header, content io.Reader) (err error) {
 	}()
 	switch header.Typeflag {
 	case tar.TypeReg:
-		err = growFile(in, partial, header, content)
+		err = growFile(in, partial, header, content, e.buffer)
 	case tar.TypeSymlink:
 		err = unix.Symlinkat(header.Linkname, in, partial)
 	case tar.TypeLink:
@@ -148,7 +186,9 @@ func (e extraction) one(header *tar.Header, content io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
-	return takePlace(in, partial, to, path.Base(header.Name))
+	err = takePlace(in, partial, to, path.Base(header.Name))
+	taken = err == nil
+	return err
 }
 
 // oneDevice reports whether a file of one directory can be renamed into the other.
@@ -158,7 +198,7 @@ func oneDevice(a, b *os.File) bool {
 }
 
 // link makes a hard link to a file of the directory.
-func (e extraction) link(target string, in int, partial string) error {
+func (e *extraction) link(target string, in int, partial string) error {
 	target, err := inside(target)
 	if err != nil {
 		return err
@@ -171,13 +211,13 @@ func (e extraction) link(target string, in int, partial string) error {
 	return unix.Linkat(int(parent.Fd()), path.Base(target), in, partial, 0)
 }
 
-func growFile(in int, partial string, header *tar.Header, content io.Reader) error {
+func growFile(in int, partial string, header *tar.Header, content io.Reader, buffer []byte) error {
 	fd, err := unix.Openat(in, partial, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return err
 	}
 	f := os.NewFile(uintptr(fd), partial)
-	_, err = io.Copy(f, content)
+	_, err = io.CopyBuffer(struct{ io.Writer }{f}, content, buffer)
 	err = errors.Join(err, f.Chmod(fs.FileMode(header.Mode).Perm()), f.Close())
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ func offered(ctx context.Context, r *git.Repository, root *os.Root, paths []stri
 	if err != nil {
 		return nil, err
 	}
-	tracked, err := tracked(ctx, r, names)
+	tracked, err := tracked(ctx, r, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !hidden(name) }))
 	if err != nil {
 		return nil, err
 	}
