@@ -7,15 +7,19 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
-const whatRsync = "rsync of new files into"
+const (
+	whatRsync = "rsync of new files into"
+	whatSync  = "`litterbox sync` of new files, with their commit"
+)
 
 // besideSshd is the comparison for a sandbox's door.
 const besideSshd = "rsync over ssh to OpenSSH's sshd on this machine"
 
-// doors measures rsync of many small files into a sandbox over ssh, beside the
-// same to OpenSSH's server. Into the project it ends when the files are
+// doors measures rsync of many small files into a sandbox over ssh, and litterbox
+// sync of them, beside rsync to OpenSSH's server. Into the project it ends when the files are
 // committed; the home is not committed.
 func (b *bench) doors() error {
 	for _, name := range []string{"rsync", "ssh", "ssh-keygen", "sshd"} {
@@ -68,7 +72,35 @@ func (b *bench) doors() error {
 	where := fmt.Sprintf("%d files", count)
 	b.timed(whatRsync+" a project, with their commit", where, timings[0], besideSshd, timings[2])
 	b.timed(whatRsync+" a sandbox's /tmp", where, timings[1], besideSshd, timings[2])
+	synced, err := b.synced(repo, source)
+	if err != nil {
+		return err
+	}
+	b.timed(whatSync, where, timingOf(synced), besideSshd, timings[2])
 	return b.deleteAll()
+}
+
+// synced measures litterbox sync of files that the checkout has and does not track,
+// into a new sandbox each time.
+func (b *bench) synced(repo, source string) (times []time.Duration, err error) {
+	if err := b.command(repo, "cp", "-a", source, filepath.Join(repo, "new")); err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(filepath.Join(repo, "new", ".git")); err != nil {
+		return nil, err
+	}
+	for i := range min(b.rounds, keptRounds) {
+		name := fmt.Sprintf("synced%d", i)
+		if err := b.command(repo, b.litterbox, "create", name); err != nil {
+			return nil, err
+		}
+		took, err := clocked(func() error { return b.command(repo, b.litterbox, "sync", name, "new") })
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, took)
+	}
+	return times, nil
 }
 
 // sshd writes the configuration of a client that starts OpenSSH's server for each
