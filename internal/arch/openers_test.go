@@ -31,6 +31,7 @@ branch/sharequarantine.go: os.ReadDir os.ReadFile os.WriteFile
 branch/packbase.go: os.Open os.OpenFile
 engine/innerbase.go: os.Open
 engine/history.go: os.OpenFile
+branch/cameout.go: os.ReadFile os.WriteFile
 branch/receive.go: os.OpenFile os.ReadFile os.WriteFile
 branch/refused.go: filepath.Glob os.ReadFile os.WriteFile
 driver/namespace/stop_linux.go: os.ReadFile os.WriteFile

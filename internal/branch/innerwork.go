@@ -15,7 +15,7 @@ import (
 
 // InnerWork names a branch of the git inside, or its stash, that holds commits which
 // were never taken: only the part of the agent's own history that HEAD reaches comes
-// out. It is empty if there is none. inner is the commit taken last ([InnerHead]).
+// out by itself. It is empty if there is none. inner is the commit taken last ([InnerHead]).
 func InnerWork(ctx context.Context, r *git.Repository, q Quarantine, w workspace.Workspace, inner string) (string, error) {
 	refs, err := w.Refs(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,8 +38,18 @@ func InnerWork(ctx context.Context, r *git.Repository, q Quarantine, w workspace
 	if err != nil {
 		return "", err
 	}
+	came, err := q.out()
+	if err != nil {
+		return "", err
+	}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		if apart, err := in.apart(ctx, refs[name], taken); err != nil || apart {
+		apart, err := in.apart(ctx, refs[name], taken)
+		if short, ok := strings.CutPrefix(name, git.Heads); err == nil && apart && ok {
+			var as string
+			as, err = in.cameOut(ctx, short, refs[name], came)
+			apart = as == ""
+		}
+		if err != nil || apart {
 			return name, err
 		}
 	}

@@ -35,15 +35,17 @@ func (q Quarantine) Share(with Quarantine) error {
 			return cannot(err)
 		}
 	}
-	taken, err := os.ReadFile(filepath.Join(q.Dir, "taken"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(with.Dir, "taken"), taken, 0o644)
-	}
-	if err != nil {
-		return cannot(err)
+	for _, name := range []string{"taken", outFile} {
+		content, err := os.ReadFile(filepath.Join(q.Dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(with.Dir, name), content, 0o644)
+		}
+		if err != nil {
+			return cannot(err)
+		}
 	}
 	return nil
 }

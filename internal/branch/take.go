@@ -18,7 +18,8 @@ import (
 type InnerBranch struct {
 	Name   string // without refs/heads/
 	Commit string // inside
-	Apart  bool   // it has commits that neither the sandbox's own branch has nor the host's branch of its name
+	Apart  bool   // it has commits that are on no branch of the host
+	Taken  string // the host's branch that it was taken as, unless it has moved since
 }
 
 // InnerBranches lists the branches of the git inside, by name, including those
@@ -41,6 +42,10 @@ func InnerBranches(ctx context.Context, r *git.Repository, q Quarantine, w works
 	if err != nil {
 		return nil, err
 	}
+	came, err := q.out()
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		short, ok := strings.CutPrefix(name, git.Heads)
 		if !ok || !innerRef(name, refs[name]) {
@@ -52,31 +57,15 @@ func InnerBranches(ctx context.Context, r *git.Repository, q Quarantine, w works
 				return nil, err
 			}
 		}
+		if one.Apart {
+			if one.Taken, err = in.cameOut(ctx, short, one.Commit, came); err != nil {
+				return nil, err
+			}
+			one.Apart = one.Taken == ""
+		}
 		all = append(all, one)
 	}
-	return all, cameOut(ctx, r, all)
-}
-
-// cameOut clears Apart of branches that stand on the host as they do inside.
-func cameOut(ctx context.Context, r *git.Repository, all []InnerBranch) error {
-	var at []int
-	var names []string
-	for i := range all {
-		if all[i].Apart {
-			at, names = append(at, i), append(names, git.Heads+all[i].Name)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	found, err := r.LookUp(ctx, names...)
-	if err != nil {
-		return fault.Wrap(fault.Internal, err, "cannot look up the host's branches")
-	}
-	for n, i := range at {
-		all[i].Apart = found[n].Oid != all[i].Commit
-	}
-	return nil
+	return all, nil
 }
 
 // ReceiveBranch is [Receive] for a branch other than HEAD: it takes all commits
@@ -87,15 +76,17 @@ func ReceiveBranch(ctx context.Context, r *git.Repository, q Quarantine, pack io
 
 // TakeRequest asks for a branch of what was received.
 type TakeRequest struct {
+	From   InnerBranch
 	Branch string // to be made
 	Base   string // the parent of its first commit
 	State  string // the sandbox's delta file
 	Strict bool
 }
 
-// Take writes received commits to a new branch of the host, and returns its
-// tip. It fails with fault.AlreadyExists if there is one of that name.
-func Take(ctx context.Context, r *git.Repository, q TakeRequest, received *Received) (tip string, err error) {
+// Take writes received commits to a new branch of the host, records that in the
+// quarantine, and returns the branch's tip. It fails with fault.AlreadyExists if
+// there is one of that name.
+func Take(ctx context.Context, r *git.Repository, in Quarantine, q TakeRequest, received *Received) (tip string, err error) {
 	defer received.release()
 	if err := errors.Join(git.CheckRef(q.Branch), git.CheckOids(q.Base)); err != nil {
 		return "", err
@@ -110,7 +101,10 @@ func Take(ctx context.Context, r *git.Repository, q TakeRequest, received *Recei
 		tip, err = take(ctx, r, q, received)
 		return err
 	})
-	return tip, err
+	if err != nil {
+		return "", err
+	}
+	return tip, in.noteOut(q.From.Name, out{Commit: q.From.Commit, As: q.Branch, Tip: tip})
 }
 
 func take(ctx context.Context, r *git.Repository, q TakeRequest, received *Received) (string, error) {

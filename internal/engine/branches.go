@@ -17,8 +17,9 @@ import (
 // InnerBranch is a branch of the git inside a sandbox.
 type InnerBranch struct {
 	Name   string `json:"name"`
-	Commit string `json:"commit"` // inside
-	Apart  bool   `json:"apart"`  // it has commits that neither the sandbox's own branch has nor the host's branch of its name
+	Commit string `json:"commit"`          // inside
+	Apart  bool   `json:"apart"`           // it has commits that are on no branch of the host
+	Taken  string `json:"taken,omitempty"` // the host's branch that it was taken as, unless it has moved since
 }
 
 // Branches lists the branches of the git inside, those of its worktrees
@@ -146,9 +147,12 @@ func (e *Engine) TakeBranch(ctx context.Context, request TakeBranchRequest) (res
 	if err != nil {
 		return TakenBranch{}, fault.Wrap("", err, "cannot take the branch %q of sandbox %q", request.Branch, p.record.Name)
 	}
-	tip, err := branch.Take(ctx, p.repo, branch.TakeRequest{Branch: as, Base: p.record.Base, State: p.deltaFile(), Strict: p.store.Strict()}, received)
-	if err != nil {
+	tip, err := branch.Take(ctx, p.repo, p.quarantine(), branch.TakeRequest{From: branch.InnerBranch(all[i]), Branch: as, Base: p.record.Base, State: p.deltaFile(), Strict: p.store.Strict()}, received)
+	if tip == "" {
 		return TakenBranch{}, err
+	}
+	if err != nil { // the branch is there all the same
+		received.Notes = append(received.Notes, err.Error())
 	}
 	return TakenBranch{Branch: as, Commit: tip, Commits: len(received.Commits), Notes: append([]string{}, received.Notes...)}, nil
 }

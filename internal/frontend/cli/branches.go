@@ -29,7 +29,8 @@ branch; other branches stay inside until they are taken.
 
 With --take a branch becomes a new branch of your repository. Its commits pass the
 same checks as the sandbox's own; it begins at the commit that the sandbox was made
-from, and merges of other branches come out along their first parent.`,
+from, and merges of other branches come out along their first parent. The list then
+says that it is taken, until it moves inside.`,
 		Example: `  litterbox branches fix-login
   litterbox branches fix-login --take experiment
   litterbox branches fix-login --take main --as fix-login-main`,
@@ -78,7 +79,11 @@ func runBranches(ctx context.Context, o *branchesOptions) error {
 	}
 	rows := [][]string{{"BRANCH", "COMMIT", "ONLY INSIDE"}}
 	for _, one := range found {
-		rows = append(rows, []string{clean(one.Name), short(one.Commit), yesNo(one.Apart)})
+		only := yesNo(one.Apart)
+		if one.Taken != "" {
+			only += ", taken as " + clean(one.Taken)
+		}
+		rows = append(rows, []string{clean(one.Name), short(one.Commit), only})
 	}
 	return o.console.table(rows)
 }
