@@ -36,10 +36,10 @@ branch/receive.go: os.OpenFile os.ReadFile os.WriteFile
 branch/refused.go: filepath.Glob os.ReadFile os.WriteFile
 driver/namespace/stop_linux.go: os.ReadFile os.WriteFile
 engine/agent.go: os.WriteFile
+engine/agentclients.go: os.ReadFile
 engine/agentdrive.go: os.OpenFile
 engine/agentfollow.go: os.Open
 engine/agentinstall.go: os.RemoveAll
-engine/agentkeys.go: os.ReadFile
 engine/agentown.go: os.ReadFile os.WriteFile
 engine/approved.go: os.ReadFile os.WriteFile
 engine/caches.go: os.ReadFile

@@ -13,25 +13,26 @@ import (
 )
 
 // CheckAgent checks what a task asks for before a sandbox is made for it: the
-// client, the secrets that it requires, and the budget.
-func (e *Engine) CheckAgent(ctx context.Context, task AgentTask) error {
+// client, the secrets that it requires, and the budget. It returns the names of the
+// secrets that have a value, for [AgentTask].
+func (e *Engine) CheckAgent(ctx context.Context, task AgentTask) (secrets []string, err error) {
 	found, err := e.settingsAt(ctx, task.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	client, err := clientOf(found.config.Agents, task.Client)
 	if err != nil {
-		return err
-	}
-	if !slices.Contains(found.withheld, "secrets") { // making the sandbox may ask for trust
-		if err := haveSecrets(ctx, found.config.Secrets, client); err != nil {
-			return err
-		}
+		return nil, err
 	}
 	if task.Budget != "" {
-		_, err = sandbox.Limits{}.Parse(sandbox.LimitBudget, task.Budget)
+		if _, err := (sandbox.Limits{}).Parse(sandbox.LimitBudget, task.Budget); err != nil {
+			return nil, err
+		}
 	}
-	return err
+	if slices.Contains(found.withheld, "secrets") { // making the sandbox may ask for trust
+		return nil, nil
+	}
+	return haveSecrets(ctx, found.config.Secrets, client, nil)
 }
 
 // InsideAgents are the clients that a task can name: those that are built in and

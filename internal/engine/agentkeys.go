@@ -2,10 +2,7 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -69,19 +66,24 @@ func (p *place) bindKeys(ctx context.Context, client profile.Profile, given []st
 	return env, p.writeSecrets(all)
 }
 
-// haveSecrets fails where a secret that a client requires has no value.
-func haveSecrets(ctx context.Context, specs []secret.Spec, client profile.Profile) error {
+// haveSecrets fails where a secret that a client requires has no value. It reads
+// none of those in known, and returns the names of those that it has read: a
+// source may ask the human.
+func haveSecrets(ctx context.Context, specs []secret.Spec, client profile.Profile, known []string) (read []string, err error) {
 	if len(client.Secrets) == 0 {
-		return nil
+		return nil, nil
 	}
 	reader, err := sources(callerOf(ctx))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range client.Secrets {
 		i := slices.IndexFunc(specs, func(one secret.Spec) bool { return one.Name == name })
 		if i < 0 {
-			return fault.New(fault.Invalid, "cannot run %s: it needs the secret %s, and there is no [secrets.%s]", client.Title, name, name).WithHint("litterbox secrets list")
+			return nil, fault.New(fault.Invalid, "cannot run %s: it needs the secret %s, and there is no [secrets.%s]", client.Title, name, name).WithHint("litterbox secrets list")
+		}
+		if slices.Contains(known, name) {
+			continue
 		}
 		value, err := reader.Read(ctx, specs[i].From)
 		if err == nil {
@@ -89,10 +91,11 @@ func haveSecrets(ctx context.Context, specs []secret.Spec, client profile.Profil
 		}
 		clear(value)
 		if err != nil {
-			return fault.Wrap("", err, "cannot run %s: the secret %s has no value", client.Title, name)
+			return nil, fault.Wrap("", err, "cannot run %s: the secret %s has no value", client.Title, name)
 		}
+		read = append(read, name)
 	}
-	return nil
+	return read, nil
 }
 
 // keySpec is a client's key as a secret.
@@ -158,100 +161,4 @@ func (p *place) keyTail(ctx context.Context, client profile.Profile, env []strin
 	}
 	value := p.keyInside(ctx, client.Keys[0].Variable, env)
 	return value[max(0, len(value)-seen):]
-}
-
-// AgentLogin reports whether a client of the host is ready to run inside.
-type AgentLogin struct {
-	Version string `json:"version,omitempty"`
-	Login   string `json:"login,omitempty"`   // what logs it in inside; empty: nothing that is found
-	Missing string `json:"missing,omitempty"` // what is missing, and how to mend it
-}
-
-// AgentLogins looks at the clients that agent run knows, by name. It runs none.
-func (e *Engine) AgentLogins(ctx context.Context) map[string]AgentLogin {
-	who := callerOf(ctx)
-	found := map[string]AgentLogin{}
-	for _, client := range profile.All() {
-		ready := AgentLogin{Version: clientVersion(who, client)}
-		for _, key := range client.Keys {
-			if who.Get(key.Variable) != "" && ready.Login == "" {
-				ready.Login = key.Variable
-			}
-		}
-		if files := loginsOnHost(who, client.Name); ready.Login == "" && len(files) > 0 {
-			ready.Login = files[0].where(who)
-		}
-		if ready.Login == "" {
-			ready.Missing = "no login: log in with " + client.Programs[0] + ", or export " + client.Keys[0].Variable + "=…"
-		}
-		found[client.Name] = ready
-	}
-	return found
-}
-
-// clientChecks says for each client where it is installed, what logs it in
-// inside, and how to mend what is missing.
-func (e *Engine) clientChecks(ctx context.Context) []Check {
-	who := callerOf(ctx)
-	logins := e.AgentLogins(ctx)
-	var checks []Check
-	for _, client := range profile.All() {
-		login := logins[client.Name]
-		check := Check{Name: client.Name, OK: login.Login != "", Found: "not installed; agent run has npm install it"}
-		if path := clientPath(who, client); path != "" {
-			check.Found = path
-			if login.Version != "" {
-				check.Found = login.Version + " at " + path
-			}
-			if !check.OK {
-				check.Mend = client.Programs[0] + "    # and log in there, or export " + client.Keys[0].Variable + "=…"
-			}
-		}
-		if check.OK {
-			check.Found += ", logged in by " + login.Login
-		} else {
-			check.Found += ", not logged in"
-		}
-		checks = append(checks, check)
-	}
-	return checks
-}
-
-// clientPath is where the host's client is; empty where it is not.
-func clientPath(who *caller.Caller, client profile.Profile) string {
-	for _, dir := range filepath.SplitList(who.Get("PATH")) {
-		for _, program := range client.Programs {
-			path := filepath.Join(dir, program)
-			if info, err := os.Stat(path); filepath.IsAbs(path) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				return path
-			}
-		}
-	}
-	return ""
-}
-
-// clientVersion is the version of the host's client, as its package or the name
-// of its directory says; empty where neither does.
-func clientVersion(who *caller.Caller, client profile.Profile) string {
-	for _, dir := range filepath.SplitList(who.Get("PATH")) {
-		for _, program := range client.Programs {
-			target, err := filepath.EvalSymlinks(filepath.Join(dir, program))
-			if err != nil {
-				continue
-			}
-			if below := filepath.Base(filepath.Dir(target)); below == "versions" {
-				return filepath.Base(target)
-			}
-			const levels = 4
-			for range levels {
-				target = filepath.Dir(target)
-				content, err := os.ReadFile(filepath.Join(target, "package.json"))
-				var manifest struct{ Name, Version string }
-				if err == nil && json.Unmarshal(content, &manifest) == nil && strings.HasPrefix(manifest.Name, client.Package) {
-					return manifest.Version
-				}
-			}
-		}
-	}
-	return ""
 }

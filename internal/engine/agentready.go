@@ -31,7 +31,7 @@ type readied struct {
 func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profile, task AgentTask) (readied, error) {
 	var ready readied
 	caller := callerOf(ctx)
-	if err := haveSecrets(ctx, p.config.Secrets, client); err != nil {
+	if _, err := haveSecrets(ctx, p.config.Secrets, client, task.Secrets); err != nil {
 		return ready, err
 	}
 	rules := runRules(client, p.config.Secrets)

@@ -73,6 +73,8 @@ type AgentTask struct {
 	Budget string   // of the sandbox's calls of models, such as "5 USD"; empty: as it is
 	Extra  []string // arguments for the client, as typed
 	Env    []string // K=V
+	// Secrets are those that CheckAgent has read: they are not read again.
+	Secrets []string
 
 	Settings string // which of the human's own go in; empty is SettingsHarmless
 

@@ -31,9 +31,9 @@ type Report struct {
 }
 
 // Doctor tells which isolation tier holds on this machine, why, the exact command
-// that mends what is missing, and what crashes have left behind. It changes
-// nothing; see Fix.
-func (e *Engine) Doctor(ctx context.Context) (Report, error) {
+// that mends what is missing, and what crashes have left behind. The clients are
+// those of the configuration in dir. It changes nothing; see Fix.
+func (e *Engine) Doctor(ctx context.Context, dir string) (Report, error) {
 	defer e.busy("looking at this machine")()
 	report := Report{Isolation: sandbox.IsolationFull, Drivers: e.driverReports()}
 	version := Check{Name: "git", Needed: true, Mend: "install git 2.31 or newer"}
@@ -50,7 +50,7 @@ func (e *Engine) Doctor(ctx context.Context) (Report, error) {
 			report.Isolation = e.less(check, report.Isolation)
 		}
 	}
-	report.Checks = append(report.Checks, e.clientChecks(ctx)...)
+	report.Checks = append(report.Checks, e.clientChecks(ctx, dir)...)
 	var err error
 	if version.OK {
 		report.Leftovers, err = e.leftovers(ctx)

@@ -9,7 +9,7 @@ import (
 
 // Machine is this machine: what it lacks and what is on its disk.
 type Machine interface {
-	Doctor(ctx context.Context) (engine.Report, error)
+	Doctor(ctx context.Context, dir string) (engine.Report, error)
 	Fix(ctx context.Context, found []engine.Leftover) []engine.Leftover
 	DriverNames() []string
 	DriverReport(name string) (engine.DriverReport, error)
@@ -51,9 +51,9 @@ type Agents interface {
 	InstallAgents(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
 	UninstallAgents(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
 	Agents(ctx context.Context, dir string) ([]engine.AgentStatus, error)
-	AgentLogins(ctx context.Context) map[string]engine.AgentLogin
+	AgentLogins(ctx context.Context, dir string) (map[string]engine.AgentLogin, error)
 	InsideAgents(ctx context.Context, dir string) ([]string, error)
-	CheckAgent(context.Context, engine.AgentTask) error
+	CheckAgent(context.Context, engine.AgentTask) (secrets []string, err error)
 	StartAgent(context.Context, engine.AgentTask) (run engine.Run, notes []string, err error)
 	FollowAgent(ctx context.Context, run engine.Run, follow bool, each func(engine.RunLine) error) (engine.Run, error)
 	AwaitAgent(ctx context.Context, run engine.Run) (engine.Run, error)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ type agentOptions struct {
 	change  func(ctx context.Context, dir string, r engine.AgentRequest) (engine.AgentResult, error)
 	list    func(ctx context.Context, dir string) ([]engine.AgentStatus, error)
 	runs    func(ctx context.Context, dir, name string) ([]engine.Run, error)
-	logins  func(ctx context.Context) map[string]engine.AgentLogin
+	logins  func(ctx context.Context, dir string) (map[string]engine.AgentLogin, error)
 
 	dir     string
 	request engine.AgentRequest
@@ -193,9 +194,10 @@ func newAgentList(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Show agents, and the sandboxes they work in",
-		Long: `Show the agents' clients that litterbox knows: whether they are on this machine,
-and which of their settings have litterbox. Below that are the sandboxes of the
-repository in which an agent works or has worked.`,
+		Long: `Show the agents' clients that litterbox knows, and those of [agents] in your
+configuration: whether they are on this machine, which of their settings have
+litterbox, what logs them in inside, and what is missing. Below that are the
+sandboxes of the repository in which an agent works or has worked.`,
 		Example:           "  litterbox agent list --json",
 		Aliases:           []string{"ls"},
 		Args:              wantArgs(0, 0),
@@ -218,12 +220,20 @@ func runAgentList(ctx context.Context, o *agentOptions) error {
 	if err != nil {
 		runs = nil // outside of a repository there are the clients
 	}
+	logins, err := o.logins(ctx, o.dir)
+	if err != nil {
+		o.console.note("%s", err) // the clients that are built in are shown all the same
+	}
+	agents = withOwn(agents, logins)
 	if o.json {
-		return o.console.document(listedAgents(agents, runs, o.logins(ctx)))
+		return o.console.document(listedAgents(agents, runs, logins))
 	}
 	rows := [][]string{{"AGENT", "CLIENT", "HERE", "INSTALLED", "EXCLUSIVE", "RULES", "FILE"}}
 	for _, a := range agents {
 		row := []string{a.Agent, a.Title, yesNo(a.Found), "no", "-", "-", "-"}
+		if a.Installed == nil {
+			row[1], row[3] = "your own", "-"
+		}
 		if len(a.Installed) == 0 {
 			rows = append(rows, row)
 		}
@@ -244,7 +254,7 @@ func runAgentList(ctx context.Context, o *agentOptions) error {
 	if err := o.console.table(rows); err != nil {
 		return err
 	}
-	if err := o.console.printLogins(agents, o.logins(ctx)); err != nil || len(runs) == 0 {
+	if err := o.console.printLogins(agents, logins); err != nil || len(runs) == 0 {
 		return err
 	}
 	rows = [][]string{{"SANDBOX", "AGENT", "STATE", "SINCE", "COMMITS", "TASK"}}
@@ -268,12 +278,25 @@ type listedAgent struct {
 	Runs   []engine.Run       `json:"runs"`
 }
 
+// withOwn adds the clients of the human's own. litterbox is not installed in their
+// settings: it does not know them.
+func withOwn(agents []engine.AgentStatus, logins map[string]engine.AgentLogin) []engine.AgentStatus {
+	all := slices.Clone(agents)
+	for _, name := range slices.Sorted(maps.Keys(logins)) {
+		login := logins[name]
+		if login.Own && !slices.ContainsFunc(agents, func(a engine.AgentStatus) bool { return a.Agent == name }) {
+			all = append(all, engine.AgentStatus{Agent: name, Title: name, Found: login.At != "", At: login.At})
+		}
+	}
+	return all
+}
+
 // printLogins says which of the clients that are here can work inside.
 func (c *console) printLogins(agents []engine.AgentStatus, logins map[string]engine.AgentLogin) error {
 	rows := [][]string{{"INSIDE", "VERSION", "LOGIN", "MISSING"}}
 	for _, a := range agents {
 		login, known := logins[a.Agent]
-		if !known || !a.Found {
+		if !known || !a.Found && !login.Own {
 			continue
 		}
 		rows = append(rows, []string{a.Agent, first(login.Version, "-"), first(login.Login, "-"), first(login.Missing, "-")})
@@ -292,6 +315,7 @@ func (c *console) printLogins(agents []engine.AgentStatus, logins map[string]eng
 func listedAgents(agents []engine.AgentStatus, runs []engine.Run, logins map[string]engine.AgentLogin) []listedAgent {
 	all := []listedAgent{}
 	for _, agent := range agents {
+		agent.Installed = list(agent.Installed)
 		one := listedAgent{AgentStatus: agent, Runs: []engine.Run{}}
 		if login, known := logins[agent.Agent]; known {
 			one.Inside = &login

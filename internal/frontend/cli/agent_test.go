@@ -29,8 +29,9 @@ func (f *agentFake) UninstallAgents(_ context.Context, _ string, r engine.AgentR
 	return f.change(r)
 }
 
-func (f *agentFake) AgentLogins(context.Context) map[string]engine.AgentLogin {
-	return map[string]engine.AgentLogin{"claude": {Version: "2.1", Login: "ANTHROPIC_API_KEY"}, "codex": {Missing: "no API key"}}
+func (f *agentFake) AgentLogins(context.Context, string) (map[string]engine.AgentLogin, error) {
+	return map[string]engine.AgentLogin{"claude": {Version: "2.1", Login: "ANTHROPIC_API_KEY"}, "codex": {Missing: "no API key"},
+		"mine": {At: "/opt/mine", Login: "MINE_KEY", Own: true}, "other": {Missing: "other is not installed", Own: true}}, nil
 }
 
 func (f *agentFake) Runs(context.Context, string, string) ([]engine.Run, error) { return nil, nil }
@@ -92,9 +93,13 @@ func TestAgentList(t *testing.T) {
 claude  Claude Code  yes   project        yes        yes    .mcp.json
                            user (broken)  no         no     /home/u/.claude.json
 goose   Goose        no    no             -          -      -
+mine    your own     yes   -              -          -      -
+other   your own     no    -              -          -      -
 
 INSIDE  VERSION  LOGIN              MISSING
 claude  2.1      ANTHROPIC_API_KEY  -
+mine    -        MINE_KEY           -
+other   -        -                  other is not installed
 `, "note: line 1\n"})
 	golden(t, "json/agent-list.json", lb(t, e, "", "agent", "list", "--json").Stdout)
 }

@@ -24,11 +24,12 @@ func (o *agentRunOptions) chooseMachines(ctx context.Context) (err error) {
 
 // check validates the request before a sandbox is made. Resuming a conversation
 // needs an existing one.
-func (o *agentRunOptions) check(ctx context.Context) error {
+func (o *agentRunOptions) check(ctx context.Context) (err error) {
 	if o.task.Resume {
 		return nil
 	}
-	return o.e.CheckAgent(ctx, engine.AgentTask{Dir: o.dir, Client: o.client, Budget: o.task.Budget})
+	o.task.Secrets, err = o.e.CheckAgent(ctx, engine.AgentTask{Dir: o.dir, Client: o.client, Budget: o.task.Budget})
+	return err
 }
 
 // place gives the name of the sandbox to work in, and makes it when needed.

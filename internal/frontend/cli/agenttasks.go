@@ -185,7 +185,7 @@ func (o *agentRunOptions) summary(rows []*taskRow) error {
 			}
 			continue
 		}
-		table = append(table, slices.Concat([]string{first(run.Sandbox, "-"), outcome}, cells, []string{firstOf(row.prompt)}))
+		table = append(table, slices.Concat([]string{first(run.Sandbox, "-"), firstOf(outcome)}, cells, []string{firstOf(row.prompt)}))
 	}
 	if !o.json {
 		if err := o.console.table(table); err != nil {

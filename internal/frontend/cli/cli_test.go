@@ -179,7 +179,7 @@ func (f *fake) Start(_ context.Context, dir, name string, allowDegraded bool) ([
 
 func (f *fake) Trust(_ context.Context, dir string) (engine.TrustResult, error) { return f.trust(dir) }
 
-func (f *fake) Doctor(context.Context) (engine.Report, error) { return f.doctor() }
+func (f *fake) Doctor(context.Context, string) (engine.Report, error) { return f.doctor() }
 
 // outcome is the result of a command line.
 type outcome struct {

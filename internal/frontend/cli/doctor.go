@@ -12,10 +12,11 @@ import (
 
 type doctorOptions struct {
 	console *console
-	doctor  func(context.Context) (engine.Report, error)
+	doctor  func(ctx context.Context, dir string) (engine.Report, error)
 	repair  func(context.Context, []engine.Leftover) []engine.Leftover
 	one     func(driver string) (engine.DriverReport, error)
 
+	dir    string
 	driver string
 	fix    bool
 	json   bool
@@ -27,11 +28,11 @@ func newDoctor(s *session) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check what this machine can isolate",
 		Long: `Check what this machine can isolate, and print the command that mends each gap. For
-each agent's client it shows where it is installed, what logs it in inside, and how
-to mend that. It also finds what crashes have left behind: processes, control groups,
-mounts, names, refs and layers that belong to no sandbox, and files that were
-never finished; --fix clears them away. None of them holds anyone's work. The exit
-code is 8 when full isolation is not available.
+each agent's client, those of [agents] included, it shows where it is installed,
+what logs it in inside, and how to mend that. It also finds what crashes have left
+behind: processes, control groups, mounts, names, refs and layers that belong to no
+sandbox, and files that were never finished; --fix clears them away. None of them
+holds anyone's work. The exit code is 8 when full isolation is not available.
 
 With --driver it shows what sandboxes of that driver can do here: isolation, files,
 mounts, network, limits, measurements, pause, snapshots and forks. With --machine it
@@ -41,8 +42,8 @@ shows the same for sandboxes on that machine.`,
   litterbox doctor --fix`,
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: s.action(func(ctx context.Context, e useCases, _ string, _ []string) error {
-			o.doctor, o.repair, o.one = e.Doctor, e.Fix, e.DriverReport
+		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
+			o.dir, o.doctor, o.repair, o.one = dir, e.Doctor, e.Fix, e.DriverReport
 			return runDoctor(ctx, o)
 		}),
 	}
@@ -58,7 +59,7 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 	if o.driver != "" {
 		return runDriver(o)
 	}
-	report, err := o.doctor(ctx)
+	report, err := o.doctor(ctx, o.dir)
 	if err != nil {
 		return err
 	}

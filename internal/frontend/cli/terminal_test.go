@@ -220,7 +220,7 @@ type workingFake struct {
 
 func (*workingFake) Exists(context.Context, string, string) (bool, error) { return true, nil }
 
-func (*workingFake) CheckAgent(context.Context, engine.AgentTask) error { return nil }
+func (*workingFake) CheckAgent(context.Context, engine.AgentTask) ([]string, error) { return nil, nil }
 
 func (*workingFake) StartAgent(_ context.Context, task engine.AgentTask) (engine.Run, []string, error) {
 	return engine.Run{Sandbox: task.Name, Title: "Claude Code", State: sandbox.RunWorking}, nil, nil
