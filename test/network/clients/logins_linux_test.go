@@ -216,8 +216,20 @@ func (a account) program() string {
 // sandbox or on the host, all are logged in afterwards.
 func TestLoginsOfAgents(t *testing.T) { // not parallel: its hosts are those of other tests too
 	world.Need(t, "curl", "python3")
+	// They wait more than they compute: beside each other, but for those that use
+	// the same host.
+	byHost := map[string][]account{}
 	for _, a := range accounts() {
-		t.Run(a.client, func(t *testing.T) { a.works(t) })
+		host, _, _ := strings.Cut(a.api, "/")
+		byHost[host] = append(byHost[host], a)
+	}
+	for host, some := range byHost {
+		t.Run(host, func(t *testing.T) {
+			t.Parallel()
+			for _, a := range some {
+				t.Run(a.client, func(t *testing.T) { a.works(t) })
+			}
+		})
 	}
 }
 
