@@ -135,6 +135,14 @@ func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes
 	if err != nil {
 		return Run{}, nil, err
 	}
+	if task.Resume && client.Forgets {
+		if task.Resume, err = e.hasAnswered(p.record.ID, client.Name); err != nil {
+			return Run{}, nil, err
+		}
+		if !task.Resume {
+			p.note(client.Title + " has kept no conversation, because its model has not answered yet: it begins one")
+		}
+	}
 	if task.Prompt == "" && task.Screen == nil {
 		return Run{}, nil, fault.New(fault.Invalid, "%s has nothing to do: no task was given", client.Title).
 			WithHint("litterbox agent run %s 'Fix the flaky login test'", client.Name)
@@ -226,6 +234,15 @@ func (e *Engine) lastRun(id string) (*Run, error) {
 		return nil, err
 	}
 	return e.asItStands(runs[len(runs)-1]), nil
+}
+
+// hasAnswered reports whether a client's model may have answered in a sandbox: not
+// where every run of the client has failed before that.
+func (e *Engine) hasAnswered(id, client string) (bool, error) {
+	runs, err := e.Store.Runs(id)
+	return slices.ContainsFunc(runs, func(run *Run) bool {
+		return run.Agent == client && (run.State != sandbox.RunFailed || run.Screen || run.Commands > 0 || run.TokensOut > 0)
+	}), err
 }
 
 // asItStands corrects the state of a run whose process died before it could.

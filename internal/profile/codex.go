@@ -27,9 +27,10 @@ func codex() Profile {
 		Preset: "preset:codex",
 		Passed: []string{"OPENAI_BASE_URL"},
 		Quiet:  []string{"api.github.com", "github.com", "registry.npmjs.org", "*.statsig.com", "*.sentry.io", "ab.chatgpt.com", "*.oaistatic.com", "*.oaiusercontent.com", "persistent.oaistatic.com"},
-		// Apps and plugins of the account, for which its token is not lent inside, and
-		// websockets, instead of which it sends plain requests where cost is counted.
-		QuietAt: []string{"chatgpt.com/backend-api/ps/", "chatgpt.com/backend-api/codex/responses", "chatgpt.com/backend-api/plugins/"},
+		// Apps and plugins of the account, for which its token is not lent inside,
+		// websockets, instead of which it sends plain requests where cost is counted,
+		// and the account's models, which it asks for with a key as well.
+		QuietAt: []string{"chatgpt.com/backend-api/ps/", "chatgpt.com/backend-api/codex/models", "chatgpt.com/backend-api/codex/responses", "api.openai.com/v1/responses", "chatgpt.com/backend-api/plugins/"},
 		Keys: []Key{
 			{Variable: "CODEX_API_KEY", Hosts: []string{"api.openai.com"}},
 			{Variable: "OPENAI_API_KEY", Hosts: []string{"api.openai.com"}},

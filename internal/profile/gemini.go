@@ -56,6 +56,7 @@ func gemini() Profile {
 			return args
 		},
 		NewRead: func() Reader { return &geminiReader{} },
+		Forgets: true, // "No previous sessions found for this project", exit code 42
 	}
 }
 

@@ -42,6 +42,9 @@ type Profile struct {
 	Screen   func(Task) []string // arguments of its own full-screen interface
 	NewRead  func() Reader       // of the output of Headless
 
+	// Forgets says that it keeps no conversation in which its model has not answered.
+	Forgets bool
+
 	// Bound says that the client cannot be told to ignore the denials in the
 	// project's settings.
 	Bound bool
