@@ -71,7 +71,7 @@ func (d imaged) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, er
 // check has a state directory, and so a container, of its own.
 func (e trial) contract(t testing.TB, program moby.Program) drivertest.Env {
 	t.Helper()
-	dir := t.TempDir()
+	dir := engine.Dir(t) // its name has no comma, which ends a filter of Podman
 	image, err := e.Engine.Run("image", "inspect", "--format", "{{.Id}}", engine.Shell)
 	if err != nil {
 		t.Fatal(err)

@@ -31,9 +31,10 @@ type Record struct {
 const MeetingPath = "/.litterbox-meeting"
 
 // Meeting is the directory of sockets at which this machine awaits a container of
-// its own kernel. An engine of another machine, and one behind a wire, has none.
+// its own kernel. An engine of another machine, and one behind a wire, has none; nor
+// does Podman for a path with a comma, at which its API divides the words of a mount.
 func (r Record) Meeting() string {
-	if !strings.HasPrefix(r.Address, "unix://") {
+	if !strings.HasPrefix(r.Address, "unix://") || r.Kind == Podman && strings.Contains(r.State, ",") {
 		return ""
 	}
 	return filepath.Join(r.State, "machines", r.Name)
