@@ -32,7 +32,7 @@ bound memory: 1,024 names of a directory | time: the entries there are, 10,000 p
 engine/catchup.go: hostile.Remove
 engine/claim.go: hostile.Remove
 engine/environmentlist.go: hostile.Remove
-engine/golden.go: hostile.Remove
+engine/goldenfar.go: hostile.Remove
 engine/innerbase.go: hostile.Remove
 engine/pruneuserland.go: hostile.Remove
 engine/remove.go: hostile.Remove
@@ -40,6 +40,7 @@ engine/rewind.go: hostile.Remove
 engine/trash.go: hostile.Remove
 frozen/box_linux.go: hostile.Remove
 frozen/sweep.go: hostile.Remove
+outpost/station/goldens.go: hostile.Remove
 outpost/station/layers.go: hostile.Remove
 outpost/station/places.go: hostile.Remove
 outpost/station/snapshots.go: hostile.Remove
@@ -60,7 +61,7 @@ frozen/copy_linux.go: hostile.Names hostile.Directory hostile.Remove
 frozen/draft_linux.go: hostile.Names hostile.Directory hostile.Remove
 frozen/join_linux.go: hostile.Names hostile.Directory
 frozen/parts_linux.go: hostile.Names hostile.Directory hostile.Remove
-frozen/search_linux.go: hostile.Names hostile.Directory io.ReadFull
+frozen/search_linux.go: hostile.Names hostile.Directory
 frozen/stamps_linux.go: io.ReadFull
 frozen/unchanged_linux.go: hostile.Directory
 layer/layers_linux.go: hostile.Names hostile.Directory
@@ -134,6 +135,7 @@ engine/files.go: filepath.WalkDir tar.NewReader
 
 bound memory: 4 MiB of the record, a header and a buffer | time: 4,000,000 entries | descriptors: two for each level | output: 64 GiB
 engine/goldenport.go: gzip.NewReader io.ReadAll tar.NewReader
+frozen/search.go: io.ReadFull tar.NewReader
 
 # Images, from registries and files.
 bound memory: 8 MiB of a document, the window of the compression | time: the limits of a layer, 128 layers, indexes three deep | descriptors: two for each level | output: the limits of a layer, in bytes and entries

@@ -63,6 +63,7 @@ engine/scratch.go: os.Open os.RemoveAll
 engine/solve.go: os.RemoveAll
 engine/frozen.go: os.ReadDir
 engine/golden.go: os.ReadDir os.ReadFile os.WriteFile
+engine/goldenfar.go: os.ReadFile os.WriteFile
 engine/goldenlist.go: os.Open
 engine/goldenlog.go: os.OpenFile
 engine/running.go: os.ReadFile os.WriteFile

@@ -112,7 +112,9 @@ type Capabilities struct {
 	Pause     bool      `json:"pause"`
 	Snapshots Snapshots `json:"snapshots"`
 	Fork      bool      `json:"fork"`
-	Limits    []string  `json:"limits"` // names of [limits] that the driver keeps by itself here
+	// Goldens: the driver is a GoldenKeeper.
+	Goldens bool     `json:"goldens,omitempty"`
+	Limits  []string `json:"limits"` // names of [limits] that the driver keeps by itself here
 	// FSMonitor is a program inside that tells git what changed above the layers
 	// of a workspace (package fsmonitor), or empty.
 	FSMonitor string `json:"fs_monitor,omitempty"`

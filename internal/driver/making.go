@@ -11,7 +11,7 @@ type Maker interface {
 	Made(ctx context.Context, root string) ([]Made, error)
 
 	// Unmake removes one of them, by its name, with all that it holds. One that
-	// sandboxes are in stays: fault.Conflict. A missing one is not an error.
+	// sandboxes or goldens are in stays: fault.Conflict. A missing one is not an error.
 	Unmake(ctx context.Context, root, name string) error
 }
 
@@ -22,6 +22,7 @@ type Made struct {
 	Engine    string   `json:"engine"`          // the address of the engine that holds it
 	Running   bool     `json:"running"`
 	Sandboxes []string `json:"sandboxes"`         // ids of those in it
+	Goldens   []string `json:"goldens,omitempty"` // directories of those kept in it
 	Bytes     int64    `json:"bytes"`             // of its disk; -1: not said
 	Trouble   string   `json:"trouble,omitempty"` // why nothing more is known
 }

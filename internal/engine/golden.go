@@ -14,7 +14,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/frozen"
-	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
@@ -23,7 +22,7 @@ import (
 // golden is the record of one golden, in a directory of its own below the state
 // directory, where a record of package frozen keeps its layer. It is written last:
 // a directory without one is a golden that was never finished. Of several with
-// one name the newest counts.
+// one name and driver the newest counts.
 type golden struct {
 	Version    int               `json:"version"`
 	Name       string            `json:"name"`
@@ -138,36 +137,42 @@ func (g *golden) save(s *store.Store) error {
 	return nil
 }
 
-// goldens lists the goldens of a repository, one of each name, sorted by it.
+// goldens lists the goldens of a repository, one of each name and driver, sorted by
+// the name; the newest of a name comes first.
 func (e *Engine) goldens(gitDir string) ([]*golden, error) {
 	dirs, err := e.goldenDirs(gitDir, "")
 	if err != nil {
 		return nil, err
 	}
 	var found []*golden
-	known := map[string]bool{}
 	for _, dir := range slices.Backward(dirs) {
 		g, err := readGolden(dir)
 		if err != nil {
 			return nil, err
 		}
-		if g != nil && g.GitDir == gitDir && !known[g.Name] {
-			known[g.Name] = true
+		if g != nil && g.GitDir == gitDir && !slices.ContainsFunc(found, g.replaced) {
 			found = append(found, g)
 		}
 	}
-	slices.SortFunc(found, func(a, b *golden) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(found, func(a, b *golden) int { return cmp.Compare(a.Name, b.Name) })
 	return found, nil
 }
 
-// findGolden gives the golden of a name; nil when there is none.
-func (e *Engine) findGolden(gitDir, name string) (*golden, error) {
+// replaced reports whether a newer golden counts instead.
+func (g *golden) replaced(newer *golden) bool {
+	return g.Name == newer.Name && g.Driver == newer.Driver
+}
+
+// findGolden gives the golden of a name for a driver, or the newest for any if that is
+// empty; nil when there is none.
+func (e *Engine) findGolden(gitDir, name, driverName string) (*golden, error) {
 	dirs, err := e.goldenDirs(gitDir, name)
 	if err != nil {
 		return nil, err
 	}
 	for _, dir := range slices.Backward(dirs) {
-		if g, err := readGolden(dir); err != nil || g != nil {
+		g, err := readGolden(dir)
+		if err != nil || g != nil && (driverName == "" || g.Driver == driverName) {
 			return g, err
 		}
 	}
@@ -180,36 +185,27 @@ func (e *Engine) lockGolden(ctx context.Context, gitDir, name string) (unlock fu
 }
 
 // clearGoldens removes the goldens of one name that no longer count: unfinished
-// ones, and those before the newest. The caller holds the lock of the name.
-func (e *Engine) clearGoldens(gitDir, name string) error {
-	newest, err := e.findGolden(gitDir, name)
-	if err != nil {
-		return err
-	}
+// ones, and those before the newest of their driver. The caller holds the lock of the
+// name.
+func (e *Engine) clearGoldens(ctx context.Context, gitDir, name string) error {
 	dirs, err := e.goldenDirs(gitDir, name)
 	if err != nil {
 		return err
 	}
+	var count []*golden
 	var problems []error
-	for _, dir := range dirs {
-		if newest == nil || dir != newest.dir {
-			problems = append(problems, removeGolden(dir))
+	for _, dir := range slices.Backward(dirs) {
+		g, err := readGolden(dir)
+		switch {
+		case err != nil:
+			return err
+		case g != nil && !slices.ContainsFunc(count, g.replaced):
+			count = append(count, g)
+		default:
+			problems = append(problems, e.removeGolden(ctx, dir))
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// removeGolden removes the directory of a golden, its record first: no sandbox is
-// forked from a part of it. Its layer goes when nothing uses it.
-func removeGolden(dir string) error {
-	err := os.Remove(filepath.Join(dir, goldenRecord))
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = hostile.Remove(dir)
-	}
-	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot remove the golden in %q", dir)
-	}
-	return nil
 }
 
 // goldenLog is the file with the output of a golden's last build. It stays when the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -78,7 +79,7 @@ func (e *Engine) Build(ctx context.Context, request BuildRequest) (built Built, 
 
 // buildGolden is Build under the lock of the name.
 func (e *Engine) buildGolden(ctx context.Context, gitDir string, request BuildRequest) (built Built, err error) {
-	if err := e.clearGoldens(gitDir, request.Name); err != nil {
+	if err := e.clearGoldens(ctx, gitDir, request.Name); err != nil {
 		return Built{}, err
 	}
 	b := &building{request: request, golden: &golden{
@@ -86,12 +87,13 @@ func (e *Engine) buildGolden(ctx context.Context, gitDir string, request BuildRe
 		dir: e.newGoldenDir(gitDir, request.Name),
 	}}
 	if request.Update {
-		if b.from, err = e.findGolden(gitDir, request.Name); err != nil {
+		if b.from, err = e.findGolden(gitDir, request.Name, request.Driver); err != nil {
 			return Built{}, err
 		}
 		if b.from == nil {
 			return Built{}, e.noGolden(gitDir, request.Name, "update")
 		}
+		request.Driver = b.from.Driver // nothing else can begin with it
 	}
 	built.Log = e.goldenLog(gitDir, request.Name)
 	if b.output, err = newBuildLog(built.Log, request.Output, e.secretsOf(ctx)); err != nil {
@@ -112,9 +114,9 @@ func (e *Engine) buildGolden(ctx context.Context, gitDir string, request BuildRe
 		if len(b.phases) == 0 {
 			built.Log = "" // it holds the error alone
 		}
-		return built, errors.Join(failedBuild(err, b), removeGolden(b.golden.dir), e.sweepFrozen())
+		return built, errors.Join(failedBuild(err, b), e.removeGolden(ctx, b.golden.dir), e.sweepFrozen())
 	}
-	if err := errors.Join(e.clearGoldens(gitDir, request.Name), e.sweepFrozen()); err != nil {
+	if err := errors.Join(e.clearGoldens(ctx, gitDir, request.Name), e.sweepFrozen()); err != nil {
 		return built, err
 	}
 	built.Golden = e.shownGolden(b.golden)
@@ -152,12 +154,9 @@ func failedBuild(err error, b *building) error {
 // run carries out a build in its sandbox.
 func (b *building) run(ctx context.Context, e *Engine, p *place) error {
 	began := time.Now()
-	if !p.driver.Capabilities().Snapshots.Freeze || !p.driver.Capabilities().Fork {
-		return fault.New(fault.Unsupported, "the driver %q makes no goldens", p.record.Driver)
-	}
-	if p.far() {
-		return fault.New(fault.Unsupported, "the driver %q keeps files in another machine, and goldens are layers of this one", p.record.Driver).
-			WithHint("litterbox spawn 2 --from SANDBOX  # forks begin there with what SANDBOX has")
+	if can := p.driver.Capabilities(); !can.Snapshots.Freeze || !can.Fork || p.far() && p.goldenKeeper() == nil {
+		return fault.New(fault.Unsupported, "the driver %q makes no goldens", p.record.Driver).
+			WithHint("litterbox spawn 2 --from SANDBOX  # forks begin with what SANDBOX has")
 	}
 	if p.copied() {
 		return fault.New(fault.Unsupported, "workspaces are copies here, and goldens need overlays").WithHint("litterbox doctor")
@@ -178,29 +177,35 @@ func (b *building) run(ctx context.Context, e *Engine, p *place) error {
 	label := "golden " + b.request.Name + ": keeping it"
 	e.report(label, len(b.phases), len(b.phases)+1)
 	defer e.report(label, 1, 1)
-	if err := errors.Join(e.quiesce(ctx, p), e.stop(ctx, p)); err != nil {
+	if err := e.quiesce(ctx, p); err != nil {
 		return err
 	}
 	return e.keepGolden(ctx, p, b, began)
 }
 
-// keepGolden makes the layer of a sandbox that has stopped, and then the record.
+// keepGolden makes the layer of a sandbox in which nothing is at work, and then the
+// record. Only a running place can list files in another machine.
 func (e *Engine) keepGolden(ctx context.Context, p *place, b *building, began time.Time) error {
+	if !p.far() {
+		if err := e.stop(ctx, p); err != nil {
+			return err
+		}
+	}
 	written, err := e.writtenIn(ctx, p)
+	if err == nil && p.far() {
+		err = e.stop(ctx, p)
+	}
 	if err != nil {
 		return err
 	}
 	b.other = written.Other
-	box := goldenBox(p.driver, b.golden.dir)
-	draft, err := box.Draft()
-	if err != nil {
-		return err
-	}
-	if err := draft.Fill(e.boxOf(p), written.Ignored); err != nil {
-		return err
-	}
 	g := b.golden
-	if g.Placeholders, err = e.searchSecrets(ctx, p, draft.Dir); err != nil {
+	if p.far() {
+		err = e.keepFar(ctx, p, g, written.Ignored)
+	} else {
+		err = e.keepHere(ctx, p, g, written.Ignored)
+	}
+	if err != nil {
 		return err
 	}
 	g.Repository, g.Home, g.Driver, g.Image = p.record.Repository, homeInside(callerOf(ctx), p.record.Repository), p.record.Driver, p.record.Image
@@ -212,11 +217,24 @@ func (e *Engine) keepGolden(ctx context.Context, p *place, b *building, began ti
 	if b.stale, err = g.stale(ctx, p.repo, g.BaseTree, p.config, g.Image); err != nil {
 		return err
 	}
-	g.Layer, g.Bytes, g.Took = draft.Name, inodes{}.size(draft.Dir), time.Since(began).Round(time.Millisecond)
-	if err := draft.Keep(); err != nil {
+	g.Took = time.Since(began).Round(time.Millisecond)
+	return g.save(p.store)
+}
+
+// keepHere makes the layer of a golden on this machine.
+func (e *Engine) keepHere(ctx context.Context, p *place, g *golden, ignored []string) error {
+	draft, err := goldenBox(p.driver, g.dir).Draft()
+	if err != nil {
 		return err
 	}
-	return g.save(p.store)
+	if err := draft.Fill(e.boxOf(p), ignored); err != nil {
+		return err
+	}
+	if g.Placeholders, err = e.searchSecrets(ctx, p, func(texts [][]byte) ([]frozen.Found, error) { return frozen.Search(draft.Dir, texts) }); err != nil {
+		return err
+	}
+	g.Layer, g.Bytes = draft.Name, inodes{}.size(draft.Dir)
+	return draft.Keep()
 }
 
 // keepsMadeFrom keeps the recorded origins of what an update did not make again:

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
-	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -71,7 +70,7 @@ func (e *Engine) Goldens(ctx context.Context, dir string) ([]Golden, error) {
 			return nil, err
 		}
 		for _, record := range records {
-			if names, err := frozen.Needed(e.Store.SandboxDir(record.ID)); err == nil && slices.Contains(names, g.Layer) {
+			if e.onGolden(record.ID, record.Driver, g) {
 				shown.UsedBy = append(shown.UsedBy, record.Name)
 			}
 		}
@@ -83,9 +82,15 @@ func (e *Engine) Goldens(ctx context.Context, dir string) ([]Golden, error) {
 // staleNow compares a golden with HEAD and the configuration. The image is that
 // of the golden as long as the configuration names the same one.
 func (e *Engine) staleNow(ctx context.Context, repo *git.Repository, s settings, g *golden) ([]string, error) {
-	image, err := e.chooseBase(ctx, s.config, repo.Top, e.Drivers.Get(g.Driver), false)
-	if err != nil {
-		return nil, err
+	image := g.Image
+	if d := e.Drivers.Get(g.Driver); d != nil {
+		now, err := e.chooseBase(ctx, s.config, repo.Top, d, false)
+		if err != nil && d.Traits().Files != sandbox.FilesCarried { // an engine may be away
+			return nil, err
+		}
+		if err == nil {
+			image = now
+		}
 	}
 	names, err := g.stale(ctx, repo, repo.HeadTree, s.config, image)
 	if names == nil {
@@ -161,7 +166,7 @@ func (e *Engine) DeleteGolden(ctx context.Context, dir, name string) (gone Golde
 		return Golden{}, err
 	}
 	defer unlock()
-	g, err := e.findGolden(gitDir, slug)
+	g, err := e.findGolden(gitDir, slug, "")
 	if err != nil {
 		return Golden{}, err
 	}
@@ -174,7 +179,7 @@ func (e *Engine) DeleteGolden(ctx context.Context, dir, name string) (gone Golde
 		return gone, err
 	}
 	for _, one := range dirs { // oldest first: none comes back
-		if err := removeGolden(one); err != nil {
+		if err := e.removeGolden(ctx, one); err != nil {
 			return gone, err
 		}
 	}

@@ -25,7 +25,7 @@ func (e *Engine) boxOf(p *place) frozen.Box {
 // writtenIn lists what a sandbox has written in its workspace. Files that `copy`
 // brings are each sandbox's own and left out.
 func (e *Engine) writtenIn(ctx context.Context, p *place) (branch.Written, error) {
-	written, err := branch.ListWritten(ctx, p.repo, p.files(), p.record.Base, p.path("look"))
+	written, err := branch.ListWritten(ctx, p.repo, e.workspace(p), p.record.Base, p.path("look"))
 	if err != nil {
 		return written, err
 	}
@@ -55,9 +55,9 @@ func shownPath(path string) string {
 	return path
 }
 
-// searchSecrets reads all of a golden's layer: for values of secrets, any of which
+// searchSecrets searches all of a golden's layer: for values of secrets, any of which
 // prevents the golden, and for placeholders, which it lists.
-func (e *Engine) searchSecrets(ctx context.Context, p *place, layer string) ([]placed, error) {
+func (e *Engine) searchSecrets(ctx context.Context, p *place, search func(texts [][]byte) ([]frozen.Found, error)) ([]placed, error) {
 	secrets, err := keeper.ReadSecrets(p.dir)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (e *Engine) searchSecrets(ctx context.Context, p *place, layer string) ([]p
 		}
 		clear(value)
 	}
-	found, err := frozen.Search(layer, texts)
+	found, err := search(texts)
 	if err != nil {
 		return nil, err
 	}

@@ -34,10 +34,7 @@ func (e *Engine) ExportGolden(ctx context.Context, dir, name string, to io.Write
 		return Golden{}, err
 	}
 	defer unlock()
-	g, err := e.findGolden(gitDir, slug)
-	if err == nil && g == nil {
-		err = e.noGolden(gitDir, slug, "export")
-	}
+	g, err := e.exported(gitDir, slug)
 	if err != nil {
 		return Golden{}, err
 	}
@@ -65,6 +62,25 @@ func (e *Engine) ExportGolden(ctx context.Context, dir, name string, to io.Write
 		return Golden{}, fault.Wrap(fault.Unavailable, err, "cannot export the golden %q", slug)
 	}
 	return e.shownGolden(g), nil
+}
+
+// exported finds a golden whose files are on this machine.
+func (e *Engine) exported(gitDir, name string) (*golden, error) {
+	found, err := e.goldens(gitDir)
+	if err != nil {
+		return nil, err
+	}
+	err = e.noGolden(gitDir, name, "export")
+	for _, g := range found {
+		if g.Name != name {
+			continue
+		}
+		if keptBy(g.dir) == "" {
+			return g, nil
+		}
+		err = fault.New(fault.Unsupported, "cannot export the golden %q: its files are in a machine of the driver %q", name, g.Driver)
+	}
+	return nil, err
 }
 
 // until ends the writing with a context.
@@ -125,11 +141,11 @@ func (e *Engine) ImportGolden(ctx context.Context, request GoldenImport) (in Gol
 		return Golden{}, err
 	}
 	defer unlock()
-	if err := e.clearGoldens(gitDir, g.Name); err != nil {
+	if err := e.clearGoldens(ctx, gitDir, g.Name); err != nil {
 		return Golden{}, err
 	}
 	if !request.Replace {
-		had, err := e.findGolden(gitDir, g.Name)
+		had, err := e.findGolden(gitDir, g.Name, g.Driver)
 		if err == nil && had != nil {
 			err = fault.New(fault.AlreadyExists, "cannot import the golden %q: the repository has a golden of this name", g.Name).
 				WithHint("litterbox golden import FILE --name NAME, or --force to replace it")
@@ -140,9 +156,9 @@ func (e *Engine) ImportGolden(ctx context.Context, request GoldenImport) (in Gol
 	}
 	g.GitDir, g.dir, g.Imported = gitDir, e.newGoldenDir(gitDir, g.Name), true
 	if err := e.unpackGolden(ctx, g, archive); err != nil {
-		return Golden{}, errors.Join(fault.Wrap("", err, "cannot import the golden %q", g.Name).WithHint("%s", fault.HintOf(err)), removeGolden(g.dir), e.sweepFrozen())
+		return Golden{}, errors.Join(fault.Wrap("", err, "cannot import the golden %q", g.Name).WithHint("%s", fault.HintOf(err)), e.removeGolden(ctx, g.dir), e.sweepFrozen())
 	}
-	return e.shownGolden(g), errors.Join(e.clearGoldens(gitDir, g.Name), e.sweepFrozen())
+	return e.shownGolden(g), errors.Join(e.clearGoldens(ctx, gitDir, g.Name), e.sweepFrozen())
 }
 
 // unpackGolden makes the layer of a golden from an archive, and its record.
@@ -150,6 +166,9 @@ func (e *Engine) unpackGolden(ctx context.Context, g *golden, archive *tar.Reade
 	d := e.Drivers.Get(g.Driver)
 	if d == nil || !d.Capabilities().Fork {
 		return fault.New(fault.Unsupported, "this program has no driver %q that uses goldens", g.Driver)
+	}
+	if d.Traits().Files == sandbox.FilesCarried {
+		return fault.New(fault.Unsupported, "the driver %q keeps goldens in another machine", g.Driver).WithHint("%s", g.rebuild())
 	}
 	if err := os.MkdirAll(g.dir, 0o700); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot make the directory of a golden")

@@ -1,11 +1,10 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
@@ -26,7 +25,10 @@ func (e *Engine) chooseGolden(ctx context.Context, p *place, request CreateReque
 			return nil, err
 		}
 	}
-	g, err := e.findGolden(p.record.GitDir, name)
+	g, err := e.findGolden(p.record.GitDir, name, p.record.Driver)
+	if err == nil && g == nil {
+		g, err = e.findGolden(p.record.GitDir, name, "")
+	}
 	if err != nil || g == nil {
 		if err == nil && request.Golden != "" {
 			err = e.noGolden(p.record.GitDir, name, "begin with")
@@ -37,8 +39,12 @@ func (e *Engine) chooseGolden(ctx context.Context, p *place, request CreateReque
 	switch {
 	case g.Driver != p.record.Driver:
 		why = "it was built with the driver " + g.Driver
-	case p.copied() || p.far():
+	case p.copied():
 		why = "it needs an overlay, and its files are a copy"
+	case p.far() && p.goldenKeeper() == nil:
+		why = "its machine keeps no goldens"
+	case p.far() && !sameImage(g.Image, p.record.Image):
+		why = "it was built on another image, and is in the machine of that one"
 	}
 	if why != "" && request.Golden != "" {
 		return nil, fault.New(fault.Unsupported, "cannot begin with the golden %q: %s", name, why).WithHint("litterbox create %s --no-golden", p.record.Name)
@@ -51,6 +57,14 @@ func (e *Engine) chooseGolden(ctx context.Context, p *place, request CreateReque
 		return g, nil
 	}
 	return e.freshGolden(ctx, p, g, request)
+}
+
+// sameImage reports whether sandboxes of two images are in one machine of an engine.
+func sameImage(a, b *sandbox.Image) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Digest == b.Digest && a.Engine == b.Engine && a.Runtime == b.Runtime
 }
 
 // freshGolden makes a golden anew where it is stale.
@@ -68,7 +82,7 @@ func (e *Engine) freshGolden(ctx context.Context, p *place, g *golden, request C
 	}
 	defer unlock()
 	// Another command may have been faster.
-	if newer, err := e.findGolden(p.record.GitDir, g.Name); err != nil {
+	if newer, err := e.findGolden(p.record.GitDir, g.Name, g.Driver); err != nil {
 		return nil, err
 	} else if newer != nil {
 		g = newer
@@ -91,7 +105,7 @@ func (e *Engine) freshGolden(ctx context.Context, p *place, g *golden, request C
 		return nil, fault.Wrap("", err, "cannot create %q with a golden that is not stale", p.record.Name).WithHint("%s", without)
 	}
 	p.note("golden " + g.Name + " was stale, and is built anew")
-	return e.findGolden(p.record.GitDir, g.Name)
+	return e.findGolden(p.record.GitDir, g.Name, g.Driver)
 }
 
 // lookForStale begins to look whether the golden of a new sandbox is stale. The
@@ -122,7 +136,7 @@ func (e *Engine) lookForStale(ctx context.Context, p *place) func() {
 
 // standOnGolden has a new sandbox, which has no files yet, begin with a golden.
 func (e *Engine) standOnGolden(ctx context.Context, p *place) error {
-	if p.golden == nil {
+	if p.golden == nil || p.far() { // its files begin in the machine, see standOnFar
 		return nil
 	}
 	for tries := 0; ; tries++ {
@@ -131,7 +145,7 @@ func (e *Engine) standOnGolden(ctx context.Context, p *place) error {
 			return nil
 		}
 		// It may have been replaced since it was chosen.
-		newer, findErr := e.findGolden(p.record.GitDir, p.golden.Name)
+		newer, findErr := e.findGolden(p.record.GitDir, p.golden.Name, p.golden.Driver)
 		if findErr != nil {
 			return findErr
 		}
@@ -149,49 +163,56 @@ func (e *Engine) standOnGolden(ctx context.Context, p *place) error {
 func (e *Engine) goldenLayer(g *golden) string { return e.frozenStore() + "/" + g.Layer }
 
 // ownPlaceholders puts the sandbox's own placeholders where the golden has those of
-// the sandbox that it was built in. Files that the base tracks are left alone.
+// the sandbox that it was built in.
 func (e *Engine) ownPlaceholders(ctx context.Context, p *place) error {
-	if p.golden == nil || len(p.golden.Placeholders) == 0 {
+	if p.golden == nil {
 		return nil
+	}
+	if p.far() {
+		return e.standOnFar(ctx, p)
+	}
+	edits, err := e.placeholderEdits(ctx, p)
+	if err != nil {
+		return err
+	}
+	var own []frozen.Edit
+	for _, one := range edits {
+		own = append(own, frozen.Edit(one))
+	}
+	return e.boxOf(p).Edit(p.golden.Layer, own)
+}
+
+// placeholderEdits are the changes to files of a golden by which a sandbox has its own
+// placeholders in them. Files that the base tracks are left alone.
+func (e *Engine) placeholderEdits(ctx context.Context, p *place) (edits []driver.Edit, err error) {
+	if len(p.golden.Placeholders) == 0 {
+		return nil, nil
 	}
 	own, err := keeper.ReadSecrets(p.dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	base, err := layer.OpenBase(ctx, p.repo, p.files().Base())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer base.Close()
-	var paths []string
 	for _, one := range p.golden.Placeholders {
-		if !slices.Contains(paths, one.Path) {
-			paths = append(paths, one.Path)
-		}
-	}
-	for _, path := range paths {
-		if part, below := frozen.PartOf(path); part == frozen.Below {
+		if part, below := frozen.PartOf(one.Path); part == frozen.Below {
 			if kind, _, err := base.Lookup(base.All(), below); err != nil || kind != layer.KindNone {
 				if err != nil {
-					return err
+					return nil, err
 				}
 				continue
 			}
 		}
-		if err := e.boxOf(p).Rewrite(p.golden.Layer, path, func(content []byte) []byte {
-			for _, one := range p.golden.Placeholders {
-				for _, binding := range own.Bindings {
-					if one.Path == path && one.Secret == binding.Name && binding.Placeholder != "" {
-						content = bytes.ReplaceAll(content, []byte(one.Placeholder), []byte(binding.Placeholder))
-					}
-				}
+		for _, binding := range own.Bindings {
+			if one.Secret == binding.Name && binding.Placeholder != "" {
+				edits = append(edits, driver.Edit{Path: one.Path, Old: one.Placeholder, New: binding.Placeholder})
 			}
-			return content
-		}); err != nil {
-			return err
 		}
 	}
-	return nil
+	return edits, nil
 }
 
 // goldenFrom is the golden that a name means when no sandbox has that name; empty
@@ -201,7 +222,7 @@ func (e *Engine) goldenFrom(gitDir, name string, sandboxes map[string]string) (s
 	if err != nil || sandboxes[slug] != "" {
 		return "", err
 	}
-	g, err := e.findGolden(gitDir, slug)
+	g, err := e.findGolden(gitDir, slug, "")
 	if err != nil || g == nil {
 		return "", err
 	}

@@ -148,6 +148,9 @@ func (e *Engine) RemoveMachine(ctx context.Context, dir, name string, forget boo
 			WithHint("litterbox list --all --machine %s; litterbox delete NAME", name)
 	}
 	err = e.Machines.Remove(ctx, name, forget)
+	if err == nil {
+		err = e.forgetGoldens(driver.OnMachine(name))
+	}
 	if err != nil && errors.Is(err, driver.ErrUnreachable) {
 		return fault.Wrap("", err, "cannot clear the machine %q (litterbox machine remove %s --forget leaves its files there)", name, name)
 	}

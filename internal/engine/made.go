@@ -37,7 +37,7 @@ func (e *Engine) madeMachines(ctx context.Context) ([]MachineUsage, error) {
 	return all, nil
 }
 
-// planMachines lists those that no sandbox is in.
+// planMachines lists those that no sandbox and no golden is in.
 func (e *Engine) planMachines(ctx context.Context) ([]Pruned, error) {
 	all, err := e.madeMachines(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (e *Engine) planMachines(ctx context.Context) ([]Pruned, error) {
 	}
 	var plan []Pruned
 	for _, one := range all {
-		if len(one.Sandboxes) > 0 {
+		if len(one.Sandboxes)+len(one.Goldens) > 0 {
 			continue
 		}
 		pruned := Pruned{Kind: "container", Name: one.Name, Bytes: max(one.Bytes, 0), Why: "no sandbox is in it", made: one, Kept: one.Trouble}

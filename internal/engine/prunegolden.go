@@ -67,5 +67,5 @@ func (e *Engine) pruneGolden(ctx context.Context, one *Pruned) error {
 			return err
 		}
 	}
-	return errors.Join(removeGolden(one.golden), e.sweepFrozen())
+	return errors.Join(e.removeGolden(ctx, one.golden), e.sweepFrozen())
 }

@@ -16,12 +16,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 )
 
-// Bounds of an archive that is unpacked.
-const (
-	mostEntries = 4_000_000
-	mostBytes   = 64 << 30
-)
-
 // Unpack fills the layer from the rest of an archive, which may come from
 // anywhere. It refuses the whole archive if it holds anything but directories,
 // regular files and links, or a name that leads out of the layer.

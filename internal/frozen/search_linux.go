@@ -1,9 +1,7 @@
 package frozen
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -23,13 +21,7 @@ func Search(dir string, texts [][]byte) ([]Found, error) {
 		return nil, fault.Wrap(fault.Unavailable, err, "cannot search a layer")
 	}
 	defer top.Close()
-	s := searcher{texts: texts, buffer: make([]byte, 256<<10)}
-	for _, text := range texts {
-		s.longest = max(s.longest, len(text))
-	}
-	if 2*s.longest > len(s.buffer) {
-		s.buffer = make([]byte, 2*s.longest)
-	}
+	s := newSearcher(texts)
 	root, err := hostile.OpenAt(top, "", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == nil {
 		err = errors.Join(s.directory(root, "", 0), root.Close())
@@ -38,13 +30,6 @@ func Search(dir string, texts [][]byte) ([]Found, error) {
 		return nil, fault.Wrap(fault.Unavailable, err, "cannot search a layer")
 	}
 	return s.found, nil
-}
-
-type searcher struct {
-	texts   [][]byte
-	longest int
-	buffer  []byte
-	found   []Found
 }
 
 func (s *searcher) directory(dir *os.File, path string, depth int) error {
@@ -88,33 +73,6 @@ func (s *searcher) directory(dir *os.File, path string, depth int) error {
 		s.look([]byte(name), inside(path, name), make([]bool, len(s.texts)))
 	}
 	return nil
-}
-
-// file reads in overlapping pieces.
-func (s *searcher) file(f io.Reader, path string) error {
-	known := make([]bool, len(s.texts))
-	have := 0
-	for {
-		n, err := io.ReadFull(f, s.buffer[have:])
-		have += n
-		s.look(s.buffer[:have], path, known)
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		have = copy(s.buffer, s.buffer[have-(s.longest-1):have])
-	}
-}
-
-func (s *searcher) look(data []byte, path string, known []bool) {
-	for n, text := range s.texts {
-		if !known[n] && bytes.Contains(data, text) {
-			known[n] = true
-			s.found = append(s.found, Found{path, n})
-		}
-	}
 }
 
 // largestRewritten bounds a file that is rewritten as a whole.

@@ -62,6 +62,13 @@ const (
 	OpFork      Op = "fork"      // Snapshot, To: a place with its files; one of the same identity is done
 	OpRebranch  Op = "rebranch"  // Keys: the former branch of the git inside, and its new one
 
+	// Goldens: files that new places begin with. To is the golden, whose sandbox and
+	// identity are one name.
+	OpKeepGolden Op = "golden-keep"  // Place, To, then paths, each with a NUL → Answer.Snapshots, the golden
+	OpReadGolden Op = "golden-read"  // To, Snapshot → a tar archive
+	OpDropGolden Op = "golden-drop"  // To
+	OpBeginWith  Op = "golden-begin" // OpBegin on the golden To, Snapshot, with Edits in it
+
 	OpForget Op = "forget" // removes the place's files, even if it runs
 	OpPlaces Op = "places" // → Answer.Places
 	OpStrays Op = "strays" // Keys are the known sandboxes → Answer.Places
@@ -87,6 +94,7 @@ type Request struct {
 	Rules    *Rules         `json:"rules,omitempty"`
 	Patience time.Duration  `json:"patience,omitempty"` // how long the host waits
 	Meet     string         `json:"meet,omitempty"`     // the path of a host's socket in the machine
+	Edits    []driver.Edit  `json:"edits,omitempty"`
 }
 
 // Rules are what git ignores, as package workspace/feed takes it.

@@ -137,6 +137,7 @@ func (e trial) prunes(h *program.Host) {
 		e.Errorf("a container with a sandbox would go:\n%s", got)
 	}
 	h.Must("delete", "--force", "last")
+	e.golden(h, name)
 	e.want(h.Must("prune", "--all", "--dry-run"), "^container "+name+" ")
 	e.machine() // it was only shown
 	h.Must("prune", "--all", "--yes")
@@ -150,4 +151,24 @@ func (e trial) prunes(h *program.Host) {
 		e.Errorf("df after prune:\n%s", got)
 	}
 	e.Must("volume", "rm", "foreign")
+}
+
+// golden builds one in the container called name, which it keeps from being pruned.
+func (e trial) golden(h *program.Host, name string) {
+	h.Put(filepath.Join(h.Repo, ".gitignore"), "built/\n")
+	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), "[container]\nsetup-command = [\"sh\", \"-c\", \"mkdir built; echo once >built/it; echo note >~/note\"]\n")
+	h.Git("add", "--all")
+	h.Git("commit", "--quiet", "--message", "what a golden is made from")
+	h.Must("trust")
+	e.want(h.Must("build"), "^built golden default ")
+	if got := h.Must("prune", "--all", "--dry-run"); strings.Contains(got, name) {
+		e.Errorf("a container with a golden would go:\n%s", got)
+	}
+	e.want(h.Must("df", "--all"), ", 0 sandboxes and 1 golden in it$")
+	h.Must("create", "of-golden")
+	e.want(h.Must("exec", "of-golden", "--no-commit", "--", "sh", "-c", "cat built/it ~/note; echo mine >built/it"), "^once\nnote$")
+	e.want(h.Must("golden", "show"), "^used by +of-golden$")
+	h.Must("golden", "delete")
+	e.want(h.Must("exec", "of-golden", "--no-commit", "--", "cat", "built/it"), "^mine$")
+	h.Must("delete", "--force", "of-golden")
 }

@@ -69,7 +69,7 @@ func (d *Driver) Capabilities() driver.Capabilities {
 		// What the namespace driver can do in a container, which has no control groups.
 		// A keeper asks, too, and knows only the sandbox's engine.
 		d.can = driver.Capabilities{
-			Traits: d.Traits(), Pause: true, Fork: true, FSMonitor: fsmonitor.Program,
+			Traits: d.Traits(), Pause: true, Fork: true, Goldens: true, FSMonitor: fsmonitor.Program,
 			Snapshots: driver.Snapshots{Freeze: true, Live: true}, Limits: []string{sandbox.LimitOpenFiles},
 		}
 		full := driver.Tier{Isolation: sandbox.IsolationFull}
@@ -197,14 +197,7 @@ func (d *Driver) walls(name string, record Record, tiers []driver.Tier) error {
 // Fork implements driver.Snapshotter: the second sandbox is in the container of the
 // first.
 func (d *Driver) Fork(ctx context.Context, from driver.Lease, id string, to driver.Lease) ([]string, error) {
-	record, err := readRecord(from.StateDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Wrap("", driver.ErrNoSnapshot, "its files have not begun in a container")
-	}
-	if err == nil {
-		err = record.write(to.StateDir)
-	}
-	if err != nil {
+	if err := stays(from, to); err != nil {
 		return nil, err
 	}
 	return d.Driver.Fork(ctx, from, id, to)

@@ -78,14 +78,22 @@ func remembered(root string, kind Kind) ([]Record, error) {
 }
 
 // Inside lists the ids of the sandboxes of a state directory that are in the
-// container called name. An unreadable record is an error: that sandbox may be
-// in any container.
-func Inside(root, name string) ([]string, error) {
-	records, err := filepath.Glob(filepath.Join(root, "sandboxes", "*", File))
+// container called name, and the directories of the goldens that are kept there. An
+// unreadable record is an error: it may name any container.
+func Inside(root, name string) (sandboxes, goldens []string, err error) {
+	if sandboxes, err = naming(root, "sandboxes", name); err == nil {
+		goldens, err = naming(root, "golden", name)
+	}
+	return sandboxes, goldens, err
+}
+
+// naming lists the directories of a kind whose record names a container.
+func naming(root, kind, name string) ([]string, error) {
+	records, err := filepath.Glob(filepath.Join(root, kind, "*", File))
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
+	var found []string
 	for _, path := range records {
 		r, err := readRecord(filepath.Dir(path))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -95,10 +103,10 @@ func Inside(root, name string) ([]string, error) {
 			return nil, err
 		}
 		if r.Name == name {
-			ids = append(ids, filepath.Base(filepath.Dir(path)))
+			found = append(found, filepath.Base(filepath.Dir(path)))
 		}
 	}
-	return ids, nil
+	return found, nil
 }
 
 // Made implements driver.Maker. Each engine that has made one is asked, also when
@@ -130,7 +138,7 @@ func (d *Driver) Made(ctx context.Context, root string) ([]driver.Made, error) {
 		}
 	}
 	for i := range all {
-		if all[i].Sandboxes, err = Inside(root, all[i].Name); err != nil {
+		if all[i].Sandboxes, all[i].Goldens, err = Inside(root, all[i].Name); err != nil {
 			return nil, err
 		}
 	}

@@ -48,6 +48,13 @@ func snapshots() []Check {
 			Run:    forks,
 			Absent: refusesFork,
 		},
+		{
+			Name:   "keeps goldens",
+			Why:    "what takes minutes to build is there at the first command of each sandbox",
+			Needs:  func(c driver.Capabilities) bool { return c.Goldens },
+			Run:    keepsGoldens,
+			Absent: refusesGoldens,
+		},
 	}
 }
 

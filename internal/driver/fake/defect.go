@@ -53,6 +53,7 @@ const (
 	TearsRunningSnapshots    Defect = "takes a snapshot without what was just written"
 	RevertsWithoutProcesses  Defect = "reverts without processes"
 	ForksIntoOne             Defect = "forks into one"
+	KeepsTooMuch             Defect = "keeps a golden of everything"
 	ForgetsTraits            Defect = "says nothing of its places"
 	ClaimsAnotherSystem      Defect = "claims another system"
 	ClaimsDescriptors        Defect = "claims to pass descriptors"
@@ -74,6 +75,7 @@ const (
 	PretendsToFreeze  Defect = "pretends to take snapshots while it runs"
 	PretendsToRestore Defect = "pretends to bring processes back"
 	PretendsToFork    Defect = "pretends to fork"
+	PretendsToKeep    Defect = "pretends to keep goldens"
 	PretendsToIsolate Defect = "isolates less without a word"
 	PretendsToCarry   Defect = "pretends to carry files"
 	PretendsToMount   Defect = "pretends to mount nothing"
@@ -91,9 +93,9 @@ func Defects() []Defect {
 		ReversesLayers, WritesIntoLayers, HidesChanges, ForgetsDeletions, NeedsLayers, ChangesOwnership,
 		StandsElsewhere, LeaksEnvironment, ForgetsHome, RunsAsSomebodyElse, HasAnotherName, MountsWritable, SharesNothing,
 		MixesPlaces, CarriesOneWire, PausesNothing, PausesLate, OutlivesInPause,
-		KeepsNoLimits, StartsUnlimited, RevertsNothing, ForgetsSnapshots, TearsRunningSnapshots, RevertsWithoutProcesses, ForksIntoOne, MeasuresNothing, CopiesLive, ProtectsNothing,
+		KeepsNoLimits, StartsUnlimited, RevertsNothing, ForgetsSnapshots, TearsRunningSnapshots, RevertsWithoutProcesses, ForksIntoOne, KeepsTooMuch, MeasuresNothing, CopiesLive, ProtectsNothing,
 		ForgetsTraits, ClaimsAnotherSystem, ClaimsDescriptors, LosesStreams, ShowsTheHost, ShowsProcesses, KeepsPrivileges, LetsOut,
-		PretendsToPause, PretendsToResume, PretendsToLimit, PretendsToRevert, PretendsToList, PretendsToFreeze, PretendsToRestore, PretendsToFork,
+		PretendsToPause, PretendsToResume, PretendsToLimit, PretendsToRevert, PretendsToList, PretendsToFreeze, PretendsToRestore, PretendsToFork, PretendsToKeep,
 		PretendsToMeasure, PretendsToIsolate, PretendsToCarry, PretendsToMount, PretendsToForget, PretendsToBeLive,
 	}
 }

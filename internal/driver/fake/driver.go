@@ -32,6 +32,7 @@ func (d Driver) Capabilities() driver.Capabilities {
 		Limits:    d.limits(),
 		Snapshots: d.snapshots(),
 		Fork:      d.snapshots().Freeze && !d.has(PretendsToFork),
+		Goldens:   d.goldens(),
 		Isolation: []driver.Tier{tier},
 	}
 }

@@ -30,6 +30,8 @@ type Machine struct {
 	deleted map[string]pathSet     // names removed from the layers, by upper directory
 	known   map[string]driver.Spec // what each sandbox was acquired with last
 	saved   map[string][]saved     // snapshots, oldest first, by sandbox
+	goldens map[string]kept        // by their directory
+	begun   map[string]string      // the golden of a sandbox
 	asked   int                    // calls of Ownership, for a defect
 }
 
@@ -37,7 +39,7 @@ type pathSet map[string]bool
 
 // NewMachine returns a machine on which nothing runs.
 func NewMachine() *Machine {
-	return &Machine{places: map[string]*place{}, deleted: map[string]pathSet{}, known: map[string]driver.Spec{}, saved: map[string][]saved{}}
+	return &Machine{places: map[string]*place{}, deleted: map[string]pathSet{}, known: map[string]driver.Spec{}, saved: map[string][]saved{}, goldens: map[string]kept{}, begun: map[string]string{}}
 }
 
 // Places names the running places.

@@ -20,8 +20,13 @@ func (d *Driver) Forget(ctx context.Context, lease driver.Lease) error {
 	if err != nil {
 		return nil // it has begun nowhere, or nowhere known
 	}
-	c, q := d.at(lease.StateDir), outpost.Request{Op: outpost.OpForget, Place: at.place(lease)}
-	_, err = c.ask(ctx, q)
+	return d.at(lease.StateDir).clear(ctx, outpost.Request{Op: outpost.OpForget, Place: at.place(lease)})
+}
+
+// clear has a machine remove something. One that sleeps is woken for it, and one that
+// is gone has nothing.
+func (c *client) clear(ctx context.Context, q outpost.Request) error {
+	_, err := c.ask(ctx, q)
 	if sleeper, ok := c.machine.(Sleeper); ok && errors.Is(err, driver.ErrMachineLost) {
 		if err = sleeper.Wake(ctx); err == nil {
 			_, err = c.ask(ctx, q)

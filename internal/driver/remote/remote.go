@@ -23,7 +23,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Driver implements driver.Driver and driver.Carrier. It is made by [New].
+// Driver implements driver.Driver, driver.Carrier and driver.GoldenKeeper. It is made by [New].
 type Driver struct {
 	name    string
 	traits  sandbox.Traits
@@ -69,7 +69,7 @@ func (d *Driver) Capabilities() driver.Capabilities {
 		}
 		there := answer.Status.Capabilities
 		d.can.Pause, d.can.Limits, d.can.FSMonitor, d.can.Isolation = there.Pause, there.Limits, there.FSMonitor, there.Isolation
-		d.can.Snapshots, d.can.Fork = there.Snapshots, there.Fork
+		d.can.Snapshots, d.can.Fork, d.can.Goldens = there.Snapshots, there.Fork, there.Goldens
 	})
 	return d.can
 }

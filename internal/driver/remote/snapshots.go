@@ -77,6 +77,9 @@ func (d *Driver) Fork(ctx context.Context, from driver.Lease, id string, to driv
 		return nil, fault.Wrap("", driver.ErrUnsupported, "cannot fork from the machine %q into %q", here, there)
 	}
 	w := begunIn(here)
+	if of, err := readWhere(from.StateDir); err == nil {
+		w.With = of.With
+	}
 	if err := w.write(to.StateDir); err != nil {
 		return nil, err
 	}

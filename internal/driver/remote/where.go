@@ -27,6 +27,8 @@ type where struct {
 	Machine  string `json:"machine"`
 	Identity string `json:"identity"`
 	Begun    bool   `json:"begun"` // the files were taken along, once and for all
+	// With is what they began with besides.
+	With *begunWith `json:"with,omitempty"`
 }
 
 func (w where) place(lease driver.Lease) outpost.Place {
@@ -81,6 +83,9 @@ func (d *Driver) begin(ctx context.Context, c *client, spec driver.Spec) (where,
 		}
 		return w, nil
 	}
+	if err == nil && w.With != nil && w.Machine != c.machine.Name() {
+		return w, fault.Wrap("", driver.ErrUnsupported, "cannot start sandbox %q in the machine %q with a golden of %q", spec.Name, c.machine.Name(), w.Machine)
+	}
 	if err != nil || w.Machine != c.machine.Name() {
 		w = begunIn(c.machine.Name())
 		if err := w.write(spec.StateDir); err != nil {
@@ -88,7 +93,7 @@ func (d *Driver) begin(ctx context.Context, c *client, spec driver.Spec) (where,
 		}
 	}
 	err = again(ctx, func() error {
-		stream, answer, err := c.open(ctx, outpost.Request{Op: outpost.OpBegin, Place: w.place(driver.Lease{SandboxID: spec.SandboxID})})
+		stream, answer, err := c.open(ctx, w.beginning(w.place(driver.Lease{SandboxID: spec.SandboxID})))
 		if err != nil {
 			return err
 		}

@@ -26,6 +26,9 @@ Each sandbox created afterwards begins with the golden called default, or with
 a sandbox makes to them stay in that sandbox. The previous golden stays until the
 new one is complete; a failed build leaves it in place.
 
+With --machine, and with a --driver that has machines of its own, the golden stays
+there, for sandboxes there. A name can have one golden in each place.
+
 The network policy holds as in any sandbox; a failure names the destinations that
 it refused. A repository's hooks and tools run only after litterbox trust.`,
 		Example:           "  litterbox build\n  litterbox build python --base release",
@@ -36,7 +39,7 @@ it refused. A repository's hooks and tools run only after litterbox trust.`,
 	_ = cmd.RegisterFlagCompletionFunc("base", s.complete(completeRef)) // fails for a flag that is not there
 	cmd.Flags().BoolVar(&request.NoCache, "no-cache", false, "without package caches of this machine; ask the registry for the image again")
 	cmd.Flags().BoolVar(&request.SkipSync, "skip-sync", false, "without the services and hooks.post_sync")
-	s.driverOnlyFlag(cmd, &request.Driver, chosenDriver)
+	s.driverFlag(cmd, &request.Driver, chosenDriver)
 	s.builds(cmd, &request)
 	return cmd
 }
@@ -54,6 +57,7 @@ leave the golden stale: litterbox build makes all of it again.`,
 		Args:              wantArgs(0, 1),
 		ValidArgsFunction: s.goldenNames(),
 	}
+	s.driverFlag(cmd, &request.Driver, "update the golden of `DRIVER` instead of the newest of the name")
 	cmd.Flags().BoolVar(&request.SyncOnly, "sync-only", false, "run the services and hooks.post_sync only")
 	s.builds(cmd, &request)
 	return cmd

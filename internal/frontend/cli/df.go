@@ -108,7 +108,11 @@ func machineUsage(one engine.MachineUsage) string {
 	if one.Running {
 		state = "running"
 	}
-	return text + ": " + size + ", " + state + ", " + counted(len(one.Sandboxes), "sandbox", "sandboxes") + " in it"
+	in := counted(len(one.Sandboxes), "sandbox", "sandboxes")
+	if n := len(one.Goldens); n > 0 {
+		in += " and " + counted(n, "golden", "goldens")
+	}
+	return text + ": " + size + ", " + state + ", " + in + " in it"
 }
 
 // amount is a size as people read it, in powers of two.

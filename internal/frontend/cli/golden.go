@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,8 @@ func newGoldenList(s *session) *cobra.Command {
 		Use:   "list",
 		Short: "List the goldens of the repository",
 		Long: `List the goldens of the repository. STALE names the inputs of a golden that differ
-at HEAD; USED counts the sandboxes that began with it.`,
+at HEAD; USED counts the sandboxes that began with it. DRIVER shows where each is,
+if they are in several places.`,
 		Example: "  litterbox golden list\n  litterbox golden list --json",
 		Args:    wantArgs(0, 0),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
@@ -51,13 +53,21 @@ at HEAD; USED counts the sandboxes that began with it.`,
 			if len(found) == 0 {
 				return s.console.print("no goldens; litterbox build makes one\n")
 			}
+			several := slices.ContainsFunc(found, func(one engine.Golden) bool { return one.Driver != found[0].Driver })
 			rows := [][]string{{"NAME", "BUILT", "BASE", "SIZE", "USED", "STALE"}}
+			if several {
+				rows[0] = slices.Insert(rows[0], 1, "DRIVER")
+			}
 			for _, one := range found {
 				stale := "no"
 				if len(one.Stale) > 0 {
 					stale = clean(strings.Join(one.Stale, ", "))
 				}
-				rows = append(rows, []string{clean(one.Name), ago(s.console.now(), one.CreatedAt), short(one.Base), amount(one.Bytes), fmt.Sprint(len(one.UsedBy)), stale})
+				row := []string{clean(one.Name), ago(s.console.now(), one.CreatedAt), short(one.Base), amount(one.Bytes), fmt.Sprint(len(one.UsedBy)), stale}
+				if several {
+					row = slices.Insert(row, 1, clean(one.Driver))
+				}
+				rows = append(rows, row)
 			}
 			return s.console.table(rows)
 		}),
@@ -147,8 +157,9 @@ func newGoldenDelete(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete [NAME]",
 		Short: "Delete a golden",
-		Long: `Delete a golden and its log. Sandboxes that began with it keep its files; the files
-leave the disk with the last of these sandboxes.`,
+		Long: `Delete a golden, in each place that has one of the name, and its log. Sandboxes that
+began with it keep its files; the files leave the disk with the last of these
+sandboxes.`,
 		Example:           "  litterbox golden delete",
 		Args:              wantArgs(0, 1),
 		ValidArgsFunction: s.goldenNames(),
@@ -276,7 +287,9 @@ func completeGolden(ctx context.Context, e useCases, dir string, args []string, 
 	found, err := e.Goldens(ctx, dir)
 	var names []string
 	for _, one := range found {
-		names = append(names, one.Name)
+		if !slices.Contains(names, one.Name) {
+			names = append(names, one.Name)
+		}
 	}
 	return names, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/outpost"
 	"github.com/litterbox-sandbox/litterbox/internal/workspace"
@@ -88,8 +89,10 @@ func (s *Station) size(ctx context.Context, p outpost.Place) (outpost.Answer, er
 		size.Home += seen.Size(filepath.Join(s.dir(p.Sandbox), scratch))
 	}
 	_, stack, failed := s.below(p.Sandbox)
-	for _, name := range stack { // a snapshot makes no room
-		size.Changes += seen.Size(filepath.Join(s.frozen(), name))
+	for _, name := range stack { // a snapshot makes no room, and a golden is not the place's
+		if layer := filepath.Join(s.frozen(), name); !frozen.IsGolden(layer) {
+			size.Changes += seen.Size(layer)
+		}
 	}
 	return outpost.Answer{Changes: size.Changes, Home: size.Home}, errors.Join(err, failed)
 }

@@ -276,6 +276,9 @@ func (s *Station) sweep(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.sweepGoldens(); err != nil {
+		return err
+	}
 	entries, err := s.entries("layers")
 	if err != nil {
 		return err
@@ -307,6 +310,21 @@ func (s *Station) sweepBegun(kind string) error {
 		if gone == nil && strings.HasPrefix(entry.Name(), partial) && time.Since(info.ModTime()) > abandoned {
 			if err := hostile.Remove(filepath.Join(s.Root, kind, entry.Name())); err != nil {
 				return driver.Seal(err, "cannot clear away what a crash has left")
+			}
+		}
+	}
+	return err
+}
+
+// sweepGoldens removes goldens that a crash has left half made.
+func (s *Station) sweepGoldens() error {
+	entries, err := s.entries("goldens")
+	for _, entry := range entries {
+		info, gone := entry.Info()
+		_, err := os.Lstat(filepath.Join(s.golden(entry.Name()), complete))
+		if gone == nil && errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > abandoned {
+			if err := s.removeGolden(entry.Name()); err != nil {
+				return err
 			}
 		}
 	}

@@ -20,6 +20,16 @@ import (
 // begin takes the initial files of a place. They are there whole or not at all,
 // under the identity that the host gave them.
 func (s *Station) begin(stream *outpost.Stream, p outpost.Place) error {
+	return s.beginBy(stream, p, func(building string) error {
+		if err := s.furnish(stream, building, p.Sandbox); err != nil {
+			return err
+		}
+		return s.settleIn(building, p, record{Identity: p.Identity})
+	})
+}
+
+// beginBy is begin with the part that makes the files of the place, beside it.
+func (s *Station) beginBy(stream *outpost.Stream, p outpost.Place, furnish func(building string) error) error {
 	ctx := context.Background()
 	if p.Identity == "" {
 		return fault.New(fault.Invalid, "cannot begin a place without an identity")
@@ -39,7 +49,7 @@ func (s *Station) begin(stream *outpost.Stream, p outpost.Place) error {
 		if err != nil {
 			return err
 		}
-		if err := s.furnish(ctx, stream, building, p); err != nil {
+		if err := furnish(building); err != nil {
 			return errors.Join(err, hostile.Remove(building))
 		}
 		return outpost.WriteMessage(stream, outpost.Answer{})
@@ -60,13 +70,13 @@ func (s *Station) free(p outpost.Place) (bool, error) {
 	return true, nil
 }
 
-func (s *Station) furnish(ctx context.Context, stream io.Reader, building string, p outpost.Place) error {
-	own := s.Driver.Ownership(p.Sandbox)
-	err := outpost.ReadTree(ctx, stream, building, func(string) (int, int) { return own.UpperUID, own.UpperGID })
+func (s *Station) furnish(stream io.Reader, building, sandbox string) error {
+	own := s.Driver.Ownership(sandbox)
+	err := outpost.ReadTree(context.Background(), stream, building, func(string) (int, int) { return own.UpperUID, own.UpperGID })
 	if err != nil {
 		return driver.Seal(err, "cannot make the files of the place")
 	}
-	return s.settleIn(building, p, record{Identity: p.Identity})
+	return nil
 }
 
 // settleIn moves the files built beside a place into its directory.

@@ -124,11 +124,14 @@ func (s *Station) rebranch(ctx context.Context, q outpost.Request) error {
 	})
 }
 
-// holders lists the directories of places, which name the frozen layers that
-// they need.
+// holders lists the directories of places and goldens, which name the frozen layers
+// that they need. A place that begins with a golden is listed no later than that.
 func (s *Station) holders() ([]string, error) {
+	dirs, err := s.goldenDirs()
+	if err != nil {
+		return nil, err
+	}
 	ids, err := s.ids()
-	var dirs []string
 	for _, id := range ids {
 		dirs = append(dirs, s.dir(id))
 	}

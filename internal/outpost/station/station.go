@@ -8,7 +8,8 @@
 //	incoming/KEY          what came of a tree that was cut off
 //	sandboxes/ID          the files of a place, as a driver lays them out
 //	sandboxes/ID/place.json
-//	frozen/NAME           what places wrote before, for snapshots and forks
+//	frozen/NAME           what places wrote before, for snapshots, forks and goldens
+//	goldens/NAME          the record of a golden
 //
 // It makes places through a driver of this machine, which is handed to it. It
 // opens a place's files only through packages hostile and workspace/local. It
@@ -23,6 +24,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -72,9 +74,12 @@ func (s *Station) stream(stream *outpost.Stream) {
 // check refuses invalid names, before one becomes a path.
 func (s *Station) check(q outpost.Request) error {
 	named := q.Op != outpost.OpStatus && q.Op != outpost.OpMeet && q.Op != outpost.OpUsage && q.Op != outpost.OpPlaces && q.Op != outpost.OpStrays &&
-		q.Op != outpost.OpHave && q.Op != outpost.OpSend && q.Op != outpost.OpDrop
+		q.Op != outpost.OpHave && q.Op != outpost.OpSend && q.Op != outpost.OpDrop && q.Op != outpost.OpReadGolden && q.Op != outpost.OpDropGolden
 	if named && !outpost.IsName(q.Place.Sandbox) {
 		return fault.New(fault.Invalid, "cannot use %q as the name of a place", q.Place.Sandbox)
+	}
+	if slices.Contains([]outpost.Op{outpost.OpKeepGolden, outpost.OpReadGolden, outpost.OpDropGolden, outpost.OpBeginWith}, q.Op) && !outpost.IsName(q.To.Identity) {
+		return fault.New(fault.Invalid, "cannot use %q as the name of a golden", q.To.Identity)
 	}
 	if q.On != "" && !outpost.IsKey(q.On) {
 		return fault.New(fault.Invalid, "cannot use %q as a key", q.On)
@@ -94,6 +99,8 @@ func (s *Station) answer(stream *outpost.Stream, q outpost.Request) error {
 		return s.take(stream, q)
 	case outpost.OpBegin:
 		return s.begin(stream, q.Place)
+	case outpost.OpKeepGolden, outpost.OpReadGolden, outpost.OpBeginWith:
+		return s.goldens(stream, q)
 	case outpost.OpDial:
 		return s.dial(stream, q)
 	case outpost.OpList, outpost.OpBelow, outpost.OpContent:
@@ -169,6 +176,8 @@ func (s *Station) simple(ctx context.Context, q outpost.Request) (outpost.Answer
 		return s.usage()
 	case outpost.OpSnapshot, outpost.OpSnapshots, outpost.OpRevert, outpost.OpRelease, outpost.OpFork:
 		return s.kept(ctx, q)
+	case outpost.OpDropGolden:
+		return outpost.Answer{}, s.dropGolden(context.WithoutCancel(ctx), q.To.Identity)
 	case outpost.OpRebranch:
 		return outpost.Answer{}, s.rebranch(ctx, q)
 	}
@@ -184,6 +193,7 @@ func (s *Station) dir(id string) string { return filepath.Join(s.Root, "sandboxe
 
 func (s *Station) status() (outpost.Answer, error) {
 	status := outpost.Status{Version: outpost.Version, Now: time.Now(), Boot: s.Boot, Capabilities: s.Driver.Capabilities(), Free: -1}
+	status.Capabilities.Goldens = status.Capabilities.Fork && status.Capabilities.Snapshots.Freeze
 	var st unix.Statfs_t
 	if unix.Statfs(s.Root, &st) == nil {
 		status.Free = int64(st.Bavail) * int64(st.Bsize)

@@ -243,7 +243,7 @@ func trimSlash(name string) string {
 	return name
 }
 
-// remove removes a machine that no sandbox is in: the objects that have its name
+// remove removes a machine that no sandbox and no golden is in: the objects that have its name
 // and our label.
 func (s *session) remove(ctx context.Context) error {
 	name := s.order.Machine.Name
@@ -253,12 +253,12 @@ func (s *session) remove(ctx context.Context) error {
 	}
 	defer held.Close()
 	// A sandbox that begins records its machine before it waits for the lock.
-	inside, err := container.Inside(s.order.Machine.State, name)
+	inside, goldens, err := container.Inside(s.order.Machine.State, name)
 	if err != nil {
 		return err
 	}
-	if len(inside) > 0 {
-		return fault.New(fault.Conflict, "cannot remove the container %s: %d sandboxes are in it", name, len(inside))
+	if len(inside)+len(goldens) > 0 {
+		return fault.New(fault.Conflict, "cannot remove the container %s: %d sandboxes and %d goldens are in it", name, len(inside), len(goldens))
 	}
 	found, err := s.client.ContainerInspect(ctx, name, client.ContainerInspectOptions{})
 	if err == nil {

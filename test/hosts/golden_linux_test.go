@@ -1,0 +1,54 @@
+package hosts_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A golden stays on the host that it was built on. Where the host does not answer, a
+// deleted one is cleared away there later.
+func TestGolden(t *testing.T) {
+	h := open(t)
+	h.add()
+	h.Put(filepath.Join(h.Home, ".config/litterbox/config.toml"), "machine = \"big\"\n")
+	h.Put(filepath.Join(h.Repo, ".gitignore"), "built/\n")
+	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), "[container]\nsetup-command = [\"sh\", \"-c\", \"mkdir built; echo once >built/it; echo note >~/note\"]\n")
+	h.Git("add", "--all")
+	h.Git("commit", "--quiet", "--message", "what a golden is made from")
+	h.Must("trust")
+	h.Must("build", "--machine", "big")
+	h.Must("create", "box")
+	if got := h.Inside("box", "sh", "-c", "cat built/it ~/note"); got.Stdout != "once\nnote\n" {
+		t.Errorf("it begins with %+v", got)
+	}
+	kept := func() []string {
+		found, err := filepath.Glob(h.left()[0] + "/goldens/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if got := kept(); len(got) != 1 {
+		t.Fatalf("the host has the goldens %q", got)
+	}
+	h.far.refuse(true)
+	h.Must("golden", "delete")
+	if got := h.Must("golden", "list"); !strings.Contains(got, "no goldens") {
+		t.Errorf("listed is\n%s", got)
+	}
+	h.far.refuse(false)
+	h.Must("build", "--skip-sync")
+	if got := kept(); len(got) != 1 {
+		t.Errorf("built again, the host has the goldens %q", got)
+	}
+	h.Must("delete", "--force", "box")
+	h.Must("machine", "remove", "big")
+	h.Put(filepath.Join(h.Home, ".config/litterbox/config.toml"), "")
+	if got := h.Must("golden", "list"); !strings.Contains(got, "no goldens") {
+		t.Errorf("its machine is removed, and listed is\n%s", got)
+	}
+	if left := h.left(); len(left) > 0 {
+		t.Errorf("removed, there are %q", left)
+	}
+}
