@@ -153,6 +153,17 @@ func TestErrors(t *testing.T) {
 		"XML that is broken":       {op: libvirt.OpDefine, err: said(golibvirt.ErrXMLError, "unknown machine type q35"), want: driver.ErrUnsupported},
 		"no such feature":          {err: said(golibvirt.ErrConfigUnsupported, "unsupported configuration: kvm is not there"), want: driver.ErrUnsupported},
 		"no such procedure":        {err: said(golibvirt.ErrNoSupport, "this function is not supported"), want: driver.ErrUnsupported},
+		"no such operation":        {err: said(golibvirt.ErrOperationUnsupported, "not supported by the driver"), want: driver.ErrUnsupported},
+		"no such argument":         {err: said(golibvirt.ErrArgumentUnsupported, "argument unsupported"), want: driver.ErrUnsupported},
+		"XML with a wrong detail":  {op: libvirt.OpRedefine, err: said(golibvirt.ErrXMLDetail, "at line 3"), want: driver.ErrUnsupported},
+		"a stale domain":           {op: libvirt.OpMeasure, err: said(golibvirt.ErrInvalidDomain, "invalid domain pointer"), want: driver.ErrMachineLost},
+		"the end of the caller":    {err: context.DeadlineExceeded, want: driver.ErrUnreachable},
+		"no connection":            {err: said(golibvirt.ErrNoConnect, "no connection driver"), want: driver.ErrUnreachable},
+		"a stale connection":       {err: said(golibvirt.ErrInvalidConn, "invalid connection pointer"), want: driver.ErrUnreachable},
+		"the end of the password":  {err: said(golibvirt.ErrAuthCancelled, "authentication cancelled"), hint: "export LIBVIRT_DEFAULT_URI=qemu:///session"},
+		"no authentication":        {err: said(golibvirt.ErrAuthUnavailable, "no polkit agent"), uri: "qemu:///system", hint: "sudo usermod -aG libvirt $USER"},
+		"a denied operation":       {err: said(golibvirt.ErrOperationDenied, "read only access"), hint: "export LIBVIRT_DEFAULT_URI=qemu:///session"},
+		"a reset connection":       {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, uri: "qemu:///system", want: driver.ErrUnreachable, hint: "sudo systemctl start libvirtd"},
 		"no such snapshot":         {op: libvirt.OpRevert, err: said(golibvirt.ErrNoDomainSnapshot, "Domain snapshot not found"), want: driver.ErrNoSnapshot},
 		"not permitted":            {err: said(golibvirt.ErrAuthFailed, "authentication failed"), uri: "qemu:///system", hint: "sudo usermod -aG libvirt $USER"},
 		"access denied":            {err: said(golibvirt.ErrAccessDenied, "access denied"), hint: "export LIBVIRT_DEFAULT_URI=qemu:///session"},
@@ -315,5 +326,69 @@ func TestHang(t *testing.T) {
 	_, err := pool.Do(ctx, libvirt.Request{Op: libvirt.OpSuspend, URI: uri, UUID: id})
 	if !errors.Is(err, driver.ErrPauseTimeout) {
 		t.Errorf("it is %v", err)
+	}
+}
+
+// A request is repeated when its error may pass, and only then.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		err   error
+		again bool
+	}{
+		"another job holds it": {said(golibvirt.ErrOperationTimeout, "Timed out during operation: cannot acquire state change lock (held by monitor=qemu)"), true},
+		"it is busy":           {said(golibvirt.ErrResourceBusy, "resource busy"), true},
+		"the protocol":         {said(golibvirt.ErrRPC, "internal"), true},
+		"libvirtd restarts":    {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true},
+		"the pipe broke":       {syscall.EPIPE, true},
+		"no libvirtd":          {&net.OpError{Op: "dial", Err: syscall.ENOENT}, false},
+		"it takes too long":    {said(golibvirt.ErrOperationTimeout, "Timed out during operation"), false},
+		"no room":              {said(golibvirt.ErrSystemError, "No space left on device"), false},
+		"not permitted":        {said(golibvirt.ErrAccessDenied, "access denied"), false},
+		"anything else":        {errors.New("odd"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tries := 0
+			pool := &rpc.Pool{Connect: func(string) (rpc.Connection, error) {
+				c := newConnection(golibvirt.DomainRunning)
+				if tries++; tries == 1 {
+					return nil, test.err
+				}
+				return c, nil
+			}}
+			_, err := pool.Do(t.Context(), libvirt.Request{Op: libvirt.OpState, URI: uri, UUID: id})
+			if again := err == nil && tries == 2; again != test.again {
+				t.Errorf("after %d attempts: %v", tries, err)
+			}
+		})
+	}
+}
+
+// libvirt's numbers of states and reasons have the words of its own programs.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		state  golibvirt.DomainState
+		reason int32
+		want   libvirt.Answer
+	}{
+		{golibvirt.DomainRunning, int32(golibvirt.DomainRunningUnpaused), libvirt.Answer{State: libvirt.Runs, Reason: "unpaused"}},
+		{golibvirt.DomainRunning, int32(golibvirt.DomainRunningFromSnapshot), libvirt.Answer{State: libvirt.Runs, Reason: "from snapshot"}},
+		{golibvirt.DomainPaused, int32(golibvirt.DomainPausedUser), libvirt.Answer{State: libvirt.Paused, Reason: "user"}},
+		{golibvirt.DomainPaused, int32(golibvirt.DomainPausedCrashed), libvirt.Answer{State: libvirt.Paused, Reason: "crashed"}},
+		{golibvirt.DomainPmsuspended, 0, libvirt.Answer{State: libvirt.Paused, Reason: "unknown"}},
+		{golibvirt.DomainShutoff, int32(golibvirt.DomainShutoffCrashed), libvirt.Answer{State: libvirt.Off, Reason: "crashed"}},
+		{golibvirt.DomainShutoff, int32(golibvirt.DomainShutoffDestroyed), libvirt.Answer{State: libvirt.Off, Reason: "destroyed"}},
+		{golibvirt.DomainShutoff, int32(golibvirt.DomainShutoffDaemon), libvirt.Answer{State: libvirt.Off, Reason: "daemon"}},
+		{golibvirt.DomainShutoff, 99, libvirt.Answer{State: libvirt.Off, Reason: "reason 99"}}, // of a newer libvirt
+	} {
+		c := newConnection(test.state)
+		c.reason = test.reason
+		pool := &rpc.Pool{Connect: func(string) (rpc.Connection, error) { return c, nil }}
+		got, err := pool.Do(t.Context(), libvirt.Request{Op: libvirt.OpState, URI: uri, UUID: id})
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("state %d, reason %d: %v\n%s", test.state, test.reason, err, diff)
+		}
 	}
 }
