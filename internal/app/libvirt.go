@@ -13,23 +13,26 @@ import (
 
 // Drivers returns the drivers whose sandboxes the full program keeps.
 func Drivers() []driver.Entry {
-	return append(engines(), driver.Entry{
-		Name: libvirt.Name, Keeper: driver.ProgramFull, Far: true,
-		Make: func() driver.Driver {
-			self := caller.ThisProcess()
-			return libvirt.New(libvirt.Options{
-				Hypervisor: hypervisor(), URI: self.Get("LIBVIRT_DEFAULT_URI"), Emulated: self.Get("LITTERBOX_VM_EMULATED") != "", Dir: systemDir(self),
-				Image: func() (string, error) {
-					root, err := store.DefaultRoot(&self)
-					if err != nil {
-						return "", err
-					}
-					_, path, err := machineimage.Open(imageDir(self, root))
-					return path, err
-				},
-			})
+	return append(engines(),
+		driver.Entry{Name: libvirt.Name, Keeper: driver.ProgramFull, Far: true, Shared: libvirt.SharedName, Make: func() driver.Driver { return libvirt.New(domains()) }},
+		driver.Entry{Name: libvirt.SharedName, Keeper: driver.ProgramFull, Far: true, Make: func() driver.Driver { return libvirt.NewShared(domains()) }},
+	)
+}
+
+// domains says how domains of libvirt are made here.
+func domains() libvirt.Options {
+	self := caller.ThisProcess()
+	return libvirt.Options{
+		Hypervisor: hypervisor(), URI: self.Get("LIBVIRT_DEFAULT_URI"), Emulated: self.Get("LITTERBOX_VM_EMULATED") != "", Dir: systemDir(self),
+		Image: func() (string, error) {
+			root, err := store.DefaultRoot(&self)
+			if err != nil {
+				return "", err
+			}
+			_, path, err := machineimage.Open(imageDir(self, root))
+			return path, err
 		},
-	})
+	}
 }
 
 // systemDir is the directory for the files of root's machines: the QEMU of the

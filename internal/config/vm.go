@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// VM is the section about the virtual machine that sandboxes share. Unset fields
-// are the driver's defaults.
+// VM is the section about virtual machines. Unset fields are the driver's defaults.
 type VM struct {
 	CPUs   int
 	Memory string // with a unit, as written in the file
+	Bytes  int64  // that is Memory
 	Disk   string
 	Type   string // VMQEMU or VMVZ
 	Image  string
+	Share  bool // sandboxes of a driver that makes a machine for each share one
 	// IdleStop is how long it runs without a sandbox before it stops; 0 is the
 	// default, negative never.
 	IdleStop time.Duration
@@ -39,7 +40,7 @@ func vmKeys() []key {
 	}
 	const recreated = " It counts when the machine is made: `litterbox machine recreate`."
 	return []key{
-		own("cpus", "number", "Processors of the virtual machine of the driver lima, 4 unless set; `litterbox machine start` gives them to one that is stopped.", number, func(c *Config, v value) []problem {
+		own("cpus", "number", "Processors of a virtual machine. Unless set, one of the driver lima has 4, and one of libvirt 2, or 4 if it is shared; `litterbox machine start` gives them to one of lima that is stopped, and libvirt's keeps what it was made with.", number, func(c *Config, v value) []problem {
 			n, err := strconv.Atoi(v.text)
 			if err != nil || n < 1 || n > 1024 {
 				return wrong(v, "cpus = 4", "vm.cpus must be a whole number from 1 to 1024, not %s", v.text)
@@ -47,8 +48,9 @@ func vmKeys() []key {
 			c.VM.CPUs = n
 			return nil
 		}),
-		own("memory", "string", "Memory of the virtual machine, \"8GiB\" unless set; `litterbox machine start` gives it to one that is stopped.", text, func(c *Config, v value) []problem {
+		own("memory", "string", "Memory of a virtual machine. Unless set, one of the driver lima has \"8GiB\", and one of libvirt \"1GiB\", or \"4GiB\" if it is shared; `litterbox machine start` gives it to one of lima that is stopped, and libvirt's keeps what it was made with.", text, func(c *Config, v value) []problem {
 			c.VM.Memory = v.text
+			c.VM.Bytes, _ = readSize(v) // vmSize says what is wrong
 			return vmSize(v, "memory", 512<<20)
 		}),
 		own("disk", "string", `How large the disk of the virtual machine may become, "30GiB" unless set.`+recreated, text, func(c *Config, v value) []problem {
@@ -70,7 +72,11 @@ func vmKeys() []key {
 			}
 			return wrong(v, `image = "debian-13"`, "vm.image must be a name such as \"debian-13\", an https URL or an absolute path, not %q", v.text)
 		}),
-		own("idle-stop", "string", `The virtual machine shuts down after no sandbox ran in it for so long, for example "30m"; "off", unless set, leaves it running. The next command that needs it starts it.`+recreated, text, func(c *Config, v value) []problem {
+		own("share", "true or false", "Whether new sandboxes of the driver libvirt share one virtual machine, which is the driver libvirt-shared, instead of having one each ([virtual-machines.md](virtual-machines.md#one-machine-for-many-sandboxes)). Sandboxes that exist stay where they are.", boolean, func(c *Config, v value) []problem {
+			c.VM.Share = v.truth
+			return nil
+		}),
+		own("idle-stop", "string", `A virtual machine shuts down after no sandbox ran in it for so long, for example "30m"; "off" leaves it running. Unless set, one of the driver lima is left running, and one of libvirt waits for ten minutes. The next command that needs it starts it.`+recreated, text, func(c *Config, v value) []problem {
 			if v.text == "off" {
 				c.VM.IdleStop = -1
 				return nil

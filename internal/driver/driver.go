@@ -152,6 +152,7 @@ type Spec struct {
 	Env       map[string]string // complete environment of every command
 	Limits    sandbox.Limits    // what it may use
 	Nested    bool              // security.nested: inner user namespaces allowed
+	VM        VM                `json:"vm,omitzero"` // what its virtual machine is given, in a driver that makes some
 	Streams   bool              // carry connections as streams even where descriptors can be passed; for tests of that way
 	Degraded  bool              // the degraded tier is accepted; without it a degraded driver answers ErrUnsupported
 	GuestKey  []byte            // the guest's private host key (OpenSSH PEM)

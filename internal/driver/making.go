@@ -18,6 +18,7 @@ type Maker interface {
 // Made is a machine of a Maker's.
 type Made struct {
 	Name      string   `json:"name"`
+	Kind      string   `json:"kind,omitempty"`  // what it is; empty is a container
 	Image     string   `json:"image,omitempty"` // what it is made of, as humans name it
 	Engine    string   `json:"engine"`          // the address of the engine that holds it
 	Running   bool     `json:"running"`

@@ -26,6 +26,10 @@ type Entry struct {
 	Hidden  bool          // for tests: found by its name, and listed nowhere
 	Far     bool          // its places are in other machines, where its keeper installs an outpost
 
+	// Shared is the driver whose places share one machine, where this one makes a
+	// machine for each; empty without one.
+	Shared string
+
 	// One, when not nil, takes the place of Make: there is a driver for each of the
 	// human's machines, called Name:MACHINE. It returns nil for a machine that does
 	// not exist, and is asked again about it, because machines are added.
@@ -122,6 +126,13 @@ func (s *Set) Find(name string) (Driver, error) {
 	}
 	return nil, fault.New(fault.Invalid, "there is no driver %q", name).
 		WithHint("one of: %s", strings.Join(s.Names(), ", "))
+}
+
+// Shared returns the driver of places that share a machine, for one that makes a
+// machine for each; empty without one.
+func (s *Set) Shared(name string) string {
+	entry, _ := s.entry(name)
+	return entry.Shared
 }
 
 // Keeper is the program that keeps sandboxes of that driver.

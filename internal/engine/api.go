@@ -48,9 +48,10 @@ type Status struct {
 	Cycles     []sandbox.Cycle `json:"cycles"` // those not over, and the last one
 	Background []wire.Process  `json:"background"`
 	Mounts     []Mount         `json:"mounts"`
-	BaseImage  *sandbox.Image  `json:"base_image"`     // nil: the host's own userland
-	Resources  *Metrics        `json:"resources"`      // nil when nothing runs; negative values were not measured
-	Reached    []Reached       `json:"limits_reached"` // of late
+	BaseImage  *sandbox.Image  `json:"base_image"`        // nil: the host's own userland
+	Resources  *Metrics        `json:"resources"`         // nil when nothing runs; negative values were not measured
+	Machine    *Machinery      `json:"machine,omitempty"` // of its own or shared; nil where no hypervisor has one
+	Reached    []Reached       `json:"limits_reached"`    // of late
 	Trusted    bool            `json:"trusted"`
 	StateDir   string          `json:"state_dir"`
 	Services   []ServiceStatus `json:"services"`
@@ -61,6 +62,8 @@ type Status struct {
 type (
 	// Metrics are what a place uses.
 	Metrics = driver.Metrics
+	// Machinery is what a hypervisor says about a sandbox's virtual machine.
+	Machinery = driver.Machine
 	// Reached is a limit that was reached.
 	Reached = keeper.Reached
 )

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"cmp"
+
+	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -46,9 +49,18 @@ func (e *Engine) driverReports() []DriverReport {
 	return all
 }
 
+// sharing is the driver of new sandboxes when name was chosen: another one where the
+// human wants them to share a machine.
+func (e *Engine) sharing(name string, c config.Config) string {
+	if c.VM.Share {
+		return cmp.Or(e.Drivers.Shared(name), name)
+	}
+	return name
+}
+
 // ofDriver refuses a sandbox of another driver than the one that was asked for.
-func (p *place) ofDriver(wanted string) error {
-	if wanted == "" || wanted == p.record.Driver {
+func (e *Engine) ofDriver(p *place, wanted string) error {
+	if wanted == "" || wanted == p.record.Driver || e.Drivers.Shared(wanted) == p.record.Driver {
 		return nil
 	}
 	return fault.New(fault.Conflict, "sandbox %q has the driver %s, not %s, and keeps it", p.record.Name, p.record.Driver, wanted).

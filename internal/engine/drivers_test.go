@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
@@ -60,3 +61,48 @@ func TestDriverIsChosen(t *testing.T) {
 		t.Errorf("the flag goes before the configuration: %+v, %v", made, err)
 	}
 }
+
+// Where the human wants sandboxes to share a machine, new ones have the driver that
+// makes one for all, and commands that name the other driver find them.
+func TestSharedMachine(t *testing.T) {
+	w := newWorld(t)
+	ctx := gittest.Context(t)
+	one := w.Drivers.Get("fake")
+	drivers := driver.NewSet(
+		driver.Entry{Name: "fake", Make: func() driver.Driver { return one }, Default: true},
+		driver.Entry{Name: "single", Shared: "shared", Make: func() driver.Driver { return named{one, "single"} }},
+		driver.Entry{Name: "shared", Make: func() driver.Driver { return named{one, "shared"} }},
+	)
+	w.keepers.Drivers = drivers
+	w.Engine = engine.New(engine.Options{Store: w.store, Drivers: drivers, Keepers: w.keepers})
+	create := func(name, chosen string) string {
+		t.Helper()
+		made, err := w.Create(ctx, engine.CreateRequest{Dir: w.dir, Name: name, Driver: chosen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.Driver
+	}
+	got := []string{create("before", "single")}
+	w.configure(t, "[vm]\nshare = true\n")
+	got = append(got, create("after", "single"), create("other", ""))
+	if want := []string{"single", "shared", "fake"}; !slices.Equal(got, want) {
+		t.Errorf("their drivers are %q, not %q", got, want)
+	}
+	for name, wanted := range map[string]string{"before": "single", "after": "single"} {
+		if _, err := w.Exec(ctx, engine.ExecRequest{Dir: w.dir, Name: name, Driver: wanted, Argv: []string{"true"}}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := w.Exec(ctx, engine.ExecRequest{Dir: w.dir, Name: "before", Driver: "shared", Argv: []string{"true"}}); fault.KindOf(err) != fault.Conflict {
+		t.Errorf("the one of before as a shared one: %v", err)
+	}
+}
+
+// named is a driver by another name.
+type named struct {
+	driver.Driver
+	name string
+}
+
+func (n named) Name() string { return n.name }

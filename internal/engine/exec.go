@@ -33,7 +33,7 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResu
 	if err != nil {
 		return ExecResult{}, err
 	}
-	if err := p.ofDriver(request.Driver); err != nil {
+	if err := e.ofDriver(p, request.Driver); err != nil {
 		return ExecResult{}, err
 	}
 	ctx, call, err := e.recordIn(ctx, p, cmp.Or(request.Kind, "exec"), map[string]any{

@@ -257,6 +257,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	} else if !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrMachineLost) && !errors.Is(err, driver.ErrUnreachable) {
 		return status, err
 	}
+	status.Machine = machinery(ctx, p, status.Lease)
 	status.Reached = append(status.Reached, p.reached(ctx)...)
 	if state == sandbox.Paused || state == sandbox.Unreachable {
 		return status, nil // nothing inside could answer

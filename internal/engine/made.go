@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // MachineUsage is a machine that a driver has made for sandboxes, and that stays
-// when they are gone: a container with its volume.
+// when they are gone: a container with its volume, or a virtual machine.
 type MachineUsage struct {
 	Driver string `json:"driver"`
 	driver.Made
@@ -48,8 +49,7 @@ func (e *Engine) planMachines(ctx context.Context) ([]Pruned, error) {
 		if len(one.Sandboxes)+len(one.Goldens) > 0 {
 			continue
 		}
-		pruned := Pruned{Kind: "container", Name: one.Name, Bytes: max(one.Bytes, 0), Why: "no sandbox is in it", made: one, Kept: one.Trouble}
-		plan = append(plan, pruned)
+		plan = append(plan, Pruned{Kind: cmp.Or(one.Kind, "container"), Name: one.Name, Bytes: max(one.Bytes, 0), Why: "no sandbox is in it", made: one, Kept: one.Trouble})
 	}
 	return plan, nil
 }

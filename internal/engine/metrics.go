@@ -19,7 +19,8 @@ import (
 // Sample is what one sandbox uses and has done, at one moment.
 type Sample struct {
 	Info
-	Resources *Metrics        `json:"resources"` // nil when nothing runs
+	Resources *Metrics        `json:"resources"`         // nil when nothing runs
+	Machine   *Machinery      `json:"machine,omitempty"` // of its own or shared; nil where no hypervisor has one
 	Traffic   NetworkCounts   `json:"traffic"`
 	Commands  CommandCounts   `json:"commands"`
 	Services  []ServiceStatus `json:"services"`
@@ -121,6 +122,7 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 	case !errors.Is(err, driver.ErrUnsupported) && !errors.Is(err, driver.ErrMachineLost) && !errors.Is(err, driver.ErrUnreachable):
 		return sample, err
 	}
+	sample.Machine = machinery(ctx, p, lease)
 	if info.State == sandbox.Running {
 		services, err := e.services(ctx, p, true)
 		if err != nil && fault.KindOf(err) != fault.Unsupported { // status says how to mend it

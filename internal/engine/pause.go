@@ -196,7 +196,7 @@ func (e *Engine) pauseAlone(ctx context.Context, p *place, lease *sandbox.Lease)
 	if err := p.driver.Pause(ctx, p.driverLease(lease), string(lease.PausedFor)); err != nil {
 		return errors.Join(err, p.store.SaveLease(&before))
 	}
-	e.emit(ctx, p, event(sandbox.EventPaused, 0, "reason", string(lease.PausedFor)))
+	e.emit(ctx, p, because(ctx, p, lease, event(sandbox.EventPaused, 0, "reason", string(lease.PausedFor))))
 	return nil
 }
 
@@ -254,6 +254,6 @@ func (e *Engine) resumeAlone(ctx context.Context, p *place, lease *sandbox.Lease
 		return err
 	}
 	lease.State, lease.PausedFor = sandbox.LeaseActive, ""
-	e.emit(ctx, p, event(sandbox.EventResumed, 0))
+	e.emit(ctx, p, because(ctx, p, lease, event(sandbox.EventResumed, 0)))
 	return p.store.SaveLease(lease)
 }

@@ -27,7 +27,7 @@ type PruneRequest struct {
 
 // Pruned is one thing that is removed, or would be but must stay.
 type Pruned struct {
-	Kind       string `json:"kind"` // "cache", "container", "frozen", "golden", "image", "sandbox", "trash", "userland"
+	Kind       string `json:"kind"` // "cache", "container", "frozen", "golden", "image", "sandbox", "saved machine", "trash", "userland", "virtual machine"
 	Name       string `json:"name"`
 	Repository string `json:"repository"`
 	Bytes      int64  `json:"bytes"`
@@ -123,7 +123,7 @@ func (e *Engine) pruneOne(ctx context.Context, one *Pruned, request PruneRequest
 	if one.Kind == "frozen" {
 		return e.sweepFrozen()
 	}
-	if one.Kind == "container" {
+	if one.made.Driver != "" {
 		return e.pruneMachine(ctx, one)
 	}
 	if one.Kind == "golden" {

@@ -85,7 +85,7 @@ func (e *Engine) planPrune(ctx context.Context, request PruneRequest) ([]Pruned,
 	}
 	left := usage.Total
 	for _, one := range plan {
-		if one.Kept == "" && one.Kind != "container" { // usage is about this disk
+		if one.Kept == "" && one.made.Driver == "" { // usage is about this disk
 			left -= one.Bytes
 		}
 	}

@@ -250,7 +250,7 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 		return lease, nil
 	}
 	if lease.State != sandbox.LeaseLost { // its keeper went with it, unable to say so
-		e.emit(ctx, p, event(sandbox.EventLost, 0, "lease", lease.ID))
+		e.emit(ctx, p, because(ctx, p, lease, event(sandbox.EventLost, 0, "lease", lease.ID)))
 	}
 	p.note("sandbox " + p.record.Name + " had stopped running, and was started again" + p.withFiles())
 	return nil, nil

@@ -103,7 +103,10 @@ func (e *Engine) snapshot(ctx context.Context, p *place, kind sandbox.SnapshotKi
 	if !p.driver.Capabilities().Snapshots.Freeze {
 		return nil, fault.New(fault.Unsupported, "cannot take a snapshot of sandbox %q: the driver %q has none", p.record.Name, p.record.Driver)
 	}
-	if err := e.settle(ctx, p); err != nil {
+	if p.far() && p.driver.Capabilities().Snapshots.Memory && e.pausedByUser(ctx, p) {
+		// Its machine stands still and lists nothing; all of it is in the snapshot.
+		p.note("sandbox " + p.record.Name + " is paused: what is uncommitted in it is in the snapshot and in no commit")
+	} else if err := e.settle(ctx, p); err != nil {
 		return nil, err
 	}
 	defer e.busy("keeping the files of " + p.record.Name)()

@@ -38,6 +38,7 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 	spec.Home = homeInside(caller, p.record.Repository)
 	spec.User = innerUser(caller, own)
 	spec.Nested = p.config.Security.Nested
+	spec.VM = vmOf(p.config.VM)
 	spec.Streams = caller.Get(descriptorsVariable) == "off"
 	if p.record.Image != nil {
 		if err := e.addBase(ctx, p, own, &spec); err != nil {

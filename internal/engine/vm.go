@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/config"
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/machine"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -215,6 +217,11 @@ func (e *Engine) configureVM(ctx context.Context) error {
 	})
 }
 
+// vmOf is what a virtual machine that begins with a sandbox is given.
+func vmOf(c config.VM) driver.VM {
+	return driver.VM{CPUs: c.CPUs, Memory: c.Bytes, Idle: c.IdleStop}
+}
+
 // bringVM makes sure that the virtual machine runs where sandboxes of that driver
 // are in one. It does so before a keeper begins, because the first time takes
 // minutes and shows progress.
@@ -241,4 +248,29 @@ func (e *Engine) underWay(what string, do func(note func(string)) error) error {
 		shown = what + ": " + note
 		e.Progress(shown, 0, Uncounted)
 	})
+}
+
+// machineryPatience bounds what a listing waits for a hypervisor.
+const machineryPatience = 10 * time.Second
+
+// machinery asks the hypervisor of a sandbox's machine about it; nil where there is
+// none that answers.
+func machinery(ctx context.Context, p *place, lease *sandbox.Lease) *Machinery {
+	h, has := p.driver.(driver.Hypervised)
+	if !has {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, machineryPatience)
+	defer cancel()
+	m, err := h.Machine(ctx, p.driverLease(lease), true)
+	if err != nil {
+		return nil
+	}
+	return &m
+}
+
+// because completes an event with what the hypervisor of the sandbox's machine says.
+func because(ctx context.Context, p *place, lease *sandbox.Lease, event *sandbox.Event) *sandbox.Event {
+	event.Data = driver.Because(ctx, p.driver, p.driverLease(lease), event.Data)
+	return event
 }

@@ -318,7 +318,7 @@ func (k *keeper) serve(ctx context.Context, listener net.Listener) error {
 			case ctx.Err() != nil: // as below
 			default:
 				problem = errors.Join(problem, k.lost(ctx), k.renew(sandbox.LeaseLost),
-					k.emit(&sandbox.Event{Type: sandbox.EventLost, Data: map[string]string{"lease": k.lease.ID}}))
+					k.emit(&sandbox.Event{Type: sandbox.EventLost, Data: driver.Because(ctx, k.driver, k.driverLease(), map[string]string{"lease": k.lease.ID})}))
 			}
 		case <-k.ended:
 		case <-ctx.Done():

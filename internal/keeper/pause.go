@@ -157,7 +157,7 @@ func (k *keeper) pauseLocked(ctx context.Context, reason sandbox.PauseReason) er
 	if err != nil {
 		return errors.Join(err, k.setPaused(before))
 	}
-	k.record(sandbox.EventPaused, map[string]string{"reason": string(reason)})
+	k.record(sandbox.EventPaused, driver.Because(ctx, k.driver, k.driverLease(), map[string]string{"reason": string(reason)}))
 	return nil
 }
 
@@ -182,7 +182,7 @@ func (k *keeper) resumeLocked(ctx context.Context) error {
 	if k.idle.clients == 0 {
 		k.idle.arm()
 	}
-	k.record(sandbox.EventResumed, nil)
+	k.record(sandbox.EventResumed, driver.Because(ctx, k.driver, k.driverLease(), nil))
 	return err
 }
 

@@ -113,13 +113,17 @@ func (h *host) endDaemon(signal syscall.Signal) {
 
 func (h *host) uri() string { return "qemu:///system?socket=" + h.dir + "/libvirt/libvirt-sock" }
 
+// run returns what a program prints: its output, or when it fails that and its errors.
 func (h *host) run(argv ...string) (string, error) {
 	cmd := exec.CommandContext(h.ctx, argv[0], argv[1:]...)
-	var out bytes.Buffer
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = filepath.Join(h.dir, "repo"), &out, &out, 10*time.Second
-	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_STATE_HOME="+h.dir+"/s", "LITTERBOX_VM_DIR="+h.dir+"/vm", "LITTERBOX_VM_EMULATED=1", "LIBVIRT_DEFAULT_URI="+h.uri())
+	var out, notes bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = filepath.Join(h.dir, "repo"), &out, &notes, 10*time.Second
+	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_STATE_HOME="+h.dir+"/s", "XDG_CONFIG_HOME="+h.dir+"/config", "LITTERBOX_VM_DIR="+h.dir+"/vm", "LITTERBOX_VM_EMULATED=1", "LIBVIRT_DEFAULT_URI="+h.uri())
 	err := cmd.Run()
-	return out.String(), err
+	if err != nil {
+		return out.String() + notes.String(), err
+	}
+	return out.String(), nil
 }
 
 func (h *host) must(argv ...string) string {
@@ -204,7 +208,17 @@ func TestLibvirt(t *testing.T) {
 	if list := h.litterbox("list"); !strings.Contains(list, "paused") {
 		t.Errorf("it is listed as\n%s", list)
 	}
+	if metrics := h.litterbox("metrics"); !strings.Contains(metrics, `state="paused",reason="user"`) || !strings.Contains(metrics, "litterbox_machine_balloon_bytes{") {
+		t.Errorf("of a paused one is measured\n%s", metrics)
+	}
+	h.litterbox("snapshot", "box", "paused")
 	h.litterbox("resume", "box")
+	if metrics := h.litterbox("metrics"); !strings.Contains(metrics, `state="running",reason="unpaused"`) || !strings.Contains(metrics, "litterbox_machine_agent_up{") {
+		t.Errorf("of a running one is measured\n%s", metrics)
+	}
+	if events := h.litterbox("events", "box"); !strings.Contains(events, "paused (user)") || !strings.Contains(events, "running (unpaused)") {
+		t.Errorf("its events are\n%s", events)
+	}
 	h.writes("resumed", "first")
 
 	// A snapshot has the memory: what only that holds is there again.
@@ -243,7 +257,7 @@ func TestLibvirt(t *testing.T) {
 	virsh("destroy", domain)
 	h.writes("destroyed", "first", "resumed", "started")
 	virsh("destroy", domain)
-	virsh("undefine", domain)
+	virsh("undefine", domain, "--snapshots-metadata")
 	h.writes("undefined", "first", "resumed", "started", "destroyed")
 	if again := h.domain(); again != domain {
 		t.Errorf("the domain %s became %s", domain, again)
@@ -265,5 +279,87 @@ func TestLibvirt(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Join(h.dir, "vm", "machines")); err != nil || len(left) > 0 {
 		t.Errorf("disks are left: %v, %v", left, err)
+	}
+}
+
+// Many sandboxes share one domain, which none of them ends, and which comes back with
+// the files of all when it was destroyed or undefined.
+func TestLibvirtShared(t *testing.T) {
+	if saved == "" {
+		t.Skip("only by make test-vm")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	h := newHost(ctx, t)
+	config := filepath.Join(h.dir, "config", "litterbox", "config.toml")
+	err := os.MkdirAll(filepath.Dir(config), 0o755)
+	if err == nil {
+		err = os.WriteFile(config, []byte("driver = \"libvirt\"\n[vm]\nshare = true\ncpus = 2\nmemory = \"1GiB\"\nidle-stop = \"5m\"\n"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	boots := func() int {
+		t.Helper()
+		log, err := os.ReadFile(filepath.Join(h.dir, "vm", "machines", h.domain(), "console.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(log), "the machine is ready")
+	}
+	h.litterbox("create", "one")
+	h.litterbox("create", "two")
+	domain := h.domain()
+	text := h.must("virsh", "-c", h.uri(), "dumpxml", domain)
+	if !strings.Contains(text, "litterbox.idle=300") || !strings.Contains(text, "libvirt-shared") || boots() != 1 {
+		t.Errorf("it began %d times, and is\n%s", boots(), text)
+	}
+	if list := h.litterbox("list", "--driver", "libvirt-shared"); !strings.Contains(list, "one") || !strings.Contains(list, "two") {
+		t.Errorf("listed is\n%s", list)
+	}
+	if status := h.litterbox("status", "one"); !strings.Contains(status, "libvirt-shared") || !strings.Contains(status, "litterbox-"+domain[:8]) {
+		t.Errorf("its status is\n%s", status)
+	}
+	for _, name := range []string{"one", "two"} {
+		h.litterbox("exec", name, "--", "sh", "-c", "echo "+name+" >>lines")
+	}
+	has := func(name, want string) {
+		t.Helper()
+		if lines := h.litterbox("exec", name, "--no-commit", "--", "cat", "lines"); lines != want {
+			t.Errorf("in %s there is %q, not %q", name, lines, want)
+		}
+	}
+	// A pause is of one sandbox, and a snapshot, too.
+	h.litterbox("pause", "one")
+	has("two", "two\n")
+	h.litterbox("resume", "one")
+	h.litterbox("snapshot", "one", "good")
+	h.litterbox("exec", "one", "--", "sh", "-c", "echo later >>lines")
+	h.litterbox("restore", "one", "good", "--stop")
+	has("one", "one\n")
+	h.litterbox("fork", "one", "three")
+	has("three", "one\n")
+	h.litterbox("delete", "--force", "three")
+
+	h.litterbox("stop", "one")
+	has("two", "two\n")
+	h.must("virsh", "-c", h.uri(), "destroy", domain)
+	has("one", "one\n")
+	has("two", "two\n")
+	h.must("virsh", "-c", h.uri(), "destroy", domain)
+	h.must("virsh", "-c", h.uri(), "undefine", domain)
+	has("two", "two\n")
+	has("one", "one\n")
+	if again := h.domain(); again != domain {
+		t.Errorf("the domain %s became %s", domain, again)
+	}
+	if out := h.litterbox("prune", "--all", "--yes"); strings.Contains(out, "virtual machine") {
+		t.Errorf("with sandboxes in it is cleared away:\n%s", out)
+	}
+	h.litterbox("delete", "--force", "--stop", "one")
+	h.litterbox("delete", "--force", "--stop", "two")
+	h.litterbox("prune", "--all", "--yes")
+	if left := strings.Fields(h.must("virsh", "-c", h.uri(), "list", "--all", "--uuid")); len(left) > 0 {
+		t.Errorf("domains are left: %q", left)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -25,7 +24,7 @@ type original struct {
 }
 
 func (m Machine) original(h handle) original {
-	return original{UUID: h.UUID, Dir: h.Dir, Sandbox: filepath.Base(m.StateDir)}
+	return original{UUID: h.UUID, Dir: h.Dir, Sandbox: m.sandbox()}
 }
 
 // renamed is the description of an original's snapshot for its copy.

@@ -21,7 +21,7 @@ type domain struct {
 	Memory, CPUs        int    // MiB
 	Image, Dir          string
 	Ports               []string
-	Idle                int // seconds; 0 is never
+	Idle                int // seconds; 0 and less is never
 	RootSerial          string
 	StateSerial         string
 	Prefix              string
@@ -40,7 +40,7 @@ const domainText = `<domain type='{{.Type}}'>
     <type arch='x86_64' machine='q35'>hvm</type>
     <kernel>{{x .Image}}/vmlinuz</kernel>
     <initrd>{{x .Image}}/initrd.gz</initrd>
-    <cmdline>console=ttyS0 quiet panic=-1{{if .Idle}} {{.IdleOption}}{{.Idle}}{{end}}</cmdline>
+    <cmdline>console=ttyS0 quiet panic=-1{{if gt .Idle 0}} {{.IdleOption}}{{.Idle}}{{end}}</cmdline>
   </os>
   <features><acpi/></features>
   <cpu mode='{{if eq .Type "kvm"}}host-passthrough{{else}}maximum{{end}}'/>

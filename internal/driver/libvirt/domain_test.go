@@ -15,7 +15,7 @@ import (
 // or a directory of the host.
 func TestDomain(t *testing.T) {
 	t.Parallel()
-	d := domain{Name: "litterbox-1", UUID: newUUID(), Sandbox: `a'b<c>&"d`, Type: "qemu", Memory: 512, CPUs: 2, Image: "/i'&<x>", Dir: "/d", Ports: make([]string, ports), Idle: 60}
+	d := domain{Name: "litterbox-1", UUID: newUUID(), Sandbox: `a'b<c>&"d`, Type: "qemu", Memory: 512, CPUs: 2, Image: "/i'&<x>", Dir: "/d", Ports: make([]string, Machine{}.ports()), Idle: 60}
 	text, err := d.text()
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestDomain(t *testing.T) {
 			t.Errorf("the domain has an element %s", element)
 		}
 	}
-	if count["disk"] != 2 || count["channel"] != ports || count["readonly"] != 1 {
+	if count["disk"] != 2 || count["channel"] != len(d.Ports) || count["readonly"] != 1 {
 		t.Errorf("it has %v", count)
 	}
 	for _, value := range []string{d.Sandbox, d.Image + "/vmlinuz", d.Image + "/root.squashfs", "/d/0.sock"} {

@@ -32,7 +32,9 @@ func (d *Driver) machine(lease driver.Lease) Machine {
 
 // Capabilities implements driver.Driver. There is no machine to ask before the
 // first sandbox, and all are made from our images.
-func (d *Driver) Capabilities() driver.Capabilities {
+func (d *Driver) Capabilities() driver.Capabilities { return d.options.capabilities() }
+
+func (o Options) capabilities() driver.Capabilities {
 	can := driver.Capabilities{
 		Traits: Traits(), Pause: true, FSMonitor: fsmonitor.Program,
 		Limits:    []string{sandbox.LimitMemory, sandbox.LimitPIDs, sandbox.LimitCPUs},
@@ -41,10 +43,10 @@ func (d *Driver) Capabilities() driver.Capabilities {
 	tier := driver.Tier{Isolation: sandbox.IsolationFull, Available: true}
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
-	m := Machine{Options: d.options}
-	_, err := d.options.Hypervisor.Do(ctx, Request{Op: OpVersion, URI: m.uri()})
+	m := Machine{Options: o}
+	_, err := o.Hypervisor.Do(ctx, Request{Op: OpVersion, URI: m.uri()})
 	if err == nil {
-		_, err = d.options.Image()
+		_, err = o.Image()
 	}
 	if err != nil {
 		tier.Available, tier.Missing = false, []string{err.Error()}
@@ -143,14 +145,25 @@ func (d *Driver) CollectMetrics(ctx context.Context, lease driver.Lease) (driver
 	if !m.Paused() {
 		return d.Driver.CollectMetrics(ctx, lease)
 	}
-	measures, err := m.Measure(ctx)
+	measures, err := m.Measure(ctx, nil)
 	if err != nil {
 		return driver.Unmeasured(), err
 	}
 	metrics := driver.Unmeasured()
-	metrics.CPU, metrics.Memory = time.Duration(measures.CPU), measures.Memory
-	metrics.Read, metrics.Written = measures.Read, measures.Written
+	metrics.CPU, metrics.Memory, metrics.Read, metrics.Written = measures.CPU, measures.Memory, measures.Read, measures.Written
 	return metrics, nil
+}
+
+// Machine implements driver.Hypervised.
+func (d *Driver) Machine(ctx context.Context, lease driver.Lease, measured bool) (driver.Machine, error) {
+	return d.machine(lease).hypervised(ctx, measured, d.Driver, lease.StateDir)
+}
+
+func (m Machine) hypervised(ctx context.Context, measured bool, inside *remote.Driver, stateDir string) (driver.Machine, error) {
+	if !measured {
+		return m.State(ctx)
+	}
+	return m.Measure(ctx, func(ctx context.Context) error { return inside.Ping(ctx, stateDir) })
 }
 
 // Files implements driver.Carrier. The domain is started if it is off: the files

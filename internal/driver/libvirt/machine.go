@@ -11,21 +11,17 @@ package libvirt
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/remote"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/lock"
-	"github.com/litterbox-sandbox/litterbox/internal/outpost"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -38,10 +34,7 @@ type Options struct {
 	URI        string // of libvirt; empty is [DefaultURI]
 	Dir        string // where the disks of the system's domains are
 	// Image finds the newest image: the directory of its files.
-	Image  func() (string, error)
-	Memory int           // MiB of a domain; 0 is 1024
-	CPUs   int           // 0 is 2
-	Idle   time.Duration // how long until a domain without a running place ends; 0 is 10 minutes
+	Image func() (string, error)
 	// Emulated makes QEMU emulate the processor even where hardware could virtualize.
 	Emulated bool
 }
@@ -54,10 +47,6 @@ func DefaultURI() string {
 	return "qemu:///session"
 }
 
-// ports is how many links to a domain there can be at a time: the keeper's and
-// those of commands.
-const ports = 12
-
 // Traits returns the traits of every place in a domain.
 func Traits() sandbox.Traits {
 	return sandbox.Traits{
@@ -69,15 +58,28 @@ func Traits() sandbox.Traits {
 	}
 }
 
-// Machine is the domain of one sandbox. It implements remote.Machine.
+// Machine is the domain of one sandbox, or of many. It implements remote.Machine.
 type Machine struct {
 	Options  Options
-	StateDir string // of the sandbox; empty means no domain, only what libvirt can do
+	StateDir string    // of the sandbox, or of the shared domain; empty means no domain, only what libvirt can do
+	Shared   bool      // many sandboxes are in it
+	given    driver.VM // what a new domain gets
+}
+
+// With implements remote.Outfitted. The first sandbox of a shared domain decides.
+func (m Machine) With(vm driver.VM) remote.Machine {
+	m.given = vm
+	return m
 }
 
 // Name implements remote.Machine.
 func (m Machine) Name() string {
-	if m.StateDir == "" {
+	switch {
+	case m.Shared && m.StateDir == "":
+		return SharedName
+	case m.Shared:
+		return Name + " shared"
+	case m.StateDir == "":
 		return Name
 	}
 	return Name + " " + filepath.Base(m.StateDir)
@@ -107,6 +109,9 @@ func (m Machine) ask(ctx context.Context, h handle, op Op) (Answer, error) {
 // locked runs do while no other process makes, starts or ends the domain.
 func (m Machine) locked(ctx context.Context, do func() error) error {
 	f, err := os.OpenFile(filepath.Join(m.StateDir, "libvirt.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return driver.ErrMachineLost // there never was one
+	}
 	if err != nil {
 		return driver.Seal(err, "cannot open the lock of the sandbox's domain")
 	}
@@ -125,10 +130,14 @@ func (m Machine) Ensure(ctx context.Context) error {
 	if strings.Contains(strings.SplitN(m.uri(), ":", 2)[0], "+") {
 		return fault.Wrap("", driver.ErrUnsupported, "cannot make a virtual machine at %s: its ports are sockets of this machine", m.uri())
 	}
+	if err := os.MkdirAll(m.StateDir, 0o700); err != nil {
+		return driver.Seal(err, "cannot make the directory of the domain")
+	}
 	return m.locked(ctx, func() error {
 		h, err := readHandle(m.StateDir)
 		if errors.Is(err, driver.ErrMachineLost) {
-			if h, err = m.newHandle(); err == nil {
+			h, err = m.newHandle()
+			if err == nil && !m.Shared { // a saved machine would serve once
 				return m.begin(ctx, h)
 			}
 		}
@@ -145,7 +154,7 @@ func (m Machine) newHandle() (handle, error) {
 	if err != nil {
 		return handle{}, err
 	}
-	h := handle{Version: 1, Driver: Name, URI: m.uri(), UUID: newUUID(), Image: image}
+	h := handle{Version: 1, Driver: Name, URI: m.uri(), UUID: newUUID(), Image: image, CPUs: m.given.CPUs, Memory: int(m.given.Memory >> 20), Idle: m.given.Idle}
 	h.Dir = m.dir(h.URI, h.UUID)
 	return h, h.write(m.StateDir)
 }
@@ -203,7 +212,12 @@ func (m Machine) prepare(h handle) error {
 	if err := m.makeDir(h); err != nil {
 		return err
 	}
-	err := overlayOn(h.disk(), filepath.Join(h.Image, "state.qcow2"))
+	backing := filepath.Join(h.Image, "state.qcow2")
+	if _, err := os.Stat(backing); errors.Is(err, fs.ErrNotExist) {
+		return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot start the domain %s: the image that its disk stands on is gone from %s", h.UUID, h.Image).
+			WithHint("litterbox machine build-image")
+	}
+	err := overlayOn(h.disk(), backing)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return m.refused(h, err)
 	}
@@ -230,22 +244,36 @@ func (m Machine) refused(h handle, err error) error {
 
 func (m Machine) domain(h handle) domain {
 	d := domain{
-		Name: nameOf(h.UUID), UUID: h.UUID, Sandbox: filepath.Base(m.StateDir), Type: "qemu",
-		Memory: m.Options.Memory, CPUs: m.Options.CPUs, Image: h.Image, Dir: h.Dir, Ports: make([]string, ports), Idle: int(m.Options.Idle.Seconds()),
+		Name: nameOf(h.UUID), UUID: h.UUID, Sandbox: m.sandbox(), Type: "qemu",
+		Memory: h.Memory, CPUs: h.CPUs, Image: h.Image, Dir: h.Dir, Ports: make([]string, m.ports()), Idle: int(h.Idle.Seconds()),
 	}
 	if d.Memory == 0 {
 		d.Memory = 1024
+		if m.Shared {
+			d.Memory = 4096
+		}
 	}
 	if d.CPUs == 0 {
 		d.CPUs = 2
+		if m.Shared {
+			d.CPUs = 4
+		}
 	}
-	if d.Idle == 0 {
+	if h.Idle == 0 {
 		d.Idle = 600
 	}
 	if !m.Options.Emulated && kvm() {
 		d.Type = "kvm"
 	}
 	return d
+}
+
+// sandbox is what the domain's metadata names.
+func (m Machine) sandbox() string {
+	if m.Shared {
+		return SharedName
+	}
+	return filepath.Base(m.StateDir)
 }
 
 // kvm reports whether this machine virtualizes by hardware.
@@ -296,89 +324,6 @@ func (m Machine) died(h handle, answer Answer) error {
 	}
 	return fault.Wrap("", driver.ErrLeaseUnavailable, "cannot start the domain %s: it is %s (%s): %s", h.UUID, answer.State, answer.Reason, printable(said))
 }
-
-// Dial implements remote.Machine. It starts nothing: a domain that is off has no
-// places.
-func (m Machine) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	h, err := readHandle(m.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, dialPatience)
-	defer cancel()
-	conn, err := m.dial(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	return conn, nil
-}
-
-// dialPatience is how long a running machine may take to answer.
-const dialPatience = 30 * time.Second
-
-// dial begins a link over a free port.
-func (m Machine) dial(ctx context.Context, h handle) (net.Conn, error) {
-	conn, err := m.port(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	link, err := outpost.DialPort(ctx, conn)
-	if err != nil {
-		return nil, driver.Joined(driver.ErrUnreachable, fmt.Errorf("the outpost of the domain does not answer: %w", err))
-	}
-	return link, nil
-}
-
-// port connects to a free port. Locks tell which are free: the kernel drops a lock
-// with the process that holds it.
-func (m Machine) port(ctx context.Context, h handle) (net.Conn, error) {
-	for {
-		for port := range ports {
-			f, err := os.OpenFile(filepath.Join(h.Dir, fmt.Sprintf("%d.lock", port)), os.O_CREATE|os.O_RDWR, 0o600)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil, driver.ErrMachineLost
-			}
-			if err != nil {
-				return nil, driver.Joined(driver.ErrUnreachable, err)
-			}
-			if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-				f.Close()
-				continue
-			}
-			conn, err := connect(ctx, socketOf(h.Dir, port))
-			if err != nil {
-				return nil, errors.Join(err, f.Close())
-			}
-			return &held{conn, f}, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, driver.Joined(driver.ErrUnreachable, fmt.Errorf("all %d ports of the domain are in use", ports))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-func connect(ctx context.Context, socket string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	switch {
-	case errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED):
-		return nil, driver.ErrMachineLost // QEMU is not there
-	case errors.Is(err, fs.ErrPermission):
-		return nil, fault.Wrap(fault.Denied, err, "cannot reach the ports of the domain").WithHint("export LIBVIRT_DEFAULT_URI=qemu:///session")
-	case err != nil:
-		return nil, driver.Joined(driver.ErrUnreachable, err)
-	}
-	return conn, nil
-}
-
-// held is a connection with the lock of its port.
-type held struct {
-	net.Conn
-	lock *os.File
-}
-
-func (h *held) Close() error { return errors.Join(h.Conn.Close(), h.lock.Close()) }
 
 // printable removes what a terminal would obey.
 func printable(text string) string {

@@ -140,18 +140,48 @@ func (m Machine) Forget(ctx context.Context) error {
 	})
 }
 
-// Measure asks libvirt what the domain uses.
-func (m Machine) Measure(ctx context.Context) (Measures, error) {
+// State asks libvirt for the state of the domain.
+func (m Machine) State(ctx context.Context) (driver.Machine, error) {
+	at := driver.Machine{CPU: -1, Memory: -1, Balloon: -1, Used: -1, Read: -1, Written: -1}
 	h, err := readHandle(m.StateDir)
 	if err != nil {
-		return Measures{}, err
+		return at, err
+	}
+	answer, err := m.ask(ctx, h, OpState)
+	if err != nil {
+		return at, err
+	}
+	at.Name, at.State, at.Reason = nameOf(h.UUID), string(answer.State), answer.Reason
+	return at, nil
+}
+
+// Measure is State with what a domain that is on uses. agent asks whether its outpost
+// answers; a domain that stands still is not asked.
+func (m Machine) Measure(ctx context.Context, agent func(context.Context) error) (driver.Machine, error) {
+	h, err := readHandle(m.StateDir)
+	if err != nil {
+		return driver.Machine{}, err
 	}
 	answer, err := m.ask(ctx, h, OpMeasure)
+	if errors.Is(err, driver.ErrMachineLost) { // it is off, or libvirt does not know it
+		return m.State(ctx)
+	}
 	if err == nil && answer.Measures == nil {
 		err = driver.Joined(driver.ErrUnreachable, errors.New("libvirt measured nothing"))
 	}
 	if err != nil {
-		return Measures{}, err
+		return driver.Machine{}, err
 	}
-	return *answer.Measures, nil
+	used := answer.Measures
+	at := driver.Machine{
+		Name: nameOf(h.UUID), State: string(answer.State), Reason: answer.Reason,
+		CPU: time.Duration(used.CPU), Memory: used.Memory, Balloon: used.Balloon, Used: used.Used, Read: used.Read, Written: used.Written,
+	}
+	if answer.State == Runs && agent != nil {
+		ctx, cancel := context.WithTimeout(ctx, askPatience)
+		defer cancel()
+		answers := agent(ctx) == nil
+		at.Agent = &answers
+	}
+	return at, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -25,6 +26,12 @@ type handle struct {
 	UUID    string `json:"domain_uuid"`
 	Image   string `json:"image"` // the directory of the image below its disk
 	Dir     string `json:"dir"`   // of its disk, sockets and log
+
+	// What the domain was given when it was made. Zero values are the driver's own
+	// choice.
+	CPUs   int           `json:"cpus,omitempty"`
+	Memory int           `json:"memory_mib,omitempty"`
+	Idle   time.Duration `json:"idle_ns,omitempty"`
 }
 
 // readHandle fails with driver.ErrMachineLost for a sandbox without a domain.

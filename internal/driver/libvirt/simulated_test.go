@@ -34,6 +34,7 @@ type simulated struct {
 
 type domain struct {
 	dir, name string
+	xml       string
 	state     libvirt.State
 	reason    string
 	memory    string
@@ -119,7 +120,7 @@ func (s *simulated) perform(q libvirt.Request) (libvirt.Answer, error) {
 		return libvirt.Answer{Text: "9.0.0"}, nil
 	case q.Op == libvirt.OpDefine && d == nil:
 		s.domains[q.UUID] = &domain{
-			dir: diskIn.FindStringSubmatch(q.XML)[1], name: nameIn.FindStringSubmatch(q.XML)[1],
+			xml: q.XML, dir: diskIn.FindStringSubmatch(q.XML)[1], name: nameIn.FindStringSubmatch(q.XML)[1],
 			state: libvirt.Off, reason: "unknown", memory: "-", known: map[string]bool{},
 		}
 		return libvirt.Answer{}, nil
@@ -131,6 +132,11 @@ func (s *simulated) perform(q libvirt.Request) (libvirt.Answer, error) {
 	switch q.Op {
 	case libvirt.OpState:
 		return libvirt.Answer{State: d.state, Reason: d.reason}, nil
+	case libvirt.OpMeasure:
+		if d.state == libvirt.Off {
+			return libvirt.Answer{}, driver.ErrMachineLost
+		}
+		return libvirt.Answer{State: d.state, Reason: d.reason, Measures: &libvirt.Measures{CPU: 1, Memory: 2, Balloon: 3, Used: 4, Read: 5, Written: 6}}, nil
 	case libvirt.OpStart:
 		return libvirt.Answer{}, s.on(d, "-")
 	case libvirt.OpSuspend:

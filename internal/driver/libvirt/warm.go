@@ -21,6 +21,7 @@ import (
 // warmRecord describes a saved machine, beside its disk. It is written last.
 type warmRecord struct {
 	Version int      `json:"version"`
+	Image   string   `json:"image"` // its directory
 	From    original `json:"from"`
 	Kept    kept     `json:"kept"`
 }
@@ -35,9 +36,12 @@ func (m Machine) warmDir(ctx context.Context, h handle) (string, error) {
 		return "", err
 	}
 	d := m.domain(h)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s %d %d %d %d", h.Image, h.URI, version.Text, d.Type, d.Memory, d.CPUs, d.Idle, ports))
-	return filepath.Join(filepath.Dir(h.Image), "warm", hex.EncodeToString(sum[:8])), nil
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s %d %d %d %d", h.Image, h.URI, version.Text, d.Type, d.Memory, d.CPUs, d.Idle, len(d.Ports)))
+	return filepath.Join(warmBeside(h.Image), hex.EncodeToString(sum[:8])), nil
 }
+
+// warmBeside is where the saved machines of all images are that lie beside one.
+func warmBeside(image string) string { return filepath.Join(filepath.Dir(image), "warm") }
 
 // begin brings up a domain that has nothing yet: as a copy of the saved machine, or
 // by booting one, which is saved then. Neither is necessary for the domain to work.
@@ -121,7 +125,7 @@ func (m Machine) trySaveWarm(ctx context.Context, h handle, dir string) (err err
 	if err := errors.Join(err, r.write(m.StateDir), m.dropPending(ctx, h, &r)); err != nil {
 		return err
 	}
-	data, err := seal.Encode(warmRecord{Version: 1, From: m.original(h), Kept: one})
+	data, err := seal.Encode(warmRecord{Version: 1, Image: h.Image, From: m.original(h), Kept: one})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(temp, warmFile), data, 0o600)
 	}

@@ -3,6 +3,8 @@ package remote
 import (
 	"context"
 	"io"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 )
 
 // Machine is a Linux system that an outpost runs in. Its methods are safe for
@@ -19,6 +21,12 @@ type Machine interface {
 	// it does not run. It fails with driver.ErrMachineLost when the machine is
 	// known to be gone, and with driver.ErrUnreachable otherwise.
 	Dial(ctx context.Context) (io.ReadWriteCloser, error)
+}
+
+// Outfitted is a Machine whose Ensure can make it with something of its first
+// place's choice.
+type Outfitted interface {
+	With(vm driver.VM) Machine
 }
 
 // Sleeper is a Machine that loses its places when it is stopped, and keeps their

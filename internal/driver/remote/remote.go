@@ -106,6 +106,9 @@ func (d *Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, e
 			WithHint("litterbox create %s --driver namespace", spec.Name)
 	}
 	machine := d.machine(spec.StateDir)
+	if outfitted, can := machine.(Outfitted); can {
+		machine = outfitted.With(spec.VM)
+	}
 	if err := machine.Ensure(ctx); err != nil {
 		return lease, err
 	}

@@ -58,6 +58,12 @@ func (d *Driver) Tiers(ctx context.Context, stateDir string) ([]driver.Tier, err
 	return answer.Status.Capabilities.Isolation, nil
 }
 
+// Ping asks the outpost in the machine of a sandbox whether it answers.
+func (d *Driver) Ping(ctx context.Context, stateDir string) error {
+	_, err := d.at(stateDir).ask(ctx, outpost.Request{Op: outpost.OpPlaces})
+	return err
+}
+
 // Places returns the ids of the sandboxes that a machine has files of.
 func (d *Driver) Places(ctx context.Context) ([]string, error) {
 	c := d.at("")

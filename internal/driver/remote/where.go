@@ -48,6 +48,29 @@ func readWhere(stateDir string) (where, error) {
 	return w, nil
 }
 
+// Inside returns the ids of the sandboxes, of the directory of all state, whose files
+// began in the machine of that name.
+func Inside(root, machine string) ([]string, error) {
+	records, err := filepath.Glob(filepath.Join(root, "sandboxes", "*", File))
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, path := range records {
+		w, err := readWhere(filepath.Dir(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // just deleted
+		}
+		if err != nil {
+			return nil, err
+		}
+		if w.Machine == machine {
+			ids = append(ids, filepath.Base(filepath.Dir(path)))
+		}
+	}
+	return ids, nil
+}
+
 func (w where) write(stateDir string) error {
 	data, err := seal.Encode(w)
 	if err != nil {

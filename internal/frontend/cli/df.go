@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -94,9 +95,9 @@ func runDf(ctx context.Context, o *dfOptions) error {
 	return o.console.print("logs %s, together %s\n", amount(usage.Logs), amount(usage.Total))
 }
 
-// machineUsage is a line about a container.
+// machineUsage is a line about a container or a virtual machine.
 func machineUsage(one engine.MachineUsage) string {
-	text := clean(one.Driver) + " container " + clean(one.Name) + " of " + clean(one.Image)
+	text := clean(one.Driver) + " " + clean(cmp.Or(one.Kind, "container")) + " " + clean(one.Name) + " of " + clean(one.Image)
 	if one.Trouble != "" {
 		return text + ": not measured: " + clean(one.Trouble)
 	}

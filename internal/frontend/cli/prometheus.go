@@ -90,6 +90,7 @@ func prometheus(samples []engine.Sample, now time.Time) string {
 			}
 		})
 	}
+	exposeMachines(samples, each, x)
 	each("litterbox_sandbox_disk_bytes", "gauge", "Disk taken by the sandbox alone, where it was asked for.", func(s engine.Sample, labels []string) {
 		if s.Disk != nil {
 			x.sample("litterbox_sandbox_disk_bytes", float64(*s.Disk), labels...)

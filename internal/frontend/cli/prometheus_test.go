@@ -104,3 +104,37 @@ func TestDashboard(t *testing.T) {
 func (f *fake) Samples(context.Context, string, bool, bool) ([]engine.Sample, error) {
 	return f.samples()
 }
+
+// What a hypervisor says about machines is printed for those sandboxes that have one,
+// as far as it was measured.
+func TestMetricsOfMachines(t *testing.T) {
+	if strings.Contains(printed(t), "litterbox_machine_") {
+		t.Error("there are metrics of machines without a machine")
+	}
+	all, deaf := samples(), false
+	all[0].Machine = &engine.Machinery{Name: "litterbox-1", State: "running", Reason: "from snapshot", CPU: 2 * time.Second, Memory: 1, Balloon: 2, Used: -1, Read: 3, Written: 4, Agent: &deaf}
+	e := &fake{samples: func() ([]engine.Sample, error) { return all, nil }}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(lb(t, e, "", "metrics").Stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{
+		"litterbox_machine_state": 1, "litterbox_machine_memory_bytes": 1, "litterbox_machine_balloon_bytes": 2, "litterbox_machine_agent_up": 0,
+		"litterbox_machine_cpu_seconds_total": 2, "litterbox_machine_block_read_bytes_total": 3, "litterbox_machine_block_written_bytes_total": 4,
+	} {
+		got := families[name].GetMetric()
+		if len(got) != 1 || got[0].GetGauge().GetValue()+got[0].GetCounter().GetValue() != want {
+			t.Errorf("%s is %v, not %v", name, got, want)
+		}
+	}
+	if got := families["litterbox_machine_used_bytes"].GetMetric(); len(got) > 0 {
+		t.Errorf("what was not measured is %v", got)
+	}
+	state := families["litterbox_machine_state"].GetMetric()[0].String()
+	for _, want := range []string{"litterbox-1", "running", "from snapshot", "busy"} {
+		if !strings.Contains(state, want) {
+			t.Errorf("the state has no %q: %s", want, state)
+		}
+	}
+}

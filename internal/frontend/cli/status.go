@@ -127,6 +127,9 @@ func statusRows(c *console, s engine.Status) [][]string {
 	if s.Resources != nil {
 		rows = append(rows, []string{"uses", used(s.Resources)})
 	}
+	if s.Machine != nil {
+		rows = append(rows, []string{"machine", s.Machine.Name + ", " + s.Machine.Text()})
+	}
 	if s.Cost != nil {
 		rows = append(rows, []string{"cost", costText(s.Cost) + " for " + counted(int(s.Cost.Calls), "call", "calls") + " of models, " + tokenCount(s.Cost.Tokens()) + " tokens"})
 	}
