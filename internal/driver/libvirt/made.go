@@ -89,9 +89,12 @@ func (d *Driver) Made(context.Context, string) ([]driver.Made, error) {
 		if err == nil && r.Image == image || errors.Is(err, fs.ErrPermission) {
 			continue
 		}
-		dir := filepath.Dir(file)
+		dir, of := filepath.Dir(file), "an older version"
+		if r.Image != "" {
+			of = filepath.Base(r.Image)
+		}
 		all = append(all, driver.Made{
-			Name: savedPrefix + filepath.Base(dir), Kind: kindSaved, Image: filepath.Base(r.Image), Engine: "no longer used", Bytes: allocated(filepath.Join(dir, "state.qcow2")),
+			Name: savedPrefix + filepath.Base(dir), Kind: kindSaved, Image: of, Engine: "no longer used", Bytes: allocated(filepath.Join(dir, "state.qcow2")),
 		})
 	}
 	return all, nil

@@ -181,6 +181,13 @@ func TestSavedMachineOfAnOldImage(t *testing.T) {
 	if len(all) != 1 || all[0].Kind != "saved machine" || all[0].Image != "1" || all[0].Bytes == 0 || len(all[0].Sandboxes) > 0 {
 		t.Fatalf("it is %+v", all)
 	}
+	record := filepath.Join(w.saved()[0], "warm.json")
+	if err := os.WriteFile(record, []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all := made(newer); len(all) != 1 || all[0].Image != "an older version" {
+		t.Errorf("with a record that cannot be read it is %+v", all)
+	}
 	for _, name := range []string{"saved-other", all[0].Name, all[0].Name} {
 		if err := libvirt.New(newer).Unmake(t.Context(), w.dir, name); err != nil {
 			t.Error(err)
