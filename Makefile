@@ -100,15 +100,22 @@ test-large: ## a hundred thousand files, a gigabyte of history, a file of two, d
 	LITTERBOX_TEST_LARGE=1 $(GO) test -v -count=1 -timeout 60m ./test/large
 
 RUNSC = v0.0.0-20260905035102-160fafc42237
+LIMA = 2.2.0
 
 test-containers: ## the program inside containers of Docker, Podman and gVisor, by root, with engines of the test's own
 	test -x bin/runsc || GOBIN=$(CURDIR)/bin CGO_ENABLED=0 $(GO) install gvisor.dev/gvisor/runsc@$(RUNSC)
 	LITTERBOX_TEST_CONTAINERS=$(CURDIR)/bin/containers.tar LITTERBOX_TEST_RUNSC=$(CURDIR)/bin/runsc $(GO) test -v -count=1 -timeout 30m ./test/containers
 
-test-vm: ## the program on a Debian with systemd and control groups of version 2, in QEMU, and sandboxes in domains of libvirt, by root
-	LITTERBOX_TEST_VM=$(CURDIR)/bin/vm.tar $(GO) test -v -count=1 -timeout 60m ./test/vm
+test-vm: bin/limactl ## the program on a Debian with systemd and control groups of version 2, in QEMU, and sandboxes in domains of libvirt and in machines of Lima's, by root
+	LITTERBOX_TEST_VM=$(CURDIR)/bin/vm.tar LITTERBOX_TEST_LIMACTL=$(CURDIR)/bin/limactl $(GO) test -v -count=1 -timeout 60m ./test/vm
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-outpost ./cmd/litterbox-outpost
 	LITTERBOX_TEST_VM_OUTPOST=$(CURDIR)/bin/litterbox-outpost LITTERBOX_TEST_VM_IMAGE=$(CURDIR)/bin/vm-image $(GO) test -v -count=1 -timeout 30m ./internal/machineimage
+
+# Lima's program. Its module refuses "go install".
+bin/limactl:
+	mkdir -p bin/lima
+	printf 'module lima\n\ngo 1.26.0\n\nrequire github.com/lima-vm/lima/v2 v$(LIMA)\n' >bin/lima/go.mod
+	cd bin/lima && GOFLAGS=-mod=mod CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X github.com/lima-vm/lima/v2/pkg/version.Version=$(LIMA)' -o $(CURDIR)/bin/limactl github.com/lima-vm/lima/v2/cmd/limactl
 
 test-engines: ## sandboxes of the drivers docker and podman, attacks and random operations on them, by root, with engines of the test's own; make test has a sample
 	test -x bin/runsc || GOBIN=$(CURDIR)/bin CGO_ENABLED=0 $(GO) install gvisor.dev/gvisor/runsc@$(RUNSC)

@@ -87,13 +87,21 @@ func build(progress engine.Progress) (*engine.Engine, error) {
 				return append(found, child.Lent(self.Get)...), err
 			},
 		},
-		Probe:    func(stateDir string) []engine.Check { return checks(embedded.Probe(stateDir)) },
+		Probe:    func(stateDir string) []engine.Check { return checks(findings(embedded, stateDir)) },
 		Program:  program,
 		Later:    later,
 		Runner:   startRunner,
 		Progress: progress,
 		Note:     func(note string) { fmt.Fprintln(os.Stderr, "note: "+note) },
 	}), nil
+}
+
+// findings is what the drivers of new sandboxes find on this machine.
+func findings(embedded namespace.Driver, stateDir string) []namespace.Finding {
+	if runtime.GOOS != "linux" {
+		return []namespace.Finding{child.LimaProbe()}
+	}
+	return embedded.Probe(stateDir)
 }
 
 func checks(findings []namespace.Finding) []engine.Check {

@@ -120,7 +120,7 @@ driver/landlock: driver driver/landlock/confine driver/local driver/ruleset faul
 # Places in other machines: what the host asks, and who answers there.
 driver/remote: driver fault machine outpost process sandbox seal
 # A virtual machine of Lima's, and the program that makes it.
-driver/lima: driver driver/lima/limactl driver/remote fault lock machine sandbox
+driver/lima: driver driver/lima/limactl driver/remote fault fsmonitor hostile lock machine sandbox
 driver/lima/limactl: fault
 # A domain of libvirt's for each sandbox, and who speaks libvirt's protocol.
 driver/libvirt: driver driver/remote fault fsmonitor lock outpost outpost/boot sandbox seal
@@ -180,7 +180,7 @@ frontend/ssh: door engine engine/use fault sandbox wire
 # in a machine, beside its places.
 app/inside: driver/landlock/confine driver/namespace/stage fsmonitor installer
 app/outpost: app/inside driver/namespace outpost outpost/boot outpost/station process
-app/child: app/inside app/outpost caller driver driver/landlock driver/lima driver/namespace driver/remote fault keeper keeper/launch machine payload process rest
+app/child: app/inside app/outpost caller driver driver/landlock driver/lima driver/lima/limactl driver/namespace driver/remote fault keeper keeper/launch machine payload process rest
 app: caller app/child app/inside door driver driver/container driver/container/moby driver/landlock driver/libvirt driver/libvirt/rpc driver/namespace engine fault frontend/cli frontend/mcp frontend/ssh keeper/launch machine machineimage payload process redteam/probe sandbox store
 
 # Programs.

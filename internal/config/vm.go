@@ -9,6 +9,9 @@ import (
 
 // VM is the section about virtual machines. Unset fields are the driver's defaults.
 type VM struct {
+	// Isolation is IsolationVM where each sandbox has a virtual machine of its own.
+	Isolation string
+
 	CPUs   int
 	Memory string // with a unit, as written in the file
 	Bytes  int64  // that is Memory
@@ -27,6 +30,12 @@ const (
 	VMVZ   = "vz"
 )
 
+// The values of vm.isolation.
+const (
+	IsolationShared = "shared"
+	IsolationVM     = "vm"
+)
+
 // vmKeys are the keys of [vm]. One machine serves all repositories, so none of them
 // may set these.
 func vmKeys() []key {
@@ -40,6 +49,13 @@ func vmKeys() []key {
 	}
 	const recreated = " It counts when the machine is made: `litterbox machine recreate`."
 	return []key{
+		own("isolation", `"shared" or "vm"`, `Whether sandboxes of the driver lima share one virtual machine, as they do unless set, or new ones get one each: "vm" makes lima the driver lima-vm.`, text, func(c *Config, v value) []problem {
+			c.VM.Isolation = v.text
+			if v.text != IsolationShared && v.text != IsolationVM {
+				return wrong(v, `isolation = "vm"`, "vm.isolation must be \"shared\" or \"vm\", not %q", v.text)
+			}
+			return nil
+		}),
 		own("cpus", "number", "Processors of a virtual machine. Unless set, one of the driver lima has 4, and one of libvirt 2, or 4 if it is shared; `litterbox machine start` gives them to one of lima that is stopped, and libvirt's keeps what it was made with.", number, func(c *Config, v value) []problem {
 			n, err := strconv.Atoi(v.text)
 			if err != nil || n < 1 || n > 1024 {

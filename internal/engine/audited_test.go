@@ -156,6 +156,7 @@ var silent = map[string]string{
 	"Within":         "reads",
 	"Trash":          "reads",
 	"VerifyAudit":    "reads",
+	"SingleVMs":      "reads",
 	"VMLogs":         "reads",
 	"VMStatus":       "reads",
 	"Watch":          "reads",

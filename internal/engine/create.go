@@ -60,7 +60,7 @@ func (e *Engine) create(ctx context.Context, request CreateRequest, worker func(
 		return Creation{}, err
 	}
 	merged := found.config
-	d, isolation, lacks, err := e.chooseDriver(e.sharing(cmp.Or(request.Driver, driverOf(merged)), merged), request.AllowDegraded)
+	d, isolation, lacks, err := e.chooseDriver(e.ownVM(e.sharing(cmp.Or(request.Driver, driverOf(merged)), merged), merged.VM), request.AllowDegraded)
 	if err != nil {
 		return Creation{}, err
 	}

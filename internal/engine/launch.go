@@ -35,7 +35,7 @@ func (e *Engine) launch(ctx context.Context, p *place) *launch {
 		defer close(l.started)
 		made := make(chan error, 1)
 		go func() {
-			err := e.bringVM(ctx, p.record.Driver)
+			err := e.bringVM(ctx, p.record.Driver, p.dir)
 			if err != nil {
 				made <- err
 				return

@@ -52,6 +52,27 @@ func driverOf(c config.Config) string {
 	return c.Driver
 }
 
+// SingleVMs are the virtual machines of single sandboxes, and what they are copies of.
+// Lima is asked only where there are any.
+func (e *Engine) SingleVMs(ctx context.Context) ([]SingleVM, error) {
+	if e.VM == nil {
+		return nil, nil
+	}
+	all, err := e.VM.Singles(ctx)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	records, _, err := e.Store.Sandboxes()
+	for _, record := range records {
+		for i := range all {
+			if all[i].Sandbox == record.ID {
+				all[i].Sandbox = record.Name
+			}
+		}
+	}
+	return all, err
+}
+
 // ListMachines lists the machines in the order of their names.
 func (e *Engine) ListMachines(context.Context) ([]Machine, error) {
 	if e.Machines == nil {

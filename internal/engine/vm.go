@@ -12,12 +12,20 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// VirtualMachine is the virtual machine that sandboxes of one driver share.
+// VirtualMachine is the virtual machine that sandboxes of one driver share, and the
+// way to those of single sandboxes.
 type VirtualMachine interface {
 	// Driver is the one whose sandboxes are in it.
 	Driver() string
-	// Configure sets the resources that it gets. It changes nothing that exists.
+	// Single is the driver whose sandboxes have virtual machines of their own.
+	Single() string
+	// Configure sets the resources that they get. It changes nothing that exists.
 	Configure(machine.VMSettings) error
+	// Singles are the virtual machines of single sandboxes, and what they are copies
+	// of. Without any, no program is asked.
+	Singles(ctx context.Context) ([]machine.VM, error)
+	// StartSingle is Start for the one of a sandbox, by its state directory.
+	StartSingle(ctx context.Context, stateDir string, note func(string)) error
 	// Status says what it is; machine.VMMissing when there is none.
 	Status(ctx context.Context) (machine.VM, error)
 	// Start makes it, starts it or mends it, and is quick where it runs. note
@@ -38,7 +46,12 @@ type VM struct {
 	machine.VM
 	Sandboxes []string `json:"sandboxes"` // of every repository
 	Running   []string `json:"running"`   // those of them that run
+	// Singles are the virtual machines of single sandboxes, and what they are copies of.
+	Singles []SingleVM `json:"singles"`
 }
+
+// SingleVM is the virtual machine of one sandbox, or what those are copies of.
+type SingleVM = machine.VM
 
 // VMRequest asks to stop the virtual machine or to make it anew.
 type VMRequest struct {
@@ -60,6 +73,9 @@ func (e *Engine) VMStatus(ctx context.Context) (VM, error) {
 		return VM{}, err
 	}
 	vm := VM{VM: found}
+	if vm.Singles, err = e.SingleVMs(ctx); err != nil {
+		return VM{}, err
+	}
 	records, _, err := e.Store.Sandboxes()
 	for _, record := range records {
 		if record.Driver != found.Driver {
@@ -87,7 +103,7 @@ func (e *Engine) StartVM(ctx context.Context, dir string) (vm VM, err error) {
 		return vm, err
 	}
 	defer func() { err = call.end("", nil, err) }()
-	if err := e.bringVM(ctx, e.VM.Driver()); err != nil {
+	if err := e.bringVM(ctx, e.VM.Driver(), ""); err != nil {
 		return vm, err
 	}
 	return e.VMStatus(ctx)
@@ -192,7 +208,7 @@ func (e *Engine) VMShell(ctx context.Context, dir string, argv []string) (comman
 		return nil, nil, err
 	}
 	defer func() { err = call.end("", nil, err) }()
-	if err := e.bringVM(ctx, e.VM.Driver()); err != nil {
+	if err := e.bringVM(ctx, e.VM.Driver(), ""); err != nil {
 		return nil, nil, err
 	}
 	return e.VM.Shell(ctx, argv)
@@ -223,16 +239,30 @@ func vmOf(c config.VM) driver.VM {
 }
 
 // bringVM makes sure that the virtual machine runs where sandboxes of that driver
-// are in one. It does so before a keeper begins, because the first time takes
-// minutes and shows progress.
-func (e *Engine) bringVM(ctx context.Context, driver string) error {
-	if e.VM == nil || e.VM.Driver() != driver {
+// are in one: the one they share, or the sandbox's own. It does so before a keeper
+// begins, because the first time takes minutes and shows progress.
+func (e *Engine) bringVM(ctx context.Context, driver, stateDir string) error {
+	if e.VM == nil || e.VM.Driver() != driver && e.VM.Single() != driver {
 		return nil
 	}
 	if err := e.configureVM(ctx); err != nil {
 		return err
 	}
-	return e.underWay("starting the virtual machine", func(note func(string)) error { return e.VM.Start(ctx, note) })
+	return e.underWay("starting the virtual machine", func(note func(string)) error {
+		if e.VM.Single() == driver {
+			return e.VM.StartSingle(ctx, stateDir, note)
+		}
+		return e.VM.Start(ctx, note)
+	})
+}
+
+// ownVM is the driver to take where a human has chosen one, and wants virtual machines
+// for single sandboxes.
+func (e *Engine) ownVM(chosen string, c config.VM) string {
+	if e.VM != nil && chosen == e.VM.Driver() && c.Isolation == config.IsolationVM {
+		return e.VM.Single()
+	}
+	return chosen
 }
 
 // underWay shows activity while do runs. On a terminal a note replaces it.

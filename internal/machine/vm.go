@@ -6,7 +6,8 @@ import "time"
 type VM struct {
 	Name         string `json:"name"`
 	Driver       string `json:"driver"`
-	State        string `json:"state"` // VMMissing, or a state of the program that runs it, in small letters
+	Sandbox      string `json:"sandbox,omitempty"` // the one that it is for, if it is for one
+	State        string `json:"state"`             // VMMissing, or a state of the program that runs it, in small letters
 	Type         string `json:"type,omitempty"`
 	Architecture string `json:"architecture,omitempty"`
 	CPUs         int    `json:"cpus"`

@@ -58,6 +58,7 @@ func Drivers(root string) []driver.Entry {
 		{Name: namespace.Name, Make: func() driver.Driver { return namespace.Driver{} }, Default: true},
 		{Name: landlock.Name, Make: func() driver.Driver { return landlock.Driver{} }},
 		{Name: lima.Name, Make: func() driver.Driver { return lima.New(limaOptions()) }, Far: true},
+		{Name: lima.OwnName, Make: func() driver.Driver { return lima.NewOwn(limaOptions()) }, Far: true},
 		{Name: remote.ChildName, Make: func() driver.Driver { return remote.NewChild() }, Hidden: true},
 		{Name: driver.Machines, One: func(name string) driver.Driver { return machineDriver(root, name) }, Far: true},
 	}

@@ -6,6 +6,9 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/lima"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/lima/limactl"
+	"github.com/litterbox-sandbox/litterbox/internal/driver/namespace"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
 // limaOptions returns the account's options: everyone who works as it shares
@@ -25,3 +28,13 @@ func limaOptions() lima.Options {
 
 // LimaVM returns the virtual machine of a state directory.
 func LimaVM(root string) lima.VM { return lima.VM{Machine: lima.At(root, limaOptions())} }
+
+// LimaProbe looks for Lima, in whose virtual machine sandboxes are where this machine
+// is no Linux. It starts nothing.
+func LimaProbe() namespace.Finding {
+	path, err := limactl.Client{Env: limaOptions().Env}.Path()
+	if err != nil {
+		return namespace.Finding{Name: "lima", Needed: true, Found: err.Error(), Mend: fault.HintOf(err)}
+	}
+	return namespace.Finding{Name: "lima", Needed: true, OK: true, Found: path}
+}

@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -40,7 +42,11 @@ func (m Machine) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	case err != nil:
 		return nil, m.sealed(err)
 	case one.Status == limactl.Stopped, one.Status == limactl.Uninitialized:
-		return nil, fault.Wrap("", driver.ErrMachineLost, "the virtual machine %q is stopped", m.instance).WithHint("litterbox machine start")
+		stopped := fault.Wrap("", driver.ErrMachineLost, "the virtual machine %q is stopped", m.instance)
+		if m.golden == nil {
+			stopped = stopped.WithHint("litterbox machine start")
+		}
+		return nil, stopped
 	case one.Status != limactl.Running:
 		return nil, m.broken(one, nil)
 	}
@@ -50,7 +56,10 @@ func (m Machine) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return m.through(short, one.Dir)
 }
 
-// known is the directory of an instance that seems to exist.
+// agentFile has the process that Lima keeps on the host for an instance that runs.
+const agentFile = "ha.pid"
+
+// known is the directory of an instance that seems to run.
 func (m Machine) known() (string, error) {
 	home := ""
 	for _, entry := range m.options.Env {
@@ -64,8 +73,19 @@ func (m Machine) known() (string, error) {
 	if !filepath.IsAbs(dir) {
 		return "", os.ErrNotExist
 	}
-	_, err := os.Stat(filepath.Join(dir, sshFile))
-	return dir, err
+	if _, err := os.Stat(filepath.Join(dir, sshFile)); err != nil {
+		return dir, err
+	}
+	// The port in the file is free for other machines when this one has ended.
+	data, err := os.ReadFile(filepath.Join(dir, agentFile))
+	if err != nil {
+		return dir, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil || pid <= 1 {
+		return dir, os.ErrNotExist
+	}
+	return dir, syscall.Kill(pid, 0)
 }
 
 // through opens the stream of an outpost with Lima's SSH configuration. The

@@ -47,10 +47,11 @@ func (m Machine) Configure(s machine.VMSettings) error {
 	return nil
 }
 
-// settings returns those of Configure, or none.
+// settings returns those of Configure, or none. All instances have those of the
+// shared one.
 func (m Machine) settings() (machine.VMSettings, error) {
 	var s machine.VMSettings
-	data, err := os.ReadFile(filepath.Join(m.dir, settingsFile))
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(m.dir), Instance, settingsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
@@ -74,9 +75,16 @@ func (m Machine) Bring(ctx context.Context, note func(string)) error {
 
 func (m Machine) bring(ctx context.Context, note func(string)) error {
 	client := m.limactl(note)
+	if err := m.dropHalf(ctx, client); err != nil {
+		return err
+	}
 	one, err := client.Find(ctx, m.instance)
 	if errors.Is(err, limactl.ErrNoInstance) {
-		if err := m.create(ctx, client); err != nil {
+		make := m.create
+		if m.golden != nil {
+			make = m.copyGolden
+		}
+		if err := make(ctx, client); err != nil {
 			return err
 		}
 		one, err = client.Find(ctx, m.instance)
@@ -93,6 +101,10 @@ func (m Machine) create(ctx context.Context, client limactl.Client) error {
 	if err != nil {
 		return err
 	}
+	return m.createWith(ctx, client, s)
+}
+
+func (m Machine) createWith(ctx context.Context, client limactl.Client, s machine.VMSettings) error {
 	template, err := write(s, m.dir, m.options.Override)
 	if err != nil {
 		return err
@@ -147,8 +159,11 @@ func (m Machine) broken(one limactl.Instance, err error) error {
 	if err != nil {
 		said += "; " + err.Error()
 	}
-	return fault.Wrap("", driver.Joined(driver.ErrUnreachable, errors.New(said)), "cannot start the virtual machine %q", m.instance).
-		WithHint("litterbox machine recreate  # what it holds is lost; commits are here")
+	hint := "litterbox machine recreate  # what it holds is lost; commits are here"
+	if m.golden != nil {
+		hint = "limactl start --debug " + m.instance
+	}
+	return fault.Wrap("", driver.Joined(driver.ErrUnreachable, errors.New(said)), "cannot start the virtual machine %q", m.instance).WithHint("%s", hint)
 }
 
 // Wake starts the machine if it is stopped. It does not make a missing one: it
@@ -176,14 +191,19 @@ func (m Machine) Stop(ctx context.Context, note func(string)) error {
 		if one.Status == limactl.Stopped || one.Status == limactl.Uninitialized {
 			return nil
 		}
-		patient, cancel := context.WithTimeout(ctx, stopPatience)
-		defer cancel()
-		err = client.Stop(patient, m.instance, false)
-		if err != nil && ctx.Err() == nil {
-			return m.sealed(client.Stop(ctx, m.instance, true))
-		}
-		return err
+		return m.halt(ctx, client)
 	})
+}
+
+// halt shuts a running instance down, and cuts off one that does not end.
+func (m Machine) halt(ctx context.Context, client limactl.Client) error {
+	patient, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
+	err := client.Stop(patient, m.instance, false)
+	if err != nil && ctx.Err() == nil {
+		return m.sealed(client.Stop(ctx, m.instance, true))
+	}
+	return err
 }
 
 // Recreate makes the machine anew, from its present configuration. Everything in

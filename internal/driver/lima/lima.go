@@ -1,9 +1,10 @@
-// Package lima is the driver of places in a virtual machine of Lima's: one
-// instance for all sandboxes, which makes, starts and repairs itself. Nothing of
-// the host is mounted in it and none of its ports is forwarded; places in it are
-// made by the namespace driver there, through an outpost (package remote).
+// Package lima is the drivers of places in virtual machines of Lima's: one instance
+// for all sandboxes (driver lima), or one for each, a copy of a golden instance
+// (driver lima-vm). Instances make, start and repair themselves. Nothing of the host
+// is mounted in them and none of their ports is forwarded; places in them are made by
+// the namespace driver there, through an outpost (package remote).
 //
-// limactl makes and starts the machine (package limactl); a byte stream into it is
+// limactl makes and starts the machines (package limactl); a byte stream into one is
 // the standard input and output of Lima's SSH. Start reading at [Machine.Ensure].
 package lima
 
@@ -41,14 +42,7 @@ type Options struct {
 
 // New makes the driver.
 func New(o Options) *remote.Driver {
-	traits := sandbox.Traits{
-		System: "linux", Architecture: runtime.GOARCH,
-		Files: sandbox.FilesCarried, Mounts: sandbox.MountsNone,
-		Network: sandbox.NetworkStreams, Enforcer: "network namespace",
-		Metrics:   []string{sandbox.MetricCPU, sandbox.MetricMemory, sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime},
-		KeepsHome: true,
-	}
-	return remote.New(Name, traits, func(stateDir string) remote.Machine {
+	return remote.New(Name, traits(), func(stateDir string) remote.Machine {
 		if stateDir == "" {
 			return asked{At("", o)}
 		}
@@ -57,22 +51,39 @@ func New(o Options) *remote.Driver {
 	})
 }
 
-// Machine is the virtual machine. Its methods are safe for concurrent use, from
+// traits are those of every place in a virtual machine.
+func traits() sandbox.Traits {
+	return sandbox.Traits{
+		System: "linux", Architecture: runtime.GOARCH,
+		Files: sandbox.FilesCarried, Mounts: sandbox.MountsNone,
+		Network: sandbox.NetworkStreams, Enforcer: "network namespace",
+		Metrics:   []string{sandbox.MetricCPU, sandbox.MetricMemory, sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime},
+		KeepsHome: true,
+	}
+}
+
+// Machine is a virtual machine. Its methods are safe for concurrent use, from
 // any process.
 type Machine struct {
 	options  Options
 	instance string
 	dir      string // of what is known about it here; empty when nothing is
+
+	golden *Machine // the instance that it is a copy of; nil for one that is made from an image
+	id     string   // of the one sandbox that it is for; empty without a golden
 }
 
 // At is the machine of a state directory.
 func At(root string, o Options) Machine {
 	m := Machine{options: o, instance: Instance}
 	if root != "" {
-		m.dir = filepath.Join(root, "machines", Name, m.instance)
+		m.dir = filepath.Join(machinesDir(root), m.instance)
 	}
 	return m
 }
+
+// machinesDir has a directory for each instance of a state directory.
+func machinesDir(root string) string { return filepath.Join(root, "machines", Name) }
 
 // Name implements remote.Machine.
 func (m Machine) Name() string { return "lima " + m.instance }

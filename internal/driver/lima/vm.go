@@ -21,6 +21,30 @@ type VM struct{ Machine }
 // Driver is the name of the driver whose sandboxes are in it.
 func (VM) Driver() string { return Name }
 
+// Single is the name of the driver of virtual machines for one sandbox each.
+func (VM) Single() string { return OwnName }
+
+// StartSingle is [Machine.Bring] for the machine of a sandbox.
+func (v VM) StartSingle(ctx context.Context, stateDir string, note func(string)) error {
+	return Own(stateDir, v.options).Bring(ctx, note)
+}
+
+// Singles reports the states of the machines of single sandboxes and of the golden,
+// without starting any. Sandbox is the id.
+func (v VM) Singles(ctx context.Context) ([]machine.VM, error) {
+	all, err := recorded(filepath.Dir(filepath.Dir(filepath.Dir(v.dir))), v.options)
+	var found []machine.VM
+	for _, m := range all {
+		vm, err := VM{m}.Status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		vm.Driver, vm.Sandbox, vm.Changed = OwnName, m.id, false
+		found = append(found, vm)
+	}
+	return found, err
+}
+
 // Start is [Machine.Bring].
 func (v VM) Start(ctx context.Context, note func(string)) error { return v.Bring(ctx, note) }
 

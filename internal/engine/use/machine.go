@@ -26,6 +26,7 @@ type Machines interface {
 	TestMachine(ctx context.Context, name string) (engine.MachineStatus, error)
 	RemoveMachine(ctx context.Context, dir, name string, forget bool) error
 	Placing(ctx context.Context, machines []string) (*engine.Placing, error)
+	SingleVMs(ctx context.Context) ([]engine.SingleVM, error)
 	VMStatus(ctx context.Context) (engine.VM, error)
 	StartVM(ctx context.Context, dir string) (engine.VM, error)
 	StopVM(context.Context, engine.VMRequest) (engine.VM, error)

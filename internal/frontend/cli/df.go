@@ -97,7 +97,10 @@ func runDf(ctx context.Context, o *dfOptions) error {
 
 // machineUsage is a line about a container or a virtual machine.
 func machineUsage(one engine.MachineUsage) string {
-	text := clean(one.Driver) + " " + clean(cmp.Or(one.Kind, "container")) + " " + clean(one.Name) + " of " + clean(one.Image)
+	text := clean(one.Driver) + " " + clean(cmp.Or(one.Kind, "container")) + " " + clean(one.Name)
+	if one.Image != "" {
+		text += " of " + clean(one.Image)
+	}
 	if one.Trouble != "" {
 		return text + ": not measured: " + clean(one.Trouble)
 	}

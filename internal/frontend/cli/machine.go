@@ -25,7 +25,8 @@ litterbox create NAME --machine MACHINE makes a sandbox on one; commits, diffs,
 merges, ports and network rules work as for a sandbox on this machine.
 add, list, test and remove are for hosts that ssh reaches, build-image is for the
 driver libvirt. The others are for the virtual machine that the sandboxes of
-litterbox create NAME --driver lima share.`,
+litterbox create NAME --driver lima share; status and list show those of the driver
+lima-vm too.`,
 		Example: `  litterbox machine add big ssh://me@big.example.com
   litterbox create fix-login --machine big`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -82,7 +83,7 @@ func newMachineList(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "list",
 		Short:             "List the machines that you have added",
-		Long:              "List the machines that you have added, and how many sandboxes are on each. It does\nnot contact them; litterbox machine test does.",
+		Long:              "List the machines that you have added, and how many sandboxes are on each. It does\nnot contact them; litterbox machine test does. Virtual machines of single sandboxes\nstand first, with their states; --json leaves them to litterbox machine status.",
 		Example:           "  litterbox machine list",
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -97,7 +98,19 @@ func newMachineList(s *session) *cobra.Command {
 				}
 				return s.console.document(list(all))
 			}
+			singles, err := e.SingleVMs(ctx)
+			if err != nil {
+				return err
+			}
+			if len(singles) > 0 {
+				if err := printSingles(s.console, singles); err != nil {
+					return err
+				}
+			}
 			if len(all) == 0 {
+				if len(singles) > 0 {
+					return nil
+				}
 				return s.console.print("no machines; litterbox machine add NAME ssh://user@host adds one\n")
 			}
 			rows := [][]string{{"NAME", "ADDRESS", "SYSTEM", "SANDBOXES", "ADDED"}}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,15 +20,17 @@ import (
 // aboutVM is the common text of the commands about the virtual machine.
 const aboutVM = `Sandboxes of the driver lima share one virtual machine of Lima's, the instance
 "litterbox". It is made and started by the first command that needs it; [vm] in your
-own configuration says what it is given.`
+own configuration says what it is given. Sandboxes of the driver lima-vm have one each,
+which starts, stops and goes with its sandbox.`
 
 func newMachineStatus(s *session) *cobra.Command {
 	var json bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the virtual machine that sandboxes share",
-		Long: `Show the virtual machine that sandboxes share, and the sandboxes in it. It does not
-start anything. The exit code is 8 when the machine does not run.
+		Long: `Show the virtual machine that sandboxes share with the sandboxes in it, and the virtual
+machines of single sandboxes. It does not start anything. The exit code is 8 when the
+shared machine does not run.
 
 ` + aboutVM,
 		Example:           "  litterbox machine status",
@@ -246,7 +249,7 @@ func printEnd(c *console, path string, most int) error {
 
 func printVM(c *console, vm engine.VM, json bool) error {
 	if json {
-		vm.Sandboxes, vm.Running = list(vm.Sandboxes), list(vm.Running)
+		vm.Sandboxes, vm.Running, vm.Singles = list(vm.Sandboxes), list(vm.Running), list(vm.Singles)
 		return c.document(vm)
 	}
 	rows := [][]string{{"machine", vm.Name + ", " + vm.Driver}, {"state", vm.State}}
@@ -264,6 +267,25 @@ func printVM(c *console, vm engine.VM, json bool) error {
 	}
 	if len(vm.Sandboxes) > 0 {
 		rows = append(rows, []string{"sandboxes", strings.Join(vm.Sandboxes, ", ")})
+	}
+	if err := c.table(rows); err != nil || len(vm.Singles) == 0 {
+		return err
+	}
+	if err := c.print("\n"); err != nil {
+		return err
+	}
+	return printSingles(c, vm.Singles)
+}
+
+// printSingles lists the virtual machines of single sandboxes.
+func printSingles(c *console, all []engine.SingleVM) error {
+	rows := [][]string{{"VIRTUAL MACHINE", "STATE", "SANDBOX", "PROCESSORS", "MEMORY"}}
+	for _, one := range all {
+		state := one.State
+		if one.Trouble != "" {
+			state += ": " + one.Trouble
+		}
+		rows = append(rows, []string{clean(one.Name), clean(state), cmp.Or(clean(one.Sandbox), "-"), strconv.Itoa(one.CPUs), amount(one.Memory)})
 	}
 	return c.table(rows)
 }

@@ -26,8 +26,16 @@ func newVMFake() *vmFake {
 			Version: "2.2.0", Dir: "/home/a/.lima/litterbox",
 		},
 		Sandboxes: []string{"one", "two"}, Running: []string{"two"},
+		Singles: []machine.VM{
+			{Name: "litterbox-golden", Driver: "lima-vm", State: machine.VMStopped, CPUs: 4, Memory: 8 << 30},
+			{Name: "litterbox-alone-0123abcd", Driver: "lima-vm", Sandbox: "alone", State: "broken", Trouble: "its \x1b[2Jdisk", CPUs: 2, Memory: 1 << 30},
+		},
 	}}
 }
+
+func (f *vmFake) ListMachines(context.Context) ([]engine.Machine, error) { return nil, nil }
+
+func (f *vmFake) SingleVMs(context.Context) ([]machine.VM, error) { return f.vm.Singles, nil }
 
 func (f *vmFake) VMStatus(context.Context) (engine.VM, error) { return f.vm, nil }
 
@@ -75,6 +83,9 @@ func TestVirtualMachine(t *testing.T) {
 	}{
 		{args: []string{"status"}, stdout: "4 processors, 8.0 GiB of memory"},
 		{args: []string{"status", "--json"}, stdout: `"running": [`},
+		{args: []string{"status", "--json"}, stdout: `"sandbox": "alone"`},
+		{args: []string{"status"}, stdout: "litterbox-alone-0123abcd", absent: "\x1b"},
+		{args: []string{"list"}, stdout: "alone", absent: "no machines"},
 		{args: []string{"start"}, stdout: "running", done: "start"},
 		{args: []string{"stop"}, code: 7, stderr: "ends sandboxes that run: two"},
 		{args: []string{"stop", "--yes"}, done: "stop"},
