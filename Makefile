@@ -41,9 +41,9 @@ redteam: build ## every attack that users can try, on a throwaway repository, wi
 test: build ## every test, as root also as an ordinary user
 	./test/run
 
-test-agents: ## the newest clients of agents, more than a gigabyte from npm, against stand-ins for their models, with keys and with accounts, headless and on a terminal, and the settings of all seven; writes docs/reference/tools-clients.md
+test-agents: ## the newest clients of agents, more than a gigabyte from npm, against stand-ins for their models, with keys and with accounts, headless and on a terminal, several tasks at once, killed and gone on with, and the settings of all seven; writes docs/reference/tools-clients.md
 	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents LITTERBOX_TEST_AGENTS_NEWEST=1 $(GO) test -v -count=1 -timeout 30m -run 'RealClients|RealScreens|Install' ./test/agents
-	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents $(GO) test -v -count=1 -timeout 30m -run AccountsOfRealClients ./test/network/clients
+	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents $(GO) test -v -count=1 -timeout 30m -run OfRealClients ./test/network/clients
 
 BESIDE = 2026.8.31
 
