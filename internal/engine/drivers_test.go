@@ -20,7 +20,7 @@ func TestDriverIsChosen(t *testing.T) {
 	create := func(name, driver string, less bool) (engine.Creation, error) {
 		return w.Create(ctx, engine.CreateRequest{Dir: w.dir, Name: name, Driver: driver, AllowDegraded: less})
 	}
-	if _, err := create("a", "nothing", true); fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "fake, weak") {
+	if _, err := create("a", "nothing", true); fault.KindOf(err) != fault.Invalid || !strings.Contains(fault.HintOf(err), "fake, weak") {
 		t.Errorf("an unknown driver: %v", err)
 	}
 	if _, err := create("a", "weak", false); fault.KindOf(err) != fault.Unsupported {

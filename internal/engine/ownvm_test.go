@@ -16,14 +16,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/machine"
 )
 
-// named is a driver with another name.
-type named struct {
-	fake.Driver
-	name string
-}
-
-func (n named) Name() string { return n.name }
-
 // vms records what the engine asks of virtual machines.
 type vms struct{ done []string }
 

@@ -59,7 +59,7 @@ func (s *session) knowsRuntime(ctx context.Context) error {
 		return nil
 	}
 	known := slices.Sorted(maps.Keys(info.Info.Runtimes))
-	return fault.Wrap("", driver.ErrUnsupported, "cannot use the runtime %q: %s has none of that name; those there are: %s", wanted, s.order.Kind.Title(), oneLine(strings.Join(known, ", "))).
+	return fault.Wrap("", driver.ErrUnsupported, "cannot use the runtime %q: %s knows only %s", wanted, s.order.Kind.Title(), oneLine(strings.Join(known, ", "))).
 		WithHint("container.runtime = %q", "runc")
 }
 
