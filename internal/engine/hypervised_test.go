@@ -2,12 +2,14 @@ package engine_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -88,6 +90,9 @@ func TestSnapshotOfPausedMachine(t *testing.T) {
 	w.behind(t, "late.txt", "uncommitted\n")
 	if _, err := w.Pause(ctx, engine.PauseRequest{Dir: w.dir, Name: "fix"}); err != nil {
 		t.Fatal(err)
+	}
+	if out, err := w.diff(t); !strings.HasPrefix(fault.HintOf(err), "litterbox resume fix, ") {
+		t.Errorf("its differences are %q, %v", out, err)
 	}
 	taken, err := w.TakeSnapshot(ctx, w.dir, "fix", "still")
 	if err != nil {

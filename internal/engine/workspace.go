@@ -102,8 +102,12 @@ func (e *Engine) hasFiles(ctx context.Context, p *place) (bool, error) {
 
 // unknown is the refusal to go on without an answer.
 func (p *place) unknown(why error) error {
+	verb := "start"
+	if p.paused {
+		verb = "resume"
+	}
 	return fault.Wrap(fault.Unavailable, why, "cannot tell what sandbox %q holds beside its commits", p.record.Name).
-		WithHint("litterbox start %s, then repeat; litterbox delete %s --force gives up what no commit has", p.record.Name, p.record.Name)
+		WithHint("litterbox %s %s, then repeat; litterbox delete %s --force gives up what no commit has", verb, p.record.Name, p.record.Name)
 }
 
 // unasked says why a sandbox cannot be cleared away unseen; "" when its files can
