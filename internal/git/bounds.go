@@ -118,7 +118,8 @@ func (c Command) exceeded(exit *exec.ExitError, stderr string) error {
 	case known && status.Signaled() && status.Signal() == syscall.SIGXCPU:
 		return fault.New(fault.Denied, "git %s needs more than %v of a processor", c.Verb(), b.time)
 	// Words from git's wrapper.c, a shell, and a thread without a stack.
-	case strings.Contains(stderr, "ut of memory") || strings.Contains(stderr, "ut of space") || strings.Contains(stderr, "unable to create thread"):
+	case known && status.Signaled() && status.Signal() == signalMemory ||
+		strings.Contains(stderr, "ut of memory") || strings.Contains(stderr, "ut of space") || strings.Contains(stderr, "unable to create thread"):
 		return fault.New(fault.Denied, "git %s needs more than %d bytes of memory", c.Verb(), b.Memory)
 	}
 	return nil

@@ -10,6 +10,7 @@ package machines_test
 
 import (
 	"cmp"
+	_ "embed"
 	"flag"
 	"fmt"
 	"os"
@@ -307,6 +308,11 @@ func (m machine) checkDoctor(t *testing.T, doctor program.Result) {
 	}
 }
 
+// mac is the part of the page about what no test runs.
+//
+//go:embed mac.md
+var mac string
+
 func TestPlatformsPage(t *testing.T) {
 	const path = "../../docs/reference/platforms.md"
 	var page strings.Builder
@@ -325,5 +331,6 @@ func TestPlatformsPage(t *testing.T) {
 	}
 	page.WriteString("\n[Containers](containers.md) of Docker, Podman and gVisor have a page of their own.\n")
 	page.WriteString("\nWhat the degraded tier does not isolate stands in [docs/security.md](../security.md); `litterbox doctor` tries what a machine has.\n")
+	page.WriteString("\n" + mac)
 	program.Page(t, path, page.String(), *update)
 }

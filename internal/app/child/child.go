@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/app/inside"
@@ -55,9 +56,9 @@ const collectAt = 30
 // the state directory, which records the human's machines.
 func Drivers(root string) []driver.Entry {
 	return []driver.Entry{
-		{Name: namespace.Name, Make: func() driver.Driver { return namespace.Driver{} }, Default: true},
+		{Name: namespace.Name, Make: func() driver.Driver { return namespace.Driver{} }, Default: runtime.GOOS == "linux"},
 		{Name: landlock.Name, Make: func() driver.Driver { return landlock.Driver{} }},
-		{Name: lima.Name, Make: func() driver.Driver { return lima.New(limaOptions()) }, Far: true},
+		{Name: lima.Name, Make: func() driver.Driver { return lima.New(limaOptions()) }, Far: true, Default: runtime.GOOS != "linux"},
 		{Name: lima.OwnName, Make: func() driver.Driver { return lima.NewOwn(limaOptions()) }, Far: true},
 		{Name: remote.ChildName, Make: func() driver.Driver { return remote.NewChild() }, Hidden: true},
 		{Name: driver.Machines, One: func(name string) driver.Driver { return machineDriver(root, name) }, Far: true},
