@@ -1,0 +1,45 @@
+package cli_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+)
+
+// exportFake has a golden whose archive is one word.
+type exportFake struct{ *fake }
+
+func (exportFake) ExportGolden(_ context.Context, _, _ string, to io.Writer) (engine.Golden, error) {
+	_, err := io.WriteString(to, "archive")
+	return engine.Golden{Name: "default"}, err
+}
+
+// Without a file an archive goes to standard output, except to a terminal.
+func TestAGoldenIsNotWrittenToATerminal(t *testing.T) {
+	s := newScreen(t)
+	session := s.session(nil)
+	session.Engine = exportFake{&fake{}}
+	if code := session.Run(t.Context(), "golden", "export"); code != 2 {
+		t.Errorf("exit code %d", code)
+	}
+	shown := s.shown(t)
+	if !strings.Contains(shown, "cannot write an archive to a terminal") || !strings.Contains(shown, "litterbox golden export -o golden.tgz") {
+		t.Errorf("shown: %q", shown)
+	}
+	piped, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer piped.Close()
+	session.Stdout = piped
+	if code := session.Run(t.Context(), "golden", "export"); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if got, err := os.ReadFile(piped.Name()); err != nil || string(got) != "archive" {
+		t.Errorf("written: %q, %v", got, err)
+	}
+}
