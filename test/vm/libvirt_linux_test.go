@@ -272,8 +272,7 @@ func TestLibvirt(t *testing.T) {
 	h.litterbox("pause", "box")
 	h.litterbox("resume", "box")
 
-	h.litterbox("merge", "box", "--yes")
-	h.litterbox("delete", "box")
+	h.litterbox("merge", "box", "--yes") // deletes it
 	if left := strings.Fields(virsh("list", "--all", "--uuid")); len(left) > 0 {
 		t.Errorf("domains are left: %q", left)
 	}
