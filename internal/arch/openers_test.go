@@ -82,6 +82,7 @@ landing/back.go: os.OpenRoot
 landing/forth.go: os.OpenRoot
 engine/sync.go: os.OpenRoot
 landing/aside.go: os.Open os.ReadDir os.RemoveAll
+git/borrowed.go: os.ReadFile
 git/clean.go: os.ReadDir os.ReadFile
 git/writeback_linux.go: os.Open
 git/deadpacks.go: filepath.Glob os.Open

@@ -58,6 +58,9 @@ func (m Memory) Open(ctx context.Context, dir string) (*Repository, error) {
 	if !plain {
 		return Open(ctx, dir)
 	}
+	if err := checkBorrowed(ctx, location.CommonDir); err != nil {
+		return nil, err
+	}
 	path, who := m.path(location), caller.Of(ctx)
 	if r := quickOpen(dir, location, recall(who, path, location)); r != nil {
 		r.caller = who

@@ -48,6 +48,12 @@ type Location struct {
 // NotFound outside a repository, Invalid for a bare one and for an unborn
 // HEAD, and Unavailable if git is missing or too old.
 func Open(ctx context.Context, dir string) (*Repository, error) {
+	location, plain := Locate(dir)
+	if plain { // before git reads an object
+		if err := checkBorrowed(ctx, location.CommonDir); err != nil {
+			return nil, err
+		}
+	}
 	// The user's configuration is needed by nearly every caller of Open; read
 	// at the same time on another processor, it costs no time.
 	settings := make(chan func() (*Settings, error), 1)
@@ -77,6 +83,11 @@ func Open(ctx context.Context, dir string) (*Repository, error) {
 			WithHint("cd %s", filepath.Dir(f[2]))
 	}
 	r := &Repository{Location: Location{Top: f[4], GitDir: f[2], CommonDir: f[3]}, ObjectFormat: f[1]}
+	if !plain {
+		if err := checkBorrowed(ctx, r.CommonDir); err != nil {
+			return nil, err
+		}
+	}
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "cannot work in %q: HEAD has no commit yet", r.Top).
 			WithHint("git commit --allow-empty -m 'first commit'")

@@ -89,6 +89,40 @@ func ownerAttacks() []attack {
 			},
 		},
 		{
+			Name: "lend objects that change",
+			Control: func(w *world) {
+				// From a store of one's own litterbox borrows; and git itself takes
+				// what the store says, and waits at a pipe.
+				lender := w.borrow()
+				w.Must("create", box)
+				w.Must("delete", "--force", "--purge", box)
+				said := w.Shell("b=$(git rev-parse HEAD:README); o=" + lender + "/.git/objects; f=$o/$(echo $b | cut -c1-2)/$(echo $b | cut -c3-); " +
+					"e=$(echo evil | git -C " + lender + " hash-object -w --stdin); cp -f $o/$(echo $e | cut -c1-2)/$(echo $e | cut -c3-) $f; git cat-file -p $b; " +
+					"rm -f $f; mkfifo $f; timeout 5 git cat-file -p $b; echo ended $?")
+				if said.Stdout != "evil\nended 124\n" {
+					w.Errorf("git notices: %+v", said)
+				}
+			},
+			Run: func(w *world) {
+				lender := w.borrow()
+				if os.Geteuid() != 0 {
+					return // only root can give a store away
+				}
+				w.giveAway(lender, 0o755, 54321)
+				w.Shell("for f in $(find " + lender + "/.git/objects -type f); do rm -f $f; mkfifo $f; done")
+				for _, args := range [][]string{{"create", box}, {"create", box, "--dirty"}} {
+					got := w.Shell("timeout -k 10 120 '" + w.Program("litterbox") + "' " + strings.Join(args, " ") + " </dev/null")
+					if got.Code == 0 || got.Code == 124 || !strings.Contains(got.Stderr, "which belongs to uid 54321") || !strings.Contains(got.Stderr, "safe.directory "+lender) {
+						w.Errorf("%q with a store that another user changes: %+v", args, got)
+					}
+				}
+				// Who trusts that user says so, to git.
+				w.Shell("find " + lender + "/.git/objects -type p -delete; cp -r " + lender + ".whole/. " + lender + "/.git/objects/")
+				w.Git("config", "--global", "--add", "safe.directory", lender)
+				w.Must("create", box)
+			},
+		},
+		{
 			Name: "have another user's configuration count",
 			Control: func(w *world) {
 				w.plantedConfig()
@@ -109,6 +143,20 @@ func ownerAttacks() []attack {
 			},
 		},
 	}
+}
+
+// borrow makes the world's repository one that borrows all its objects from another,
+// which it returns; beside that lies a copy of its objects.
+func (w *world) borrow() (lender string) {
+	w.Helper()
+	lender = filepath.Join(w.Dir, "lender")
+	got := w.Shell("git clone -q --no-local . " + lender + " && cd " + lender + " && for p in .git/objects/pack/*.pack; do mv $p ../pack && rm -f .git/objects/pack/* && git unpack-objects -q <../pack || exit 1; done && " +
+		"cp -r .git/objects " + lender + ".whole && cd '" + w.Repo + "' && echo " + lender + "/.git/objects >.git/objects/info/alternates && " +
+		"find .git/objects -mindepth 1 -maxdepth 1 ! -name info -exec rm -rf {} + && git fsck --connectivity-only")
+	if got.Code != 0 {
+		w.Fatalf("nothing can be borrowed: %+v", got)
+	}
+	return lender
 }
 
 // pin is the id of the one sandbox that keeps its base.

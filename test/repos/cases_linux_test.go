@@ -95,7 +95,7 @@ var table = []repository{
 		odd:  true, change: `git log --oneline | wc -l >count; echo more >>README; git fsck`,
 	},
 	{
-		name: "borrowed objects", says: "a clone with `--shared` or `--reference` works; nothing of the other repository shows inside",
+		name: "borrowed objects", says: "a clone with `--shared` or `--reference` works; nothing of the other repository shows inside. A store of another user is refused, unless `safe.directory` of your git configuration names it",
 		make: `git clone -q --shared . "$ODD"`,
 		odd:  true, change: `echo more >>README; test ! -e .git/objects/info/alternates; git fsck`,
 		outside: "echo more >>README; git add -A",

@@ -32,19 +32,24 @@ func notify(args []string) (any, error) {
 	}
 	const patience = 2 * time.Minute // for one process, even on a busy machine
 	// The processes may take away what is their own, including the permissions of the
-	// sandbox's root and of the project. The next process, and the check afterwards
-	// whether calls are answered, need them.
+	// project and of all directories above it, where these are the sandbox's. The next
+	// process, and the check afterwards whether calls are answered, need them.
 	project, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
 	own := []string{project, filepath.Join(project, "src")} // not ".", which is looked up in itself
 	if args[4] == "1" {
-		own = append([]string{"/"}, own...)
+		for above := filepath.Dir(project); ; above = filepath.Dir(above) {
+			own = append([]string{above}, own...) // the topmost first
+			if above == "/" {
+				break
+			}
+		}
 	}
 	again := func() {
 		for _, dir := range own {
-			_ = os.Chmod(dir, 0o755) // a renamed one is not missed
+			_ = os.Chmod(dir, 0o755) // a renamed one is not missed, one of the system's is refused
 		}
 	}
 	counts := map[string]int{}
