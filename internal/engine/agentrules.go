@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/profile"
 	"github.com/litterbox-sandbox/litterbox/internal/secret"
@@ -19,7 +20,10 @@ func runRules(client profile.Profile, specs []secret.Spec) (rules []string) {
 			continue
 		}
 		for _, host := range spec.Hosts {
-			rules = append(rules, host.Rule())
+			rule := host.Rule()
+			if name, isDefault := strings.CutSuffix(rule, ":443"); !isDefault || !slices.Contains(rules, name) {
+				rules = append(rules, rule)
+			}
 		}
 	}
 	return rules
