@@ -149,7 +149,7 @@ func (i *installs) answer(ctx context.Context, conn net.Conn) error {
 	to := wire.NewWriter(conn)
 	command := exec.CommandContext(ctx, i.with.Program, args...)
 	command.Dir = i.with.Dir
-	command.Stdout, command.Stderr = output{to, wire.KindStdout}, output{to, wire.KindStderr}
+	command.Stdout, command.Stderr = output{conn, to, wire.KindStdout}, output{conn, to, wire.KindStderr}
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = installPatience
 	err = command.Run()
@@ -164,8 +164,10 @@ func (i *installs) answer(ctx context.Context, conn net.Conn) error {
 	return wire.WriteJSON(to, wire.KindResult, result)
 }
 
-// output is a stream of a command, as frames.
+// output is a stream of a command, as frames. A program that reads nothing ends
+// the installation, which holds the sandbox's lock.
 type output struct {
+	conn net.Conn
 	to   *wire.Writer
 	kind wire.Kind
 }
@@ -173,6 +175,9 @@ type output struct {
 func (o output) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		n := min(len(rest), wire.MaxFrame)
+		if err := o.conn.SetWriteDeadline(time.Now().Add(installPatience)); err != nil {
+			return 0, err
+		}
 		if err := o.to.Frame(o.kind, rest[:n]); err != nil {
 			return 0, err
 		}
