@@ -26,6 +26,8 @@ Each attack runs twice: in a sandbox, where it must fail, and as a control where
 | ` + "`OPEN`" + ` | the attack succeeded; report it, with the output of ` + "`litterbox redteam --json`" + ` and ` + "`litterbox doctor --json`" + ` |
 | ` + "`skipped`" + ` | it shows nothing here: this machine or driver lacks what it needs, or its control did not succeed; the reason is said |
 
+With ` + "`--driver docker`, `--driver podman` or `--machine NAME`" + ` the sandboxes are in a container or on that host. Controls stay on this machine. Attacks on files of this machine are skipped: they are not where the sandbox is. ` + "`--base-image`" + ` names the image of the container, which is removed at the end with its volume; a host stays as it is, but for the program that litterbox has there.
+
 The exit code is 1 when anything is open, and 0 when nothing is, whatever was skipped. With ` + "`--json`" + ` it prints one object: ` + "`driver`, `isolation`, `attacks`, `closed`, `open`, `skipped`" + `; each of the ` + "`attacks`" + ` has ` + "`class`, `attack`, `escape` (what an escape would show), `seen` (in the sandbox), `control` (where nothing is in the way), `verdict`, `reason`, `defence`" + ` (the file that stands in the way).
 
 A closed attack shows that this attack fails on this machine today. It does not show that there is no other; the [tests](../security.md) try more.

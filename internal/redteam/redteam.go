@@ -34,6 +34,9 @@ type Attack struct {
 	control kind
 	// full says why it means something only in the full tier.
 	full string
+	// near says why it means something only where the files of a sandbox, and what it
+	// would escape to, are on this machine.
+	near string
 	// skip returns the reason why this machine cannot show it, or nothing.
 	skip func(*world) string
 	// limits are those of a sandbox of its own; fresh gives it one too.
@@ -85,7 +88,11 @@ type Report struct {
 type Options struct {
 	Driver string // one of [Drivers]; empty for the one that create would take
 	Only   Class  // empty for all
-	Env    func(string) string
+	// Machine is attacked instead of a driver of this machine.
+	Machine *Machine
+	// BaseImage is that of containers; empty for the one that create would take.
+	BaseImage string
+	Env       func(string) string
 
 	// Began is called before each attack.
 	Began func(class Class, attack string, done, total int)
@@ -144,6 +151,10 @@ func (w *world) attack(ctx context.Context, a Attack) Result {
 	result := Result{Class: a.Class, Attack: a.name, Escape: a.Escape, Defence: strings.Join(a.Defence, ", "), Verdict: Skipped}
 	if a.full != "" && w.isolation != "full" {
 		result.Reason = a.full
+		return result
+	}
+	if a.near != "" && w.tier.far {
+		result.Reason = a.near
 		return result
 	}
 	if a.skip != nil {

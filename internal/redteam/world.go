@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -38,14 +37,10 @@ type world struct {
 // newWorld makes it, with a first sandbox that shows the target. After an error
 // it returns what must be cleaned up.
 func newWorld(ctx context.Context, o Options) (*world, error) {
-	all := tiers()
-	chosen := 0
-	if o.Driver != "" {
-		chosen = slices.IndexFunc(all, func(t tier) bool { return t.name == o.Driver })
-	}
-	if chosen < 0 {
+	chosen, known := o.chosen()
+	if !known {
 		return nil, fault.New(fault.Invalid, "cannot attack driver %q: there is no such driver", o.Driver).
-			WithHint("litterbox redteam --driver %s", all[0].name)
+			WithHint("litterbox redteam --driver %s", Drivers()[0])
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -61,17 +56,20 @@ func newWorld(ctx context.Context, o Options) (*world, error) {
 	below := func(name string) string { return filepath.Join(base, name) }
 	w := &world{
 		base: base, home: below("home"), state: below("state"), repo: below("src/project"), plain: below("plain"), canary: below("canary"),
-		program: program, secret: "secret-" + rand.Text(), tier: all[chosen],
+		program: program, secret: "secret-" + rand.Text(), tier: chosen,
 	}
 	w.env = append([]string{
 		"HOME=" + w.home, "XDG_STATE_HOME=" + w.state, "XDG_CONFIG_HOME=" + below("home/.config"), "XDG_CACHE_HOME=" + below("home/.cache"),
 		"TMPDIR=" + below("tmp"), "PATH=" + o.Env("PATH"), "LANG=C.UTF-8", "TERM=dumb", "GIT_CONFIG_NOSYSTEM=1",
-	}, w.tier.env...)
+	}, w.tier.lend(o.Env)...)
 	if o.Env("LITTERBOX_WORKSPACE") != "" { // copies instead of overlays, where asked for
 		w.env = append(w.env, "LITTERBOX_WORKSPACE="+o.Env("LITTERBOX_WORKSPACE"))
 	}
 	if err := w.furnish(ctx); err != nil {
 		return w, fault.Wrap(fault.Unavailable, err, "cannot prepare the attacks")
+	}
+	if err := w.reach(ctx, o); err != nil {
+		return w, fault.Wrap(fault.Unavailable, err, "cannot reach what is to be attacked")
 	}
 	if err := w.create(ctx, firstBox); err != nil {
 		return w, fault.Wrap(fault.Unavailable, err, "cannot make a sandbox to attack").WithHint("litterbox doctor")
@@ -180,6 +178,9 @@ func (w *world) end(ctx context.Context) error {
 	}
 	all.Wait()
 	err := errors.Join(failures...)
+	if err == nil {
+		err = w.unmake(ctx)
+	}
 	if err != nil {
 		return err // processes that still run must not lose their files
 	}

@@ -1,6 +1,7 @@
 package hosts_test
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,4 +52,22 @@ func TestGolden(t *testing.T) {
 	if left := h.left(); len(left) > 0 {
 		t.Errorf("removed, there are %q", left)
 	}
+}
+
+// What users try on their machine they can try on a host, too.
+func TestRedteam(t *testing.T) {
+	h := open(t)
+	h.add()
+	got := h.Litterbox("redteam", "--machine", "big", "--only", "pid1", "--json")
+	var report struct {
+		Driver       string
+		Closed, Open int
+	}
+	if err := json.Unmarshal([]byte(got.Stdout), &report); err != nil || got.Code != 0 {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if !strings.HasSuffix(report.Driver, ":big") || report.Closed != 3 || report.Open > 0 {
+		t.Errorf("%s", got.Stdout)
+	}
+	h.refused([]string{"redteam", "--machine", "small"}, `there is no machine "small"`, "litterbox machine list")
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/redteam"
 )
 
@@ -13,13 +15,23 @@ type redteamOptions struct {
 	console *console
 	attack  func(context.Context, redteam.Options) (redteam.Report, error)
 
-	driver string
-	only   string
-	json   bool
+	machines func() ([]engine.Machine, error) // those that can be attacked
+
+	driver, machine string
+	image           string
+	only            string
+	json            bool
 }
 
 func newRedteam(s *session) *cobra.Command {
 	o := &redteamOptions{console: s.console, attack: redteam.Run}
+	o.machines = func() ([]engine.Machine, error) {
+		e, err := s.engine()
+		if err != nil {
+			return nil, err
+		}
+		return e.ListMachines(context.Background())
+	}
 	var classes []string
 	for _, class := range redteam.Classes() {
 		classes = append(classes, string(class))
@@ -33,9 +45,14 @@ is in the way, which must succeed. Nothing but temporary directories of its own
 is touched, and no network beyond this machine is used. It ends with 1 when
 anything is open. What each attack is about: docs/reference/redteam.md.
 
+With --driver docker or podman the sandboxes are in a container of its own, which is
+removed at the end; with --machine they are on a host that litterbox machine list
+shows. Attacks that say nothing about a place there are skipped with the reason.
+
 Classes: ` + strings.Join(classes, ", ") + `.`,
 		Example: `  litterbox redteam
   litterbox redteam --only network
+  litterbox redteam --driver docker --base-image debian:bookworm
   litterbox redteam --json`,
 		Args:              wantArgs(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -46,6 +63,10 @@ Classes: ` + strings.Join(classes, ", ") + `.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.driver, "driver", "", "attack sandboxes of `DRIVER`: "+strings.Join(redteam.Drivers(), ", "))
+	cmd.Flags().StringVar(&o.machine, "machine", "", "attack sandboxes on the machine `NAME`")
+	_ = cmd.RegisterFlagCompletionFunc("machine", s.machineNames(-1)) // fails for a flag that is not there
+	cmd.MarkFlagsMutuallyExclusive("driver", "machine")
+	cmd.Flags().StringVar(&o.image, "base-image", "", "have containers of `IMAGE` instead of the usual one")
 	cmd.Flags().StringVar(&o.only, "only", "", "try the attacks of `CLASS` alone")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
 	for name, values := range map[string][]string{"driver": redteam.Drivers(), "only": classes} {
@@ -57,9 +78,13 @@ Classes: ` + strings.Join(classes, ", ") + `.`,
 
 func runRedteam(ctx context.Context, o *redteamOptions) error {
 	c := o.console
+	machine, err := o.attacked()
+	if err != nil {
+		return err
+	}
 	var printed error
 	report, err := o.attack(ctx, redteam.Options{
-		Driver: o.driver, Only: redteam.Class(o.only), Env: c.env,
+		Driver: o.driver, Machine: machine, BaseImage: o.image, Only: redteam.Class(o.only), Env: c.env,
 		Began: func(class redteam.Class, attack string, done, total int) {
 			c.progress.update(string(class)+": "+attack, done, total)
 		},
@@ -86,6 +111,23 @@ func runRedteam(ctx context.Context, o *redteamOptions) error {
 		return exitStatus(exitOpen)
 	}
 	return err
+}
+
+// attacked is the machine that was named; nil is none.
+func (o *redteamOptions) attacked() (*redteam.Machine, error) {
+	if o.machine == "" {
+		return nil, nil
+	}
+	all, err := o.machines()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		if one.Name == o.machine {
+			return &redteam.Machine{Name: one.Name, Address: one.Address, Identity: one.Identity, Driver: engine.OnMachine(one.Name)}, nil
+		}
+	}
+	return nil, fault.New(fault.NotFound, "there is no machine %q", o.machine).WithHint("litterbox machine list")
 }
 
 // exitOpen says that an attack succeeded.
