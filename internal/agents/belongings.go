@@ -93,7 +93,7 @@ func readOwn(path string) ([]byte, fs.FileMode, error) {
 	case err != nil:
 		return nil, 0, bare(err)
 	case !info.Mode().IsRegular():
-		return nil, 0, errors.New("it is no regular file")
+		return nil, 0, errors.New("it is not a regular file")
 	}
 	content, err := io.ReadAll(io.LimitReader(file, largest+1))
 	if err == nil && len(content) > largest {

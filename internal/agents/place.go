@@ -94,7 +94,7 @@ func (p place) readIn(root *os.Root) ([]byte, error) {
 	case err != nil:
 		return nil, p.unreadable(err)
 	case !info.Mode().IsRegular():
-		return nil, fault.New(fault.Denied, "cannot change %s: it is no regular file", display(p.shown)).WithHint("ls -ld %s", display(p.full))
+		return nil, fault.New(fault.Denied, "cannot change %s: it is not a regular file", display(p.shown)).WithHint("ls -ld %s", display(p.full))
 	case info.Size() > largest:
 		return nil, fault.New(fault.Invalid, "cannot change %s: it has %d bytes, and settings have at most %d", display(p.shown), info.Size(), largest)
 	}
@@ -229,7 +229,7 @@ func (p place) unchanged(root *os.Root, before []byte) error {
 		return err
 	}
 	if (now == nil) != (before == nil) || !bytes.Equal(now, before) {
-		return fault.New(fault.Conflict, "cannot change %s: somebody else just did", display(p.shown)).WithHint("the same command again")
+		return fault.New(fault.Conflict, "cannot change %s: another program has just done so", display(p.shown)).WithHint("the same command again")
 	}
 	return nil
 }

@@ -69,11 +69,11 @@ func TestLinksAndOwners(t *testing.T) {
 	}
 
 	link("/dev/zero", "home/.cursor/mcp.json")
-	m.fails(fault.Denied, "no regular file", agents.Request{Scope: agents.User}, "cursor")
+	m.fails(fault.Denied, "not a regular file", agents.Request{Scope: agents.User}, "cursor")
 	if err := os.MkdirAll(filepath.Join(m.repo, ".vscode/mcp.json"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	m.fails(fault.Denied, "no regular file", agents.Request{}, "vscode")
+	m.fails(fault.Denied, "not a regular file", agents.Request{}, "vscode")
 	if os.Geteuid() != 0 {
 		link("/etc/hostname", "home/.claude.json")
 		m.fails(fault.Denied, "belongs to user 0", agents.Request{Scope: agents.User}, "claude")

@@ -32,7 +32,7 @@ func (s *session) clearMeeting() error {
 		err = nil
 	}
 	if err == nil {
-		err = os.Chmod(dir, 0o711) // the container's user is another one; nobody else gets as far as this
+		err = os.Chmod(dir, 0o711) // the container's user is another one; no other user gets as far as this
 	}
 	entries, read := os.ReadDir(dir)
 	err = errors.Join(err, read)
