@@ -146,6 +146,7 @@ type Spec struct {
 	Home      string            // path of HOME inside
 	User      User              // who the inner user is
 	Mounts    []Mount           // read-only host directories
+	Lent      []Lent            `json:",omitempty"` // small files of the host, for drivers that lend
 	Caches    []Cache           // package caches of the host, below the sandbox's own
 	Base      *Base             // the root file system; nil for the host's own userland
 	System    *System           // the sandbox's own packages, above Base; may be nil

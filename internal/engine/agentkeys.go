@@ -10,7 +10,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/profile"
-	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/secret"
 )
 
@@ -20,7 +19,7 @@ import (
 // client; they are bound for as long as the sandbox lives. given is what the
 // client's environment has already. It returns the variables to add.
 func (p *place) bindKeys(ctx context.Context, client profile.Profile, given []string) (env []string, err error) {
-	if p.driver.Traits().Mounts != sandbox.MountsAny || len(client.Keys) == 0 {
+	if !p.driver.Traits().ShowsFiles() || len(client.Keys) == 0 {
 		return nil, nil // nothing is read there
 	}
 	unlock, err := p.store.Lock(ctx, p.record.ID, "lease") // as a start, which writes the same

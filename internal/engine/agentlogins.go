@@ -10,7 +10,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/login"
 	"github.com/litterbox-sandbox/litterbox/internal/profile"
-	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -53,7 +52,7 @@ func loginsOnHost(who *caller.Caller, client string) []hostLogin {
 // in, and renews them. It reports whether there is one. A key of the environment
 // counts before a login, as it does on the host.
 func (e *Engine) bindLogins(ctx context.Context, p *place, client profile.Profile, keys bool) (bound bool, err error) {
-	if p.driver.Traits().Mounts != sandbox.MountsAny || keys && !client.Several {
+	if !p.driver.Traits().ShowsFiles() || keys && !client.Several {
 		return false, nil // in the first case nothing is read there
 	}
 	who := callerOf(ctx)

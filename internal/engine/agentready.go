@@ -14,7 +14,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/profile"
-	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
@@ -45,7 +44,7 @@ func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profi
 			rules = append(rules, host)
 		}
 	}
-	if p.driver.Traits().Mounts == sandbox.MountsAny { // elsewhere neither keys nor logins go in
+	if p.driver.Traits().ShowsFiles() { // elsewhere neither keys nor logins go in
 		has := func(variable string) bool {
 			isGiven := slices.ContainsFunc(task.Env, func(pair string) bool { return strings.HasPrefix(pair, variable+"=") })
 			return isGiven || caller.Get(variable) != "" || p.hasSecret(variable)

@@ -12,13 +12,6 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 )
 
-// Where a sandbox finds its roots, on every distribution: the host's with its own
-// authority's, and its own alone.
-const (
-	rootsInside    = "/var/lib/litterbox/roots.pem"
-	ownRootsInside = "/var/lib/litterbox/roots-own.pem"
-)
-
 // rootBundles are the files in which distributions keep the roots that programs
 // trust, the list of Go's crypto/x509 with those of curl and OpenSSL.
 //
@@ -76,7 +69,7 @@ func (p *place) writeRoots(caller *caller.Caller, source string, bundles []strin
 		// are better than nothing.
 		if p.record.Image == nil {
 			for _, name := range additional {
-				made.env[name] = rootsInside
+				made.env[name] = keeper.RootsInside
 			}
 		}
 	}
@@ -88,7 +81,7 @@ func (p *place) writeRoots(caller *caller.Caller, source string, bundles []strin
 		extra = firstRoot(content)
 	}
 	if len(extra) > 0 {
-		made.env[extraRootsVariable] = ownRootsInside
+		made.env[extraRootsVariable] = keeper.OwnRootsInside
 	}
 	all, own := p.path(keeper.RootsFile), p.path(keeper.OwnRootsFile)
 	for path, content := range map[string][]byte{all: content, own: extra} {
@@ -100,7 +93,7 @@ func (p *place) writeRoots(caller *caller.Caller, source string, bundles []strin
 			return made, fault.Wrap(fault.Unavailable, err, "cannot write the certificates that sandbox %q trusts", p.record.Name)
 		}
 	}
-	made.mounts = []driver.Mount{{Source: all, Target: rootsInside}, {Source: own, Target: ownRootsInside}}
+	made.mounts = []driver.Mount{{Source: all, Target: keeper.RootsInside}, {Source: own, Target: keeper.OwnRootsInside}}
 	if p.record.Image != nil {
 		return made, nil
 	}
@@ -145,16 +138,16 @@ func (e *Engine) trustEnv(ctx context.Context, p *place) ([]string, error) {
 	}
 	var env []string
 	names := overriding
-	if p.record.Image != nil {
+	if p.record.Image != nil || p.driver.Traits().Lends {
 		names = slices.Concat(overriding, additional)
 	}
 	for _, name := range names {
 		if _, set := found.config.Container.Env[name]; !set {
-			env = append(env, name+"="+rootsInside)
+			env = append(env, name+"="+keeper.RootsInside)
 		}
 	}
 	if _, set := found.config.Container.Env[extraRootsVariable]; !set {
-		env = append(env, extraRootsVariable+"="+ownRootsInside)
+		env = append(env, extraRootsVariable+"="+keeper.OwnRootsInside)
 	}
 	return env, nil
 }

@@ -96,6 +96,14 @@ func (p *place) addSecrets(ctx context.Context, spec *driver.Spec) error {
 	return p.writeSecrets(all)
 }
 
+// noteUngiven says that a place has no secrets: its programs do not trust the
+// authority with which they are put in.
+func (p *place) noteUngiven() {
+	if len(p.config.Secrets) > 0 {
+		p.note("the secrets of the configuration are not given to sandbox \"" + p.record.Name + "\": its isolation mounts nothing")
+	}
+}
+
 // hasSecret reports whether the configuration has a secret of that name.
 func (p *place) hasSecret(name string) bool {
 	return slices.ContainsFunc(p.config.Secrets, func(one secret.Spec) bool { return one.Name == name })

@@ -9,6 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -71,7 +72,12 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 		e.addSurroundings(p, caller, &spec, nil)
 		p.mountable(&spec)
 		p.noteUnshared("its isolation mounts nothing")
-		return spec, nil
+		if !p.driver.Traits().Lends {
+			p.noteUngiven()
+			return spec, nil
+		}
+		spec.Lent = keeper.RootsLent(p.dir)
+		return spec, p.addSecrets(ctx, &spec)
 	}
 	e.addSurroundings(p, caller, &spec, roots.env)
 	e.noteRefusedShares(p, caller)

@@ -34,7 +34,7 @@ func (k *keeper) connect(ctx context.Context) (net.Listener, error) {
 	if err := k.openCosts(); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
-	if k.net, err = openNetwork(dir, k.store, k.emit, k.costs, k.rest); err != nil {
+	if k.net, err = openNetwork(dir, k.store, k.emit, k.costs, k.rest, k.lend); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
 	path := filepath.Join(dir, Socket)

@@ -123,6 +123,9 @@ type keeper struct {
 	supervisor supervisor
 	limiting   sync.Mutex // one puts limits in force at a time
 
+	lending sync.Mutex
+	lent    map[string][]byte // what lend has sent, by the path inside; guarded by lending
+
 	mu    sync.Mutex // guards lease and rules
 	lease *sandbox.Lease
 	final bool        // the place's fate is recorded: nothing is written after it

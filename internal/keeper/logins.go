@@ -352,7 +352,7 @@ func (n *network) admitLogins(conn net.Conn) error {
 		inside.Documents[one.Name] = known.Inside(document, placeholders)
 	}
 	if len(inside.Documents) > 0 {
-		if err := n.inspect.Prepare(); err != nil {
+		if err := n.prepare(); err != nil {
 			return err
 		}
 	}

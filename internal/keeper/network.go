@@ -78,6 +78,8 @@ type network struct {
 	logins   logins
 	renewals *renew.Hook
 
+	lend func() error // shows the roots to a place that nothing of the host is mounted in
+
 	rest      *rest.Rest
 	room      chan struct{} // holds one for every connection that is open
 	enforcing sync.Mutex
@@ -88,8 +90,8 @@ type network struct {
 
 // openNetwork prepares the network of the sandbox in dir. Without a policy
 // file nothing is allowed.
-func openNetwork(dir string, records *store.Store, emit func(*sandbox.Event) error, costs *costs, rest *rest.Rest) (*network, error) {
-	n := &network{dir: dir, rest: rest, news: make(chan struct{}, 1), records: records, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit), costs: costs, secrets: secret.NewSet()}
+func openNetwork(dir string, records *store.Store, emit func(*sandbox.Event) error, costs *costs, rest *rest.Rest, lend func() error) (*network, error) {
+	n := &network{dir: dir, rest: rest, lend: lend, news: make(chan struct{}, 1), records: records, seen: egress.NewObservations(0), room: make(chan struct{}, connections()), refusals: newRefusals(emit), costs: costs, secrets: secret.NewSet()}
 	n.openSecrets()
 	n.openLogins()
 	n.renewals = renew.New(n.logins.all)
@@ -149,9 +151,17 @@ func (n *network) reload() error {
 	n.revision.Store(policy)
 	n.enforce()
 	if policy.Inspects() || n.costs.settings().Looks() || n.secrets.State().Inspects() {
-		return n.inspect.Prepare()
+		return n.prepare()
 	}
 	return nil
+}
+
+// prepare lets the sandbox trust its own authority.
+func (n *network) prepare() error {
+	if err := n.inspect.Prepare(); err != nil {
+		return err
+	}
+	return n.lend()
 }
 
 // enforce puts the revision in force, with what was allowed once.

@@ -44,7 +44,7 @@ func TestPolicyIsInForceBeforeTheRootsAreWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := openNetwork(dir, records, func(*sandbox.Event) error { return nil }, &costs{hook: metering.New(metering.Options{})}, nil)
+	n, err := openNetwork(dir, records, func(*sandbox.Event) error { return nil }, &costs{hook: metering.New(metering.Options{})}, nil, func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

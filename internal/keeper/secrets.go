@@ -178,7 +178,7 @@ func (n *network) borrow(conn net.Conn) error {
 		return err
 	}
 	if n.bind(all) && n.secrets.State().Inspects() {
-		if err := n.inspect.Prepare(); err != nil {
+		if err := n.prepare(); err != nil {
 			return err
 		}
 	}

@@ -45,6 +45,7 @@ const (
 	OpRecover Op = "recover"
 	OpDestroy Op = "destroy"
 	OpMetrics Op = "metrics"
+	OpLend    Op = "lend" // Path, Content: of a file of Spec.Lent
 
 	// The changes of a place: streams of package workspace/feed follow. Rules
 	// leaves out the content of ignored directories; OpBelow lists one of those.
@@ -95,6 +96,7 @@ type Request struct {
 	Patience time.Duration  `json:"patience,omitempty"` // how long the host waits
 	Meet     string         `json:"meet,omitempty"`     // the path of a host's socket in the machine
 	Edits    []driver.Edit  `json:"edits,omitempty"`
+	Content  []byte         `json:"content,omitempty"`
 }
 
 // Rules are what git ignores, as package workspace/feed takes it.

@@ -6,11 +6,14 @@ import "slices"
 // makes, and a lease for its own place: they may differ where the machine of a
 // place matters.
 type Traits struct {
-	System       string  `json:"system"`       // of what runs inside, as Go names it: linux
-	Architecture string  `json:"architecture"` // likewise: amd64
-	Files        Files   `json:"files"`
-	Mounts       Mounts  `json:"mounts"`
-	Network      Network `json:"network"`
+	System       string `json:"system"`       // of what runs inside, as Go names it: linux
+	Architecture string `json:"architecture"` // likewise: amd64
+	Files        Files  `json:"files"`
+	Mounts       Mounts `json:"mounts"`
+	// Lends: small files of the host are shown where nothing of it is mounted, as
+	// copies that the host renews.
+	Lends   bool    `json:"lends,omitempty"`
+	Network Network `json:"network"`
 	// Enforcer makes sure that nothing leaves by another way than Network, or at
 	// all: "network namespace", "system call filter".
 	Enforcer string `json:"enforcer"`
@@ -24,6 +27,10 @@ type Traits struct {
 
 // Measures reports whether a metric is measured in every place.
 func (t Traits) Measures(metric string) bool { return slices.Contains(t.Metrics, metric) }
+
+// ShowsFiles reports whether a place can show small files of the host, as they are
+// now: the roots that it trusts among them.
+func (t Traits) ShowsFiles() bool { return t.Mounts == MountsAny || t.Lends }
 
 // Files says where the files of a workspace lie.
 type Files string

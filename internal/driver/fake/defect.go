@@ -41,6 +41,7 @@ const (
 	HasAnotherName           Defect = "has another host name"
 	MountsWritable           Defect = "mounts writable"
 	SharesNothing            Defect = "shares nothing"
+	LendsOnce                Defect = "shows only what it was lent first"
 	MixesPlaces              Defect = "mixes places up"
 	CarriesOneWire           Defect = "carries one wire"
 	PausesNothing            Defect = "pauses nothing"
@@ -79,6 +80,7 @@ const (
 	PretendsToIsolate Defect = "isolates less without a word"
 	PretendsToCarry   Defect = "pretends to carry files"
 	PretendsToMount   Defect = "pretends to mount nothing"
+	PretendsToLend    Defect = "pretends to lend nothing"
 	PretendsToForget  Defect = "pretends to forget the home"
 	PretendsToBeLive  Defect = "pretends to show no live directory"
 	PretendsToMeasure Defect = "pretends to measure"
@@ -96,6 +98,6 @@ func Defects() []Defect {
 		KeepsNoLimits, StartsUnlimited, RevertsNothing, ForgetsSnapshots, TearsRunningSnapshots, RevertsWithoutProcesses, ForksIntoOne, KeepsTooMuch, MeasuresNothing, CopiesLive, ProtectsNothing,
 		ForgetsTraits, ClaimsAnotherSystem, ClaimsDescriptors, LosesStreams, ShowsTheHost, ShowsProcesses, KeepsPrivileges, LetsOut,
 		PretendsToPause, PretendsToResume, PretendsToLimit, PretendsToRevert, PretendsToList, PretendsToFreeze, PretendsToRestore, PretendsToFork, PretendsToKeep,
-		PretendsToMeasure, PretendsToIsolate, PretendsToCarry, PretendsToMount, PretendsToForget, PretendsToBeLive,
+		PretendsToMeasure, PretendsToIsolate, PretendsToCarry, PretendsToMount, PretendsToForget, PretendsToBeLive, LendsOnce, PretendsToLend,
 	}
 }

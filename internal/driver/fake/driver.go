@@ -46,10 +46,10 @@ func (d Driver) Traits() sandbox.Traits {
 		System: runtime.GOOS, Architecture: runtime.GOARCH,
 		Files: sandbox.FilesShared, Mounts: sandbox.MountsAny,
 		Network: sandbox.NetworkStreams, Enforcer: "nothing runs inside",
-		Metrics: []string{sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime}, KeepsHome: true, Live: true,
+		Metrics: []string{sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime}, KeepsHome: true, Live: true, Lends: true,
 	}
 	if d.options.Minimal {
-		t.Files, t.Mounts, t.Network, t.Metrics, t.KeepsHome, t.Live = sandbox.FilesCarried, sandbox.MountsNone, sandbox.NetworkNone, nil, false, false
+		t.Files, t.Mounts, t.Network, t.Metrics, t.KeepsHome, t.Live, t.Lends = sandbox.FilesCarried, sandbox.MountsNone, sandbox.NetworkNone, nil, false, false, false
 	}
 	switch d.options.Defect {
 	case PretendsToMeasure:
@@ -64,6 +64,8 @@ func (d Driver) Traits() sandbox.Traits {
 		t.Network = sandbox.NetworkDescriptors
 	case PretendsToBeLive:
 		t.Live = false
+	case PretendsToLend:
+		t.Lends = false
 	case PretendsToMount:
 		t.Mounts = sandbox.MountsNone
 	}

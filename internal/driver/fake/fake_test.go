@@ -71,6 +71,7 @@ func caughtBy() map[fake.Defect]string {
 		fake.HasAnotherName:           "is called by its name",
 		fake.MountsWritable:           "mounts read-only",
 		fake.SharesNothing:            "mounts read-only",
+		fake.LendsOnce:                "shows what it is lent",
 		fake.MixesPlaces:              "holds many places apart",
 		fake.CarriesOneWire:           "carries many wires",
 		fake.PausesNothing:            "pauses and resumes",
@@ -109,6 +110,7 @@ func caughtBy() map[fake.Defect]string {
 		fake.PretendsToIsolate:        "refused: isolates fully",
 		fake.PretendsToCarry:          "refused: puts changes into the upper directory",
 		fake.PretendsToMount:          "refused: mounts read-only",
+		fake.PretendsToLend:           "refused: shows what it is lent",
 		fake.PretendsToForget:         "refused: keeps its home",
 	}
 }

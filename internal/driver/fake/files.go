@@ -88,6 +88,9 @@ func (p *place) readFile(path string) ([]byte, error) {
 	if source, ok := p.mounted(path); ok {
 		return read(source, missing)
 	}
+	if content, ok := p.lent.read(path); ok {
+		return content, nil
+	}
 	if name, ok := below(path, p.spec.Home); ok {
 		return read(filepath.Join(p.home(), name), missing)
 	}

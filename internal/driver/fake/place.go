@@ -27,6 +27,7 @@ type place struct {
 	gate  *sync.Cond // on mu
 	still *bool      // paused
 	net   *network
+	lent  *lent
 
 	services *services
 }
@@ -37,8 +38,8 @@ func (d Driver) newPlace(spec driver.Spec, serial int) *place {
 		driver: d, spec: spec, serial: serial, started: time.Now(),
 		ended: make(chan struct{}), endOnce: &sync.Once{},
 		mu: mu, gate: sync.NewCond(mu), conns: map[*end]bool{}, still: new(bool),
-		services: newServices(),
-		net:      &network{waiting: map[uint64]*connection{}},
+		services: newServices(), lent: newLent(spec.Lent),
+		net: &network{waiting: map[uint64]*connection{}},
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Driver implements driver.Driver, driver.Carrier and driver.GoldenKeeper. It is made by [New].
+// Driver implements driver.Driver, driver.Carrier, driver.Lender and driver.GoldenKeeper. It is made by [New].
 type Driver struct {
 	name    string
 	traits  sandbox.Traits
@@ -40,6 +40,7 @@ type Driver struct {
 // is in, by the sandbox's state directory; an empty one asks for any, which is
 // only asked what it can do. traits are the traits of every place there.
 func New(name string, traits sandbox.Traits, machine func(stateDir string) Machine) *Driver {
+	traits.Lends = true
 	return &Driver{name: name, traits: traits, machine: machine, clients: map[string]*client{}}
 }
 
@@ -129,6 +130,10 @@ func (d *Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, e
 		return lease, err
 	}
 	there := spec
+	there.Lent = nil
+	for _, one := range spec.Lent {
+		there.Lent = append(there.Lent, driver.Lent{Target: one.Target})
+	}
 	there.StateDir, there.Workspace.Layers, there.Workspace.Upper, there.Workspace.Work = "", keys, "", ""
 	if lease.Traits.Network == sandbox.NetworkStreams && !spec.Streams && c.shares(ctx) {
 		lease.Traits.Network = sandbox.NetworkDescriptors
@@ -207,6 +212,12 @@ func (d *Driver) Resume(ctx context.Context, lease driver.Lease) error {
 func (d *Driver) Limit(ctx context.Context, lease driver.Lease, limits sandbox.Limits) (driver.InForce, error) {
 	answer, err := d.about(ctx, lease, outpost.Request{Op: outpost.OpLimit, Limits: limits})
 	return answer.InForce, err
+}
+
+// Lend implements driver.Lender.
+func (d *Driver) Lend(ctx context.Context, lease driver.Lease, target string, content []byte) error {
+	_, err := d.about(ctx, lease, outpost.Request{Op: outpost.OpLend, Path: target, Content: content})
+	return err
 }
 
 // Recover implements driver.Driver.

@@ -111,10 +111,14 @@ func (s *Station) acquire(ctx context.Context, q outpost.Request) (answer outpos
 		}
 		// Recorded first: a layer is not dropped under a place that comes up.
 		r.Layers, r.Whole = slices.Clone(q.Spec.Workspace.Layers), len(q.Spec.Workspace.Layers) == 0
+		r.Lent = targets(q.Spec.Lent)
 		if q.Program != "" {
 			r.Layers = append(r.Layers, q.Program)
 		}
 		if err := s.write(spec.StateDir, r); err != nil {
+			return err
+		}
+		if spec.Mounts, err = s.lendable(spec.StateDir, q.Spec.Lent); err != nil {
 			return err
 		}
 		lease, err := s.Driver.Acquire(ctx, spec)
@@ -137,7 +141,7 @@ func (s *Station) here(spec driver.Spec, program string) (driver.Spec, error) {
 	if len(spec.Mounts) > 0 || len(spec.Caches) > 0 || spec.Base != nil {
 		return spec, fault.Wrap("", driver.ErrUnsupported, "cannot mount what is not in the machine")
 	}
-	spec.StateDir = s.dir(spec.SandboxID)
+	spec.StateDir, spec.Lent = s.dir(spec.SandboxID), nil
 	spec.Workspace.Upper, spec.Workspace.Work = filepath.Join(spec.StateDir, "upper"), filepath.Join(spec.StateDir, "work")
 	keys := slices.Clone(spec.Workspace.Layers)
 	spec.Workspace.Layers = nil

@@ -19,6 +19,7 @@ type record struct {
 	Layers   []string `json:"layers"` // that it uses, and its program
 	Handle   []byte   `json:"handle,omitempty"`
 	Whole    bool     `json:"whole,omitempty"` // it uses no layer
+	Lent     []string `json:"lent,omitempty"`  // where it shows small files of the host
 }
 
 const recordName = "place.json"

@@ -162,6 +162,8 @@ func (s *Station) simple(ctx context.Context, q outpost.Request) (outpost.Answer
 	case outpost.OpMetrics:
 		m, err := s.Driver.CollectMetrics(ctx, lease)
 		return outpost.Answer{Metrics: &m}, err
+	case outpost.OpLend:
+		return outpost.Answer{}, s.lend(ctx, q)
 	case outpost.OpRefs:
 		return s.refs(ctx, q.Place)
 	case outpost.OpSize:

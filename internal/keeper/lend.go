@@ -1,0 +1,62 @@
+package keeper
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+)
+
+// Where a sandbox finds its roots, on every distribution: the host's with its own
+// authority's, and its own alone.
+const (
+	RootsInside    = "/var/lib/litterbox/roots.pem"
+	OwnRootsInside = "/var/lib/litterbox/roots-own.pem"
+)
+
+// RootsLent are the files in the directory of a sandbox that a driver which lends shows
+// inside.
+func RootsLent(dir string) []driver.Lent {
+	return []driver.Lent{
+		{Source: filepath.Join(dir, RootsFile), Target: RootsInside},
+		{Source: filepath.Join(dir, OwnRootsFile), Target: OwnRootsInside},
+	}
+}
+
+// lendPatience is how long a machine may take for the files that it is lent.
+const lendPatience = time.Minute
+
+// lend sends the roots as they are now, where nothing of the host is mounted. It
+// runs when the sandbox has to trust an authority of its own; what has been sent
+// is not sent again.
+func (k *keeper) lend() error {
+	lender, can := k.driver.(driver.Lender)
+	if !can || !k.lease.Traits.Lends {
+		return nil
+	}
+	k.lending.Lock()
+	defer k.lending.Unlock()
+	ctx, cancel := context.WithTimeout(k.base, lendPatience)
+	defer cancel()
+	if k.lent == nil {
+		k.lent = map[string][]byte{}
+	}
+	for _, one := range RootsLent(k.order.Spec.StateDir) {
+		content, err := os.ReadFile(one.Source)
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, err, "cannot read the certificates that sandbox %q trusts", k.order.Spec.Name)
+		}
+		if sent, known := k.lent[one.Target]; known && bytes.Equal(sent, content) {
+			continue
+		}
+		if err := lender.Lend(ctx, k.driverLease(), one.Target, content); err != nil {
+			return fault.Wrap("", err, "cannot let sandbox %q trust its own certificate authority", k.order.Spec.Name)
+		}
+		k.lent[one.Target] = content
+	}
+	return nil
+}
