@@ -72,6 +72,7 @@ engine/sshagent.go: os.ReadFile os.WriteFile
 keeper/sshagent.go: os.ReadFile
 engine/installinside.go: os.WriteFile
 keeper/installs.go: os.ReadFile
+keeper/lend.go: os.ReadFile
 keeper/limits.go: os.ReadFile
 keeper/logins.go: os.WriteFile
 keeper/network.go: os.ReadFile

@@ -100,7 +100,7 @@ func (p *place) addSecrets(ctx context.Context, spec *driver.Spec) error {
 // authority with which they are put in.
 func (p *place) noteUngiven() {
 	if len(p.config.Secrets) > 0 {
-		p.note("the secrets of the configuration are not given to sandbox \"" + p.record.Name + "\": its isolation mounts nothing")
+		p.note("the secrets of the configuration stay out: nothing of this machine is mounted there, so its programs trust no authority of its own")
 	}
 }
 
