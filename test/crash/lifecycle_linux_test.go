@@ -101,10 +101,7 @@ func everyRound(t *testing.T, config string, o operation) {
 	}
 	h.Git("fsck", "--connectivity-only", "--no-dangling")
 	h.Must("delete", "--force", "box")
-	h.Must("doctor", "--fix")
-	if left := h.Must("doctor"); strings.Contains(left, "left behind") {
-		t.Errorf("doctor --fix leaves something behind:\n%s", left)
-	}
+	leavesNothing(h)
 }
 
 // runs makes the sandbox run, in whatever state the kill left it.
