@@ -132,6 +132,9 @@ func TestEveryDefectFailsExactlyItsCheck(t *testing.T) {
 				if !all && name != caughtBy()[defect] && (i+j)%4 != 0 {
 					continue
 				}
+				if defect == fake.LetsStrangersIn && name == caughtBy()[fake.LosesStreams] {
+					continue // the server that lets strangers in carries no connections
+				}
 				// In a bubble, waiting for something that never ends takes no time.
 				synctest.Test(t, func(t *testing.T) {
 					if check.Perform(t.Context(), &env) != nil {
