@@ -3,6 +3,8 @@ package keeper
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -53,10 +55,26 @@ func (k *keeper) lend() error {
 		if sent, known := k.lent[one.Target]; known && bytes.Equal(sent, content) {
 			continue
 		}
-		if err := lender.Lend(ctx, k.driverLease(), one.Target, content); err != nil {
+		err = lender.Lend(ctx, k.driverLease(), one.Target, content)
+		if errors.Is(err, driver.ErrUnsupported) || fault.KindOf(err) == fault.NotFound {
+			k.noteUnlent()
+			return nil
+		}
+		if err != nil {
 			return fault.Wrap("", err, "cannot let sandbox %q trust its own certificate authority", k.order.Spec.Name)
 		}
 		k.lent[one.Target] = content
 	}
 	return nil
+}
+
+// noteUnlent says that the machine, or the place in it, was made by an earlier
+// version. What else works there goes on.
+func (k *keeper) noteUnlent() {
+	const note = "its machine was made by an earlier litterbox: programs there trust no authority of the sandbox, so secrets and rules on paths do not work; stop and start it, or make the machine anew"
+	if k.net == nil { // the report is still to come
+		k.notes = append(k.notes, note)
+		return
+	}
+	fmt.Fprintln(os.Stderr, "keeper: "+note)
 }
