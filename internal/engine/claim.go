@@ -38,20 +38,25 @@ func (e *Engine) claim(ctx context.Context, record *sandbox.Sandbox) error {
 	return records.Save(record)
 }
 
-// discard takes back everything that an unfinished create has made.
+// discard takes back everything that an unfinished create has made. The record goes
+// only after the branch: without it nothing knows whose branch that is.
 func (e *Engine) discard(ctx context.Context, p *place) error {
 	err := e.stop(ctx, p)
 	// Branch and pin were made together, or the branch belongs to another.
 	pinned, pinErr := p.repo.Pinned(ctx, p.record.ID)
-	err = errors.Join(err, pinErr)
+	if pinErr != nil {
+		return errors.Join(err, pinErr)
+	}
 	if pinned {
 		if tip, tipErr := p.repo.Tip(ctx, p.record.Branch); tipErr == nil {
 			if tip == p.record.Base || tip == p.record.Forked {
-				err = errors.Join(err, p.repo.DeleteBranch(ctx, p.record.Branch, tip))
+				tipErr = p.repo.DeleteBranch(ctx, p.record.Branch, tip)
 			} else {
 				// Set-up had committed something: it goes where deletions go.
-				_, _, trashErr := branch.Trash(ctx, p.repo, p.record.Branch, p.record.Name, time.Now())
-				err = errors.Join(err, trashErr)
+				_, _, tipErr = branch.Trash(ctx, p.repo, p.record.Branch, p.record.Name, time.Now())
+			}
+			if tipErr != nil {
+				return errors.Join(err, tipErr)
 			}
 		}
 	}

@@ -94,7 +94,7 @@ func (r *Repository) Pinned(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	_, err := r.Command("rev-parse", "--verify", "--quiet", keepRefs+id).Output(ctx)
-	if ExitCode(err) > 0 {
+	if ExitCode(err) == 1 { // of another failure nothing is known
 		return false, nil
 	}
 	return err == nil, err

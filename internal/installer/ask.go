@@ -22,8 +22,14 @@ func Read(args []string) (order Order, ok bool) {
 	for n := 0; n < len(args); n++ {
 		switch one := args[n]; {
 		case one == "-o" || one == "--option":
-			n++ // settings of apt do not enter the place where it works
-		case strings.HasPrefix(one, "-o") || strings.HasPrefix(one, "--option=") || strings.HasPrefix(one, "-q="):
+			if n++; n < len(args) && isElsewhere(args[n]) {
+				return Order{}, false
+			}
+		case strings.HasPrefix(one, "-o") || strings.HasPrefix(one, "--option="):
+			if isElsewhere(strings.TrimPrefix(strings.TrimPrefix(one, "--option="), "-o")) {
+				return Order{}, false
+			}
+		case strings.HasPrefix(one, "-q="):
 		case strings.HasPrefix(one, "-"):
 			if !isHarmless(one) {
 				return Order{}, false
@@ -38,6 +44,13 @@ func Read(args []string) (order Order, ok bool) {
 	}
 	order.Update = verb == "update"
 	return order, order.Update && len(order.Packages) == 0 || verb == "install" && len(order.Packages) > 0
+}
+
+// isElsewhere reports whether a setting of apt moves its records or its sources,
+// or installs into another root. Others do not enter the place where it works.
+func isElsewhere(setting string) bool {
+	name, _, _ := strings.Cut(setting, "=")
+	return strings.HasPrefix(strings.ToLower(name), "dir") || strings.EqualFold(name, "RootDir")
 }
 
 func isHarmless(option string) bool {

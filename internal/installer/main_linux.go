@@ -17,10 +17,11 @@ import (
 // records is what apt writes, where it may.
 const records = "/var/lib/dpkg"
 
-// Main is the program. It returns its exit code, or becomes the system's own.
+// Main is the program. Where apt is told to keep its records elsewhere, it works by
+// itself. It returns its exit code, or becomes the system's own.
 func Main(args []string) int {
 	order, ok := Read(args[1:])
-	if !ok || unix.Access(records, unix.W_OK) == nil {
+	if !ok || os.Getenv("APT_CONFIG") != "" || unix.Access(records, unix.W_OK) == nil {
 		return system(args)
 	}
 	if order.Update {

@@ -52,13 +52,13 @@ func ReadCosts(dir string) (Costs, error) {
 }
 
 // Looks reports whether the record of the sandbox in dir has calls of models
-// inspected.
+// inspected. A damaged one may have had a budget: the keeper that runs knows it.
 func Looks(dir string) (bool, error) {
 	costs, err := ReadCosts(dir)
-	if err != nil {
-		return false, err
+	rules, rulesErr := ReadRules(dir)
+	if err = errors.Join(err, rulesErr); errors.Is(err, seal.ErrDamaged) {
+		return true, nil
 	}
-	rules, err := ReadRules(dir)
 	return costs.Meter || costs.DayBudget.Bounds() || rules.Effective.Budget.Bounds(), err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -61,6 +62,10 @@ func (k *keeper) openInstalls(ctx context.Context) error {
 	i := &installs{k: k, left: maxInstalls}
 	if err == nil {
 		err = seal.Decode(data, &i.with)
+	}
+	if errors.Is(err, seal.ErrDamaged) {
+		fmt.Fprintln(os.Stderr, "keeper: programs of the sandbox cannot ask for packages:", err)
+		return nil // the next start writes it anew
 	}
 	if err == nil {
 		i.listener, err = listenInside(filepath.Join(dir, InstallsDir), installer.Socket)

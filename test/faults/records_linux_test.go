@@ -53,13 +53,15 @@ func TestDamagedRecords(t *testing.T) {
 		h.Must("deny", name, "example.org")
 	}
 	number := 0
-	for n, path := range records(t, h) {
-		damage := damages[n%len(damages)]
-		if n%2 == 1 {
-			h.Must("stop", "box")
+	for _, path := range records(t, h) {
+		for _, stopped := range []bool{false, true} {
+			if stopped {
+				h.Must("stop", "box")
+			}
+			damage := damages[number%len(damages)]
+			number++
+			damageRecord(t, h, path, damage.name, damage.do, number)
 		}
-		number++
-		damageRecord(t, h, path, damage.name, damage.do, number)
 	}
 }
 

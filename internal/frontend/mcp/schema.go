@@ -73,7 +73,7 @@ func decode[In arguments](name string, schema *jsonschema.Schema, raw json.RawMe
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 && string(raw) != "null" {
 		if err := json.Unmarshal(raw, &given); err != nil {
-			return in, about, invalid("its arguments are no JSON object")
+			return in, about, invalid("its arguments are not a JSON object")
 		}
 	}
 	for key, value := range given {

@@ -138,6 +138,7 @@ func wantUnseen(t *testing.T, h *program.Host, box string, values ...string) {
 		t.Fatal(got.Stderr)
 	}
 	args := []string{"exec", box, "--no-commit", "--", "sh", "-c", `CONTROL=` + control + ` sleep 300 & pid=$!
+		until grep -q CONTROL= /proc/$pid/environ; do sleep 0.05; done # it is sleep by then
 		echo ` + control + ` >/tmp/control; python3 search.py "$@"; kill $pid`, "sh"}
 	for _, text := range append(texts, control) {
 		args = append(args, reversed(text))
