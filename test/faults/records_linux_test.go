@@ -53,15 +53,13 @@ func TestDamagedRecords(t *testing.T) {
 		h.Must("deny", name, "example.org")
 	}
 	number := 0
-	for _, path := range records(t, h) {
-		for _, stopped := range []bool{false, true} {
-			if stopped {
-				h.Must("stop", "box")
-			}
-			damage := damages[number%len(damages)]
-			number++
-			damageRecord(t, h, path, damage.name, damage.do, number)
+	for n, path := range records(t, h) {
+		damage := damages[n%len(damages)]
+		if n%2 == 1 {
+			h.Must("stop", "box")
 		}
+		number++
+		damageRecord(t, h, path, damage.name, damage.do, number)
 	}
 }
 
