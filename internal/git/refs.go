@@ -88,16 +88,26 @@ func (r *Repository) Pin(ctx context.Context, id, commit string) error {
 	return r.UpdateRefs(ctx, "cannot keep the base of", id, "update "+keepRefs+id+"\x00"+commit+"\x00\x00")
 }
 
-// Pinned reports whether a commit is kept for sandbox id.
+// Pinned reports whether a commit is kept for sandbox id. A git that outlives the
+// command that started it may be about to write the pin: its lock is waited for.
 func (r *Repository) Pinned(ctx context.Context, id string) (bool, error) {
 	if err := CheckRef(id); err != nil {
 		return false, err
 	}
-	_, err := r.Command("rev-parse", "--verify", "--quiet", keepRefs+id).Output(ctx)
-	if ExitCode(err) == 1 { // of another failure nothing is known
-		return false, nil
+	lock := filepath.Join(r.CommonDir, keepRefs+id+".lock")
+	for {
+		_, locked := os.Lstat(lock)
+		_, err := r.Command("rev-parse", "--verify", "--quiet", keepRefs+id).Output(ctx)
+		if ExitCode(err) != 1 { // of another failure nothing is known
+			return err == nil, err
+		}
+		if locked != nil {
+			return false, nil
+		}
+		if err := r.AwaitLock(ctx, &LockedError{lock}); err != nil {
+			return false, err
+		}
 	}
-	return err == nil, err
 }
 
 // Unpin undoes Pin. A missing pin is not an error. Commits that milestones
