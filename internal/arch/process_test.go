@@ -27,7 +27,7 @@ caller/caller.go: os.Environ os.UserHomeDir user.Current
 keeper/network.go: os.Getenv
 driver/landlock/acquire_linux.go: os.Getenv os.UserHomeDir
 fsmonitor/own_linux.go: os.Getenv
-installer/main_linux.go: os.Environ
+installer/main_linux.go: os.Environ os.Getenv
 redteam/probe/connect_linux.go: os.Getenv
 
 # The session's message bus, which the library of the keyring looks for there.
