@@ -114,6 +114,11 @@ func (e *Engine) create(ctx context.Context, request CreateRequest, worker func(
 	if err := e.installConfigured(ctx, p, request.Output); err != nil {
 		return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
 	}
+	if p.building != nil {
+		if err := p.clearBuilt(ctx); err != nil {
+			return Creation{}, errors.Join(err, e.discard(context.WithoutCancel(ctx), p))
+		}
+	}
 	if err := e.build(ctx, p, policy, request); err != nil {
 		if fault.KindOf(err) == fault.AlreadyExists { // the branch of a sandbox that lost its repository to this one
 			err = e.elsewhere(ctx, request.Dir, name, branchInTheWay(err, record.Branch, "litterbox create "+name))

@@ -129,6 +129,20 @@ func (e *Engine) buildGolden(ctx context.Context, gitDir string, request BuildRe
 	return built, nil
 }
 
+// clearBuilt deletes the branch that a killed build has left: one that litterbox
+// made and that nothing was committed to. The name is claimed, so no sandbox has it.
+// Any other branch stays in the way.
+func (p *place) clearBuilt(ctx context.Context) error {
+	tip, err := p.repo.Tip(ctx, p.record.Branch)
+	if err != nil {
+		return nil // there is none, as nearly always
+	}
+	if untouched, err := p.repo.IsUntouched(ctx, p.record.Branch); err != nil || !untouched {
+		return err
+	}
+	return p.repo.DeleteBranch(ctx, p.record.Branch, tip)
+}
+
 func areIs(n int) string {
 	if n == 1 {
 		return "is"

@@ -80,6 +80,16 @@ func (r *Repository) CreateBranchFrom(ctx context.Context, branch, commit, id, b
 	return r.UpdateRefs(ctx, "cannot create the branch", branch, lines...)
 }
 
+// IsUntouched reports whether a branch is as [Repository.CreateBranch] made it, by
+// its log. Without a log nothing is known, and it is not.
+func (r *Repository) IsUntouched(ctx context.Context, branch string) (bool, error) {
+	if err := CheckRef(branch); err != nil {
+		return false, err
+	}
+	out, err := r.Command("reflog", "show", "--format=%gs", Heads+branch, "--").Output(ctx)
+	return strings.TrimSpace(string(out)) == "litterbox", err
+}
+
 // Pin keeps commit from being collected as long as sandbox id exists.
 func (r *Repository) Pin(ctx context.Context, id, commit string) error {
 	if err := CheckRef(id); err != nil {
