@@ -9,7 +9,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 # Where the program is built.
 PROGRAM ?= bin/litterbox
 
-.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks first-merge payload full clean crash faults fuzz fuzz-walls full-disks soak test-git test-openssh test-editors test-projects test-large test-tutorials test-containers test-engines test-machines test-vm test-release test-listings test-contract test-cuts test-streams redteam release
+.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks first-merge payload full clean crash faults fuzz fuzz-walls full-disks soak test-git test-openssh test-editors test-projects test-large test-tutorials test-containers test-engines test-machines test-vm test-release test-listings test-places test-contract test-cuts test-streams redteam release
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o $(PROGRAM) ./cmd/litterbox
@@ -163,6 +163,9 @@ faults: ## a failure of every system call by which an operation changes somethin
 
 full-disks: ## every command while disks and inodes run out
 	LITTERBOX_TEST_LONG=1 $(GO) test -v -count=1 -timeout 20m -run TestScripts/full ./test/script
+
+test-places: ## every attack in every kind of place of this machine, not only in one
+	LITTERBOX_TEST_PLACES=all $(GO) test -v -count=1 -timeout 60m -run TestAttacksInPlaces ./test/attack
 
 test-listings: ## every commit of the commit path's tests also from a listing, not only a sample
 	LITTERBOX_TEST_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/branch

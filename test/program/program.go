@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -64,14 +63,9 @@ func (b *Built) build(name, pkg string, flags ...string) error {
 		}
 		return os.WriteFile(b.Path(name), content, 0o755)
 	}
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return fmt.Errorf("cannot find the module: no caller")
-	}
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		// Built with -trimpath, or moved: the go command started us in our package.
-		root = filepath.Join("..", "..")
+	root, err := module()
+	if err != nil {
+		return err
 	}
 	args := append([]string{"build", "-buildvcs=false", "-o", b.Path(name)}, flags...)
 	build := exec.Command("go", append(args, "./"+pkg)...)
@@ -81,6 +75,23 @@ func (b *Built) build(name, pkg string, flags ...string) error {
 		return fmt.Errorf("cannot build %s: %w\n%s", pkg, err, output)
 	}
 	return nil
+}
+
+// module returns the root of this module: the go command starts a test in the
+// directory of its package.
+func module() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no go.mod above %s", dir)
+		}
+	}
 }
 
 // missing says why the namespace driver cannot run here.
