@@ -118,7 +118,7 @@ forward: egress fault service
 driver/namespace: driver driver/local driver/namespace/cgroup driver/namespace/stage driver/ruleset fault frozen fsmonitor process sandbox
 driver/landlock: driver driver/landlock/confine driver/local driver/ruleset fault process sandbox
 # Places in other machines: what the host asks, and who answers there.
-driver/remote: driver fault machine outpost process sandbox seal
+driver/remote: driver fault machine outpost process sandbox seal workspace/feed
 # A virtual machine of Lima's, and the program that makes it.
 driver/lima: driver driver/lima/limactl driver/remote fault fsmonitor hostile lock machine sandbox
 driver/lima/limactl: fault

@@ -49,6 +49,7 @@ const (
 
 	// The changes of a place: streams of package workspace/feed follow. Rules
 	// leaves out the content of ignored directories; OpBelow lists one of those.
+	// Since asks OpList for the difference from the listing before → Answer.Since.
 	OpList    Op = "list"
 	OpBelow   Op = "below"
 	OpContent Op = "content"
@@ -93,6 +94,7 @@ type Request struct {
 	Path     string         `json:"path,omitempty"`
 	At       []byte         `json:"at,omitempty"` // Path, if it is not UTF-8
 	Rules    *Rules         `json:"rules,omitempty"`
+	Since    string         `json:"since,omitempty"`    // TokenOf the listing that the host has
 	Patience time.Duration  `json:"patience,omitempty"` // how long the host waits
 	Meet     string         `json:"meet,omitempty"`     // the path of a host's socket in the machine
 	Edits    []driver.Edit  `json:"edits,omitempty"`
@@ -147,8 +149,10 @@ type Answer struct {
 	Home    int64             `json:"home,omitempty"`    // bytes
 	Places  []Found           `json:"places,omitempty"`
 	Usage   *Usage            `json:"usage,omitempty"`
-	Met     bool              `json:"met,omitempty"`  // a connection was made to Request.Meet
-	Boot    string            `json:"boot,omitempty"` // of the machine's kernel
+	// Since says that a difference follows: from the listing with this token.
+	Since string `json:"since,omitempty"`
+	Met   bool   `json:"met,omitempty"`  // a connection was made to Request.Meet
+	Boot  string `json:"boot,omitempty"` // of the machine's kernel
 	// Snapshots have no layers: those are the machine's.
 	Snapshots []driver.Snapshot `json:"snapshots,omitempty"`
 }

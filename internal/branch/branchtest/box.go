@@ -130,6 +130,7 @@ type Box struct {
 	Alone      bool // only the requested imports: each leaves a pack
 	Moving     bool // it is written while it is read: no two readings are the same
 	imports    int
+	listed     []byte // the listing that a machine and its host keep
 }
 
 func New(t testing.TB, dir, name string) *Box {
@@ -246,7 +247,7 @@ func (b *Box) Far() workspace.Workspace {
 	if b.copied != "" {
 		compared = b.Workspace().Base()
 	}
-	return feed.Workspace{Source: feed.From(b.Workspace()), Compared: compared}
+	return feed.Workspace{Source: &kept{b, feed.From(b.Workspace())}, Compared: compared}
 }
 
 // same fails unless the listing gave the same result as the files.

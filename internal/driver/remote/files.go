@@ -11,7 +11,7 @@ import (
 
 // Files implements driver.Carrier.
 func (d *Driver) Files(lease driver.Lease) driver.Files {
-	return files{d.at(lease.StateDir), place(lease)}
+	return files{d.at(lease.StateDir), place(lease), lease.StateDir}
 }
 
 // Forget implements driver.Carrier.
@@ -42,6 +42,7 @@ func (c *client) clear(ctx context.Context, q outpost.Request) error {
 type files struct {
 	c     *client
 	place outpost.Place
+	dir   string // the sandbox's state directory
 }
 
 func (f files) stream(ctx context.Context, q outpost.Request) (io.ReadCloser, error) {
@@ -55,7 +56,7 @@ func (f files) stream(ctx context.Context, q outpost.Request) (io.ReadCloser, er
 
 // List implements driver.Files.
 func (f files) List(ctx context.Context) (io.ReadCloser, error) {
-	return f.stream(ctx, outpost.Request{Op: outpost.OpList})
+	return f.listing(ctx, outpost.Request{Op: outpost.OpList})
 }
 
 // Content implements driver.Files.
@@ -72,7 +73,7 @@ func (f files) ListBut(ctx context.Context, fold bool, texts [][]byte) (io.ReadC
 	if size > maxRules { // it would not fit into a request
 		return f.List(ctx)
 	}
-	return f.stream(ctx, outpost.Request{Op: outpost.OpList, Rules: &outpost.Rules{Fold: fold, Texts: texts}})
+	return f.listing(ctx, outpost.Request{Op: outpost.OpList, Rules: &outpost.Rules{Fold: fold, Texts: texts}})
 }
 
 // maxRules bounds the rules sent along, in bytes.

@@ -35,6 +35,9 @@ func (s *Station) list(stream *outpost.Stream, q outpost.Request) error {
 	}
 	if q.Op == outpost.OpList {
 		s.settle()
+		if q.Since != "" {
+			return s.difference(stream, q, w)
+		}
 	}
 	changes, err := w.Changes(context.Background())
 	if err != nil {

@@ -71,7 +71,7 @@ func read(r io.Reader, limits Limits, pruned bool) (*listing, error) {
 	limits = limits.withDefaults()
 	t := taker{
 		decoder: decoder{r: bufio.NewReaderSize(r, 64<<10)},
-		budget:  budget{entries: limits.Entries, bytes: limits.Bytes, room: mostInline}, pruned: pruned,
+		budget:  budget{entries: limits.Entries, bytes: limits.Bytes, room: mostInlineKept}, pruned: pruned,
 	}
 	t.magic(magic)
 	l := &listing{began: t.signed(), top: &below{}}
@@ -200,7 +200,7 @@ func (t *taker) one(n *node, op byte, length int) {
 func (t *taker) inline(n *node) {
 	n.entry = t.entry(workspace.Regular)
 	n.inline = &inline{holes: int64(t.number(uint64(n.entry.Size)))}
-	content := t.string(maxInline)
+	content := t.string(maxInlineKept)
 	if t.room -= int64(len(content)); t.err == nil && (t.room < 0 || int64(len(content)) != n.entry.Size) {
 		t.fail(malformed("the content in it is not what it says"))
 	}

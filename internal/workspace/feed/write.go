@@ -20,12 +20,16 @@ func Write(ctx context.Context, w io.Writer, changes workspace.Changes) error {
 // WriteBut is Write without the content of directories that git ignores by
 // rules and by each .gitignore that it meets.
 func WriteBut(ctx context.Context, w io.Writer, changes workspace.Changes, rules workspace.Rules) error {
+	return write(ctx, w, changes, newPruning(rules))
+}
+
+func newPruning(rules workspace.Rules) *pruning {
 	stack := ignore.NewStack(rules.Fold, rules.Texts[:max(0, len(rules.Texts)-1)]...)
 	var top []byte
 	if len(rules.Texts) > 0 {
 		top = rules.Texts[len(rules.Texts)-1]
 	}
-	return write(ctx, w, changes, &pruning{above: stack, rules: stack.Enter("", top)})
+	return &pruning{above: stack, rules: stack.Enter("", top)}
 }
 
 // pruning is the ignore rules in one directory.
@@ -116,11 +120,15 @@ func WriteBelow(ctx context.Context, w io.Writer, changes workspace.Changes, pat
 }
 
 func newLister(ctx context.Context, w io.Writer, changes workspace.Changes) lister {
-	return lister{ctx: ctx, encoder: encoder{bufio.NewWriterSize(w, 64<<10)}, fresh: changes.Began() - inlineWithin, room: mostInline}
+	return lister{ctx: ctx, encoder: encoder{bufio.NewWriterSize(w, 64<<10)}, fresh: changes.Began() - inlineWithin, most: maxInline, room: mostInline}
 }
 
 func write(ctx context.Context, w io.Writer, changes workspace.Changes, but *pruning) error {
 	l := newLister(ctx, w, changes)
+	return l.whole(changes, but)
+}
+
+func (l *lister) whole(changes workspace.Changes, but *pruning) error {
 	_, _ = l.w.WriteString(magic) // Flush says what went wrong
 	l.signed(changes.Began())
 	top, err := changes.Top()
@@ -144,6 +152,7 @@ type lister struct {
 	ctx   context.Context
 	count uint64
 	fresh int64 // files changed since then may be inline
+	most  int64 // bytes of a file that may be inline
 	room  int64 // for content, in bytes
 }
 
@@ -207,8 +216,8 @@ func (l *lister) one(d workspace.Dir, name string, entry workspace.Entry, but *p
 // regular lists a file, with its content if that is small, fresh, and did not
 // change while it was read.
 func (l *lister) regular(d workspace.Dir, name string, entry workspace.Entry) {
-	if entry.Size <= min(maxInline, l.room) && entry.Ctime >= l.fresh {
-		if now, content, holes, ok := whole(d, name); ok {
+	if entry.Size <= min(l.most, l.room) && entry.Ctime >= l.fresh {
+		if now, content, holes, ok := whole(d, name, l.most); ok {
 			l.begin(opInline, name)
 			l.entry(now)
 			l.number(uint64(max(0, holes)))
@@ -223,7 +232,7 @@ func (l *lister) regular(d workspace.Dir, name string, entry workspace.Entry) {
 
 // whole reads a small file. One that cannot be read whole is asked for later, and
 // the reason is given then.
-func whole(d workspace.Dir, name string) (entry workspace.Entry, content []byte, holes int64, ok bool) {
+func whole(d workspace.Dir, name string, most int64) (entry workspace.Entry, content []byte, holes int64, ok bool) {
 	f, err := d.File(name)
 	if err != nil {
 		return entry, nil, 0, false
@@ -235,8 +244,8 @@ func whole(d workspace.Dir, name string) (entry workspace.Entry, content []byte,
 			return entry, nil, 0, false
 		}
 	}
-	content, err = io.ReadAll(io.LimitReader(f, maxInline+1))
-	if err != nil || int64(len(content)) != entry.Size || len(content) > maxInline {
+	content, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil || int64(len(content)) != entry.Size || int64(len(content)) > most {
 		return entry, nil, 0, false
 	}
 	again, err := f.Again()
