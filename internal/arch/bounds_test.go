@@ -87,6 +87,9 @@ layer/rebranch_linux.go: io.ReadAll
 workspace/feed/format.go: io.ReadFull
 workspace/feed/write.go: io.ReadAll
 
+bound memory: 8 MiB of a line of an agent's client, 1 MiB of a text in pieces | time: its size | descriptors: none | output: the line
+profile/piece.go: json.NewDecoder
+
 bound memory: 64 KiB of a line | time: 12 MiB of a service's log | descriptors: one | output: the lines asked for
 service/journal/read.go: ReadSlice
 

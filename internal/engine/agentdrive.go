@@ -77,7 +77,7 @@ func (e *Engine) DriveAgent(ctx context.Context, input io.Reader) error {
 	if err := json.NewDecoder(input).Decode(&order); err != nil {
 		return fault.Wrap(fault.Invalid, err, "cannot read the order of a run")
 	}
-	d := &drive{e: e, order: order, run: order.Run}
+	d := &drive{e: e, order: order, run: order.Run, hidden: inForms(redact.Values(order.Env))}
 	err := d.do(ctx)
 	return errors.Join(err, d.finish(context.WithoutCancel(ctx), err))
 }
@@ -87,6 +87,7 @@ type drive struct {
 	e      *Engine
 	order  agentOrder
 	before ledger.Row // what the sandbox had spent when the run began
+	hidden []string   // values of the client's environment, which no transcript shows
 
 	mu      sync.Mutex // guards the rest
 	run     sandbox.Run
@@ -158,18 +159,24 @@ func (d *drive) do(ctx context.Context) (err error) {
 		request.Checkpoints.Quiet = -1
 	}
 	if order.Screen != nil {
-		screen, err := openScreen(dir, *order.Screen, d.output)
+		log := d.secrets().Stream(d.output)
+		screen, err := openScreen(dir, *order.Screen, log)
 		if err != nil {
 			return err
 		}
-		defer screen.close(&d.run)
+		defer func() {
+			screen.close(&d.run)
+			_ = log.Close() // of which the transcript is a copy
+		}()
 		request.Streams = screen.streams()
 	} else {
 		client, err := profileOf(order)
 		if err != nil {
 			return err
 		}
-		lines := &lineWriter{each: d.line(client.NewRead())}
+		taker := &transcript{drive: d, client: client, reader: client.NewRead()}
+		defer taker.flush()
+		lines := &lineWriter{each: taker.line}
 		defer lines.flush()
 		problems := &lineWriter{each: func(line []byte) { d.record(RunEvent{Kind: profile.Line, Text: string(bytes.TrimRight(line, "\r\n"))}) }}
 		defer problems.flush()
@@ -238,44 +245,6 @@ func (d *drive) doing() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.summary.Doing
-}
-
-// secrets are kept out of every transcript.
-func (d *drive) secrets() redact.Secrets {
-	return d.e.Store.Redacts().And(redact.Values(d.order.Env)...)
-}
-
-// line takes what the client prints.
-func (d *drive) line(reader profile.Reader) func([]byte) {
-	return func(line []byte) {
-		clean := d.secrets().Text(string(line))
-		d.mu.Lock()
-		_, _ = io.WriteString(d.output, clean) // the transcript has what counts
-		d.mu.Unlock()
-		// Read as it came: a secret taken out may take a quote with it.
-		for _, event := range reader.Read(line) {
-			d.record(event)
-		}
-	}
-}
-
-// runLine is a line of a transcript.
-type runLine struct {
-	At time.Time `json:"at"`
-	profile.Event
-}
-
-func (d *drive) record(event RunEvent) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	secrets := d.secrets()
-	for _, text := range []*string{&event.Text, &event.About, &event.Path} {
-		*text = secrets.Text(*text)
-	}
-	d.summary.Add(event)
-	if data, err := json.Marshal(runLine{time.Now().UTC(), event}); err == nil {
-		_, _ = d.events.Write(append(data, '\n'))
-	}
 }
 
 // finish records the result of the run.
@@ -350,37 +319,5 @@ func (d *drive) count(ctx context.Context) {
 	}
 	if changes, err := repo.DiffTrees(ctx, d.run.From, record.Last); err == nil {
 		d.run.Files = len(changes)
-	}
-}
-
-// lineWriter hands on whole lines, cut where one is too long.
-type lineWriter struct {
-	each func([]byte)
-	rest []byte
-}
-
-// longestLine bounds a line of a client: a tool's result is one line.
-const longestLine = 8 << 20
-
-func (w *lineWriter) Write(data []byte) (int, error) {
-	n := len(data)
-	for {
-		end := bytes.IndexByte(data, '\n')
-		if end < 0 {
-			break
-		}
-		w.each(append(w.rest, data[:end+1]...))
-		w.rest, data = w.rest[:0], data[end+1:]
-	}
-	if w.rest = append(w.rest, data...); len(w.rest) > longestLine {
-		w.flush()
-	}
-	return n, nil
-}
-
-func (w *lineWriter) flush() {
-	if len(w.rest) > 0 {
-		w.each(append(w.rest, '\n'))
-		w.rest = nil
 	}
 }

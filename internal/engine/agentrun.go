@@ -166,6 +166,9 @@ func (e *Engine) StartAgent(ctx context.Context, task AgentTask) (run Run, notes
 	if err := e.preRun(ctx, p, task); err != nil {
 		return Run{}, p.notes, err
 	}
+	if err := e.knowSecrets(ctx); err != nil {
+		return Run{}, p.notes, err
+	}
 	now := time.Now()
 	run = Run{
 		SandboxID: p.record.ID, Sandbox: p.record.Name, Repository: p.record.Repository, GitDir: p.record.GitDir,

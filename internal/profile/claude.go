@@ -59,6 +59,12 @@ func claude() Profile {
 			}
 			return args
 		},
+		// With --include-partial-messages.
+		Pieces: []PieceOf{
+			{Is: [][2]string{{"type", "stream_event"}}, Text: []string{"event", "delta", "text"}},
+			{Is: [][2]string{{"type", "stream_event"}}, Text: []string{"event", "delta", "partial_json"}},
+			{Is: [][2]string{{"type", "stream_event"}}, Text: []string{"event", "delta", "thinking"}},
+		},
 		NewRead: func() Reader { return &claudeReader{} },
 	}
 }

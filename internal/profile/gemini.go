@@ -55,6 +55,7 @@ func gemini() Profile {
 			}
 			return args
 		},
+		Pieces:  []PieceOf{{Is: [][2]string{{"type", "message"}, {"role", "assistant"}}, Text: []string{"content"}}},
 		NewRead: func() Reader { return &geminiReader{} },
 		Forgets: true, // "No previous sessions found for this project", exit code 42
 	}

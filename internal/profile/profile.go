@@ -41,6 +41,8 @@ type Profile struct {
 	Headless func(Task) []string // arguments; the task is on its standard input, unless they hold it
 	Screen   func(Task) []string // arguments of its own full-screen interface
 	NewRead  func() Reader       // of the output of Headless
+	// Pieces are the lines of the stream that have a part of a text alone.
+	Pieces []PieceOf
 
 	// Forgets says that it keeps no conversation in which its model has not answered.
 	Forgets bool

@@ -169,3 +169,39 @@ func FuzzReaders(f *testing.F) {
 		}
 	})
 }
+
+// A text in pieces is put together where a client streams one, and nowhere else.
+func TestPieces(t *testing.T) {
+	gemini, _ := profile.ByName("gemini")
+	claude, _ := profile.ByName("claude")
+	codex, _ := profile.ByName("codex")
+	for _, c := range []struct {
+		client profile.Profile
+		line   string
+		text   string
+		set    string // the line with another text; empty: no piece
+	}{
+		{gemini, `{"type":"message","role":"assistant","content":"a b","delta":true,"n":12345678901234567}`, "a b", `{"content":"x","delta":true,"n":12345678901234567,"role":"assistant","type":"message"}`},
+		{gemini, `{"type":"message","role":"user","content":"a b"}`, "", ""},
+		{gemini, `{"type":"message","role":"assistant","content":["a"]}`, "", ""},
+		{gemini, `{"type":"mess`, "", ""},
+		{claude, `{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}}`, "a", `{"event":{"delta":{"text":"x","type":"text_delta"},"type":"content_block_delta"},"type":"stream_event"}`},
+		{claude, `{"type":"stream_event","event":{"type":"message_stop"}}`, "", ""},
+		{codex, `{"type":"item.completed","item":{"text":"a"}}`, "", ""},
+	} {
+		piece, ok := c.client.Piece([]byte(c.line + "\n"))
+		if ok != (c.set != "") || piece.Text != c.text {
+			t.Errorf("%s: %v %q", c.line, ok, piece.Text)
+			continue
+		}
+		if !ok {
+			continue
+		}
+		if piece.Line() != c.line+"\n" {
+			t.Errorf("%s: the line is %q", c.line, piece.Line())
+		}
+		if piece.Set("x"); piece.Line() != c.set+"\n" {
+			t.Errorf("%s: with another text it is %s", c.line, piece.Line())
+		}
+	}
+}

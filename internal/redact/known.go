@@ -72,6 +72,7 @@ type fingerprints struct {
 	times, add uint64
 	first      [1 << 16 / 64]uint64 // the tags that begin a mark
 	marks      map[uint16][]mark    // by that tag
+	most       int                  // the length of the longest form
 }
 
 type mark struct {
@@ -108,6 +109,7 @@ func (t *fingerprints) take(marks []byte) {
 		}
 		t.first[tag/64] |= 1 << (tag % 64)
 		t.marks[tag] = append(t.marks[tag], one)
+		t.most = max(t.most, one.length)
 	}
 }
 
@@ -198,7 +200,12 @@ type Secrets struct {
 }
 
 // Text is [Text] without all of them.
-func (s Secrets) Text(text string) string { return Text(s.Known.clean(text), s.Values...) }
+func (s Secrets) Text(text string) string {
+	if clean, ok := s.document(text); ok {
+		return clean
+	}
+	return byName(s.ByValue(text))
+}
 
 // Tokens is [Tokens] without all of them.
 func (s Secrets) Tokens(text string) string { return Tokens(s.Known.clean(text), s.Values...) }

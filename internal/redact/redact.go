@@ -21,9 +21,12 @@ import (
 const Gone = "[redacted]"
 
 // Text removes from a command, or from output, everything that looks like a
-// secret by its shape or by the name it is assigned to, and all of values.
-func Text(text string, values ...string) string {
-	text = byValue(text, values)
+// secret by its shape or by the name it is assigned to, and all of values. In a
+// JSON document it does so within each string.
+func Text(text string, values ...string) string { return Secrets{Values: values}.Text(text) }
+
+// byName removes what looks like a secret by its shape or name.
+func byName(text string) string {
 	if !suspicious(text) {
 		return text
 	}

@@ -1,6 +1,7 @@
 package redact_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestText(t *testing.T) {
 		"echo sk-ant-api03-abcdefgh":                       "echo " + gone,
 		`{"client_secret": "abc"}`:                         `{"client_secret": "` + gone + `"}`,
 		`{"usage":{"input_tokens":12,"cached_tokens": 3}}`: `{"usage":{"input_tokens":12,"cached_tokens": 3}}`, // counts
-		`{"tokens":12,"refresh_token":12}`:                 `{"tokens":12,"refresh_token":` + gone,
+		`{"tokens":12,"refresh_token":12}`:                 `{"tokens":12,"refresh_token":"` + gone + `"}`,
 		"tokens=12ab other_tokens=1234567890":              "tokens=" + gone + " other_tokens=" + gone,
 		"echo AKIAIOSFODNN7EXAMPLE":                        "echo " + gone,
 		"use the word exactly-this-secret here":            "use the word " + gone + " here",
@@ -88,11 +89,57 @@ func FuzzSuspicious(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if redact.Text(text) != redact.Slowly(text) {
+		if !json.Valid([]byte(text)) && redact.Text(text) != redact.Slowly(text) {
 			t.Errorf("%q: %q, want %q", text, redact.Text(text), redact.Slowly(text))
 		}
 		if strings.Contains(redact.Tokens(text), "AKIAIOSFODNN7EXAMPLE") {
 			t.Errorf("%q keeps a token", text)
+		}
+	})
+}
+
+// A line of a client is JSON as a rule: a secret in it is escaped, once or more,
+// and what is left is JSON.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"command":"export DB_PASSWORD=\"hunter22\" && go"}`:             `{"command":"export DB_PASSWORD=\"` + gone + `\" && go"}`,
+		`{"command":"echo \u0073k-ant-api03-abcdefgh"}` + "\n":            `{"command":"echo ` + gone + `"}` + "\n",
+		`{"text":"it is a\"value\\of mine"}`:                              `{"text":"it is ` + gone + ` mine"}`,
+		`{"output":"{\"text\":\"it is a\\\"value\\\\of mine\"}"}`:         `{"output":"{\"text\":\"it is ` + gone + ` mine\"}"}`,
+		`{"argv":["login","--password","two words","x"],"n": 1.5 }`:       `{"argv":["login","--password","` + gone + `","x"],"n": 1.5 }`,
+		`{"api_key": null, "tokens":["a","b"], "output_tokens" : 12}`:     `{"api_key": null, "tokens":["` + gone + `","` + gone + `"], "output_tokens" : 12}`,
+		`{"headers":{"Authorization":"Bearer abcdef123456"},"a":[[],{}]}`: `{"headers":{"Authorization":"` + gone + `"},"a":[[],{}]}`,
+		`[{"a\"value\\of":"x<y>&z"}]`:                                     `[{"` + gone + `":"x<y>&z"}]`,
+		`{"text":"fine \u00e9\/"}`:                                        `{"text":"fine \u00e9\/"}`,
+	} {
+		got := redact.Text(text, `a"value\of`)
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		if again := redact.Text(got); again != got || !json.Valid([]byte(got)) {
+			t.Errorf("%s, once more: %s", got, again)
+		}
+	}
+}
+
+// FuzzDocument: a document stays one, without the value in any of its strings.
+func FuzzDocument(f *testing.F) {
+	for _, seed := range []string{`{"a":"the-value"}`, `["the-value",{"b":[1,true,"\u0074he-value"]}]`, `{"token":-1e5}`, `{"the-value":"{\"x\":\"the-\\u0076alue\"}"}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := redact.Text(text, "the-value")
+		if !json.Valid([]byte(text)) || !strings.ContainsAny(text, "{[") {
+			return
+		}
+		var decoded any
+		if err := json.Unmarshal([]byte(got), &decoded); err != nil {
+			t.Fatalf("%q is no document any more: %q", text, got)
+		}
+		again, err := json.Marshal(decoded)
+		if err != nil || strings.Contains(string(again), "the-value") {
+			t.Errorf("%q keeps the value: %q (%v)", text, again, err)
 		}
 	})
 }

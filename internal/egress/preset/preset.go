@@ -69,23 +69,50 @@ func tools() []tool {
 // Expand returns the rules that a preset stands for. It fails with
 // fault.NotFound for an unknown name, and with fault.Unsupported when the
 // tool's configuration names nothing that could be allowed.
+//
+// No other preset is read: neither its files nor the addresses of its hosts.
 func Expand(name string, env Environment) ([]string, error) {
-	for _, one := range List(env) {
-		if one.Name != name {
-			continue
-		}
-		if len(one.Rules) == 0 {
-			cause := one.Problem
-			if cause == "" {
-				cause = "the tool is not configured here"
-			}
-			return nil, fault.New(fault.Unsupported, "cannot use preset:%s: %s", name, cause).
-				WithHint("write the hosts themselves into the allow-list")
-		}
-		return one.Rules, nil
+	one, ok := find(name, env)
+	if !ok {
+		return nil, fault.New(fault.NotFound, "cannot find the network preset %q", name).
+			WithHint("litterbox network presets")
 	}
-	return nil, fault.New(fault.NotFound, "cannot find the network preset %q", name).
-		WithHint("litterbox network presets")
+	if len(one.Rules) == 0 {
+		cause := one.Problem
+		if cause == "" {
+			cause = "the tool is not configured here"
+		}
+		return nil, fault.New(fault.Unsupported, "cannot use preset:%s: %s", name, cause).
+			WithHint("write the hosts themselves into the allow-list")
+	}
+	return one.Rules, nil
+}
+
+// find returns one preset with its meaning in env.
+func find(name string, env Environment) (Preset, bool) {
+	for _, t := range tools() {
+		if t.name == name {
+			return t.in(env), true
+		}
+	}
+	for _, s := range services() {
+		if s.name == name {
+			return s.preset(), true
+		}
+	}
+	return Preset{}, false
+}
+
+// in reads a tool's configuration.
+func (t tool) in(env Environment) Preset {
+	if env.Getenv == nil {
+		env.Getenv = func(string) string { return "" }
+	}
+	r := &reader{env: env, preset: Preset{Name: t.name, Meaning: t.meaning}}
+	t.read(r)
+	slices.Sort(r.preset.Rules)
+	r.preset.Rules = slices.Compact(r.preset.Rules)
+	return r.preset
 }
 
 // Names returns the names of every preset, sorted.
@@ -103,19 +130,12 @@ func Names() []string {
 
 // List returns every preset with its meaning in env, sorted by name.
 func List(env Environment) []Preset {
-	if env.Getenv == nil {
-		env.Getenv = func(string) string { return "" }
-	}
 	var all []Preset
 	for _, t := range tools() {
-		r := &reader{env: env, preset: Preset{Name: t.name, Meaning: t.meaning}}
-		t.read(r)
-		slices.Sort(r.preset.Rules)
-		r.preset.Rules = slices.Compact(r.preset.Rules)
-		all = append(all, r.preset)
+		all = append(all, t.in(env))
 	}
 	for _, s := range services() {
-		all = append(all, Preset{Name: s.name, Meaning: s.meaning, Rules: strings.Fields(s.rules), Warning: s.warning})
+		all = append(all, s.preset())
 	}
 	slices.SortFunc(all, func(a, b Preset) int { return strings.Compare(a.Name, b.Name) })
 	return all
@@ -126,9 +146,7 @@ func List(env Environment) []Preset {
 // the others, too.
 func For(host string, env Environment) string {
 	for _, t := range tools() {
-		r := &reader{env: env, preset: Preset{Name: t.name}}
-		t.read(r)
-		if slices.ContainsFunc(r.preset.Rules, func(rule string) bool {
+		if slices.ContainsFunc(t.in(env).Rules, func(rule string) bool {
 			_, name, found := strings.Cut(rule, "://")
 			if !found {
 				name = rule

@@ -180,3 +180,23 @@ func TestWarning(t *testing.T) {
 		}
 	}
 }
+
+// A preset in use reads its own tool alone: the registries of others are not
+// looked up.
+func TestExpandLooksUpItsOwnHosts(t *testing.T) {
+	env := machine(t, map[string]string{"home/.cargo/config.toml": "[source.crates-io]\nreplace-with='m'\n[source.m]\nregistry='sparse+https://cargo.corp.example/index/'\n"},
+		map[string]string{"npm_config_registry": "https://npm.corp.example/", "PIP_INDEX_URL": "https://pip.corp.example/simple", "GOPROXY": "https://go.corp.example", "GOSUMDB": "off"})
+	for name, want := range map[string][]string{"npm": {"npm.corp.example"}, "cargo": {"cargo.corp.example"}, "claude": nil, "nosuch": nil} {
+		var asked []string
+		env.Lookup = func(host string) []netip.Addr {
+			asked = append(asked, host)
+			return nil
+		}
+		if _, err := preset.Expand(name, env); (err != nil) != (name == "nosuch") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(want, asked); diff != "" {
+			t.Errorf("preset:%s looks up other hosts (-want +got):\n%s", name, diff)
+		}
+	}
+}

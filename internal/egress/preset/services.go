@@ -11,6 +11,10 @@ type service struct {
 	name, meaning, rules, warning string
 }
 
+func (s service) preset() Preset {
+	return Preset{Name: s.name, Meaning: s.meaning, Rules: strings.Fields(s.rules), Warning: s.warning}
+}
+
 // The warnings of services where strangers have accounts: writing there can
 // take data out.
 const (

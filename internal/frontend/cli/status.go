@@ -106,7 +106,7 @@ func statusRows(c *console, s engine.Status) [][]string {
 		[]string{"network", s.Network + ", revision " + decimal(s.Revision)},
 		[]string{"driver", s.Driver},
 		[]string{"lease", leaseLine(c, s.Lease)},
-		[]string{"agent", agentLine(c, s.Agent)},
+		[]string{"held by", agentLine(c, s.Agent)},
 		[]string{"repository", s.Repository},
 		[]string{"trusted", yesNo(s.Trusted)},
 		[]string{"created", ago(c.now(), s.CreatedAt)},
@@ -195,7 +195,8 @@ func used(m *engine.Metrics) string {
 	return strings.Join(parts, ", ")
 }
 
-// agentLine says who works in a sandbox.
+// agentLine names the session that holds a sandbox. Its row is not called agent: a
+// run of an agent has that one, beside those of other commands.
 func agentLine(c *console, agent *sandbox.Agent) string {
 	if agent == nil {
 		return "-"
