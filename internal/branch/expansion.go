@@ -217,8 +217,9 @@ func readTrees(ctx context.Context, c git.Command, use func(*treeReader) error) 
 	if err == nil {
 		t.in, err = t.cmd.StdinPipe()
 	}
+	var wait func() error
 	if err == nil {
-		err = c.Start(t.cmd)
+		wait, err = c.Start(t.cmd)
 	}
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot start git cat-file")
@@ -229,7 +230,7 @@ func readTrees(ctx context.Context, c git.Command, use func(*treeReader) error) 
 		stop() // no more will be read
 	}
 	closed := t.in.Close()
-	ended := c.Failure(context.WithoutCancel(ctx), t.cmd.Wait(), t.err.String())
+	ended := c.Failure(context.WithoutCancel(ctx), wait(), t.err.String())
 	var known *fault.Error
 	if errors.As(used, &known) {
 		return used

@@ -36,7 +36,7 @@ func ReceiveModule(ctx context.Context, r *git.Repository, q Quarantine, m sandb
 	defer os.RemoveAll(views)
 	if !layer.IsGitDir(m.Origin) {
 		return fault.New(fault.NotFound, "cannot find the submodule's git directory %q", m.Origin).
-			WithHint("git submodule update --init -- %s", layer.ShellWord(m.Path))
+			WithHint("git submodule update --init -- %s", git.ShellWord(m.Path))
 	}
 	sub, err := layer.OpenModule(ctx, m.Origin, r.ObjectFormat, views)
 	if err != nil {

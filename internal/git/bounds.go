@@ -19,6 +19,7 @@ type Bounds struct {
 	Memory int64         // bytes its own; packs that it maps do not count
 	time   time.Duration // of processors
 	output int64         // bytes collected from it
+	wait   time.Duration // for one and the same file; 0 is gitPatience, for any git
 }
 
 // Git holds a base object, a delta and its result at once, each at most
@@ -45,13 +46,22 @@ func (c Command) bounds() (b Bounds, ok bool) {
 	return b, !c.Trusted && (!c.Plain || c.Tight != (Bounds{}))
 }
 
-// Start starts the process under its bounds.
-func (c Command) Start(cmd *exec.Cmd) error {
+// Start starts the process under its bounds. The caller waits for its end with wait,
+// instead of cmd.Wait.
+func (c Command) Start(cmd *exec.Cmd) (wait func() error, err error) {
+	if err := c.start(cmd); err != nil {
+		return nil, err
+	}
+	p := c.patience(cmd)
+	return func() error { return p.end(cmd.Wait()) }, nil
+}
+
+func (c Command) start(cmd *exec.Cmd) error {
 	b, ok := c.bounds()
 	if !ok {
 		return cmd.Start()
 	}
-	if c.reads() {
+	if c.reads() && !c.Plain {
 		endWithCaller(cmd.SysProcAttr)
 	}
 	if !c.Plain { // it has a process group of its own, which ends as a whole

@@ -22,6 +22,7 @@ import (
 type FastImport struct {
 	call    Command
 	cmd     *exec.Cmd
+	exit    func() error // waits for its end
 	in      *bufio.Writer
 	pipe    io.Closer
 	answers *bufio.Reader
@@ -73,7 +74,7 @@ func (r *Repository) StartFastImport(ctx context.Context, edges string, strict b
 	}
 	f.pipe, f.in = pipe, bufio.NewWriterSize(pipe, 64<<10)
 	f.cmd.Stderr = &f.stderr
-	if err := c.Start(f.cmd); err != nil {
+	if f.exit, err = c.Start(f.cmd); err != nil {
 		return fail(err)
 	}
 	f.crash = filepath.Join(r.CommonDir, "fast_import_crash_"+strconv.Itoa(f.cmd.Process.Pid))
@@ -201,7 +202,7 @@ func (f *FastImport) wait(err error) error {
 		return err
 	}
 	f.ended = true
-	exit := f.call.Failure(f.Ctx, f.cmd.Wait(), f.stderr.String())
+	exit := f.call.Failure(f.Ctx, f.exit(), f.stderr.String())
 	_ = f.replies.Close() // read end of a pipe
 	text := f.stderr.String()
 	if exit == nil {

@@ -187,11 +187,12 @@ func (c Command) Output(ctx context.Context) ([]byte, error) {
 	// A process that ends with its caller ends with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err = c.Start(cmd); err == nil {
+	wait, err := c.Start(cmd)
+	if err == nil {
 		if c.Idle {
 			process.MakeIdle(cmd.Process.Pid)
 		}
-		err = cmd.Wait()
+		err = wait()
 	}
 	if out.over != nil {
 		return nil, out.over

@@ -105,14 +105,18 @@ func interactive(ctx context.Context, c git.Command, s Streams) (int, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, s.Stdout, s.Stderr
 	var exit *exec.ExitError
-	if err = c.Start(cmd); err == nil {
-		err = cmd.Wait()
+	var known *fault.Error
+	wait, err := c.Start(cmd)
+	if err == nil {
+		err = wait()
 	}
 	switch {
 	case err == nil:
 		return 0, nil
 	case ctx.Err() != nil:
 		return 0, fault.Wrap(fault.Canceled, ctx.Err(), "cannot finish git %s", c.Verb())
+	case errors.As(err, &known):
+		return 0, known
 	case errors.As(err, &exit):
 		return exit.ExitCode(), nil
 	default:

@@ -12,7 +12,6 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
-	"github.com/litterbox-sandbox/litterbox/internal/layer"
 )
 
 // inTheWay names the obstacles, and says how to go on.
@@ -25,10 +24,10 @@ func inTheWay(paths []string, target MergeTarget) error {
 	if n := len(paths) - len(named); n > 0 {
 		more = " and " + strconv.Itoa(n) + " more"
 	}
-	p := layer.ShellWord(paths[0])
+	p := git.ShellWord(paths[0])
 	return fault.New(fault.Conflict, "cannot merge %q: it brings %s%s, and your checkout has other content there that git does not track",
 		target.Branch, strings.Join(named, ", "), more).
-		WithHint("git show %s | diff %s - ; then mv %s %s and merge again", layer.ShellWord(target.Branch+":"+paths[0]), p, p, layer.ShellWord(paths[0]+".mine"))
+		WithHint("git show %s | diff %s - ; then mv %s %s and merge again", git.ShellWord(target.Branch+":"+paths[0]), p, p, git.ShellWord(paths[0]+".mine"))
 }
 
 // obstacle is an untracked entry where a merge writes.

@@ -193,7 +193,7 @@ func (j checkout) git(ctx context.Context, dir string, lock *os.File, stdin io.R
 		e := fault.Wrap(fault.Unavailable, err, "cannot check out the tree %s", j.tree)
 		if remote := j.r.Partial(); remote != "" {
 			e = e.WithHint("git rev-list --objects --missing=print %s | sed -n 's/^?//p' | git fetch --no-write-fetch-head --stdin %s   (this clone is partial: that brings the files it does not have)",
-				j.tree, ShellWord(remote))
+				j.tree, git.ShellWord(remote))
 		}
 		return e
 	}
@@ -271,13 +271,14 @@ func RunWithProgress(ctx context.Context, c git.Command, p Progress) error {
 	}
 	runtime.LockOSThread() // as in Output
 	defer runtime.UnlockOSThread()
-	if err := c.Start(cmd); err != nil {
+	wait, err := c.Start(cmd)
+	if err != nil {
 		return c.Failure(ctx, err, "")
 	}
 	if c.Idle {
 		process.MakeIdle(cmd.Process.Pid)
 	}
-	return c.Failure(ctx, cmd.Wait(), meter.rest.String())
+	return c.Failure(ctx, wait(), meter.rest.String())
 }
 
 type progressWriter struct {

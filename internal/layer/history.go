@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -187,7 +188,7 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 		e := fault.Wrap(fault.Unavailable, err, "cannot pack the history of %s", j.base)
 		if remote := j.r.Partial(); remote != "" {
 			// From --filter=tree:0: git can leave out files here, but not directories.
-			e = e.WithHint("git fetch --refetch --filter=blob:none %s   (this clone is partial: that brings the directories of older commits, which it may not have)", ShellWord(remote))
+			e = e.WithHint("git fetch --refetch --filter=blob:none %s   (this clone is partial: that brings the directories of older commits, which it may not have)", git.ShellWord(remote))
 		}
 		return e
 	}
@@ -253,12 +254,19 @@ func (j packing) nearest(ctx context.Context, cached map[string]string) (oid, fr
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	cmd, err := j.r.Command("rev-list", "--max-count=20000", j.base, "--").Cmd(ctx)
+	c := j.r.Command("rev-list", "--max-count=20000", j.base, "--")
+	cmd, err := c.Cmd(ctx)
 	if err != nil {
 		return "", ""
 	}
+	runtime.LockOSThread() // as in Output
+	defer runtime.UnlockOSThread()
 	out, err := cmd.StdoutPipe()
-	if err != nil || cmd.Start() != nil {
+	if err != nil {
+		return "", ""
+	}
+	wait, err := c.Start(cmd)
+	if err != nil {
 		return "", ""
 	}
 	for lines := bufio.NewScanner(out); oid == "" && lines.Scan(); {
@@ -267,7 +275,7 @@ func (j packing) nearest(ctx context.Context, cached map[string]string) (oid, fr
 		}
 	}
 	stop()
-	_ = cmd.Wait() // killed when found; a history that cannot be read fails in pack-objects
+	_ = wait() // killed when found; a history that cannot be read fails in pack-objects
 	return oid, from
 }
 

@@ -155,7 +155,7 @@ func (s *moduleSearch) look(r *git.Repository, tree, above, inner, origin string
 
 // open finds the host's git directory of a submodule that has its commit.
 func (s *moduleSearch) open(m module, format string) (*git.Repository, string) {
-	bring := fmt.Sprintf("git submodule update --init --recursive -- %s, then create the sandbox again", ShellWord(m.Path))
+	bring := fmt.Sprintf("git submodule update --init --recursive -- %s, then create the sandbox again", git.ShellWord(m.Path))
 	for _, host := range s.hosts {
 		dir := filepath.Join(host, filepath.FromSlash(m.GitDir))
 		if !IsGitDir(dir) {
@@ -334,14 +334,6 @@ func withoutSecrets(u string) string {
 		parsed.User = nil
 	}
 	return parsed.String()
-}
-
-// ShellWord quotes a path so that a shell reads it as one word.
-func ShellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(git.Printable(s), "'", `'\''`) + "'"
 }
 
 func or(s, other string) string {

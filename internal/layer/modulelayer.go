@@ -49,7 +49,7 @@ func (c Cache) modules(ctx context.Context, r *git.Repository, tree string, o gi
 			if ctx.Err() != nil {
 				return sandbox.Modules{}, nil, "", err
 			}
-			notes = append(notes, fmt.Sprintf("the submodule %q is empty inside: %v (git -C %s fetch --unshallow)", m.Path, err, ShellWord(m.Path)))
+			notes = append(notes, fmt.Sprintf("the submodule %q is empty inside: %v (git -C %s fetch --unshallow)", m.Path, err, git.ShellWord(m.Path)))
 			m.Origin = ""
 			continue
 		}
