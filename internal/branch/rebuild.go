@@ -28,7 +28,7 @@ func currentDelta(ctx context.Context, r *git.Repository, path, ref string) (*de
 		return current, nil
 	}
 	tip, err := r.Command("rev-parse", "--verify", "--quiet", ref+"^{commit}").Line(ctx)
-	if err != nil && git.ExitCode(err) < 0 {
+	if err != nil && git.ExitCode(err) != 1 { // 1: there is none
 		return nil, err
 	}
 	landed := tip == next.last

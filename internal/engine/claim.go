@@ -39,8 +39,18 @@ func (e *Engine) claim(ctx context.Context, record *sandbox.Sandbox) error {
 }
 
 // discard takes back everything that an unfinished create has made. The record goes
-// only after the branch: without it nothing knows whose branch that is.
+// only after the branch: without it nothing knows whose branch that is. Cut off in
+// between, it counts as unfinished, and the next command begins here again.
 func (e *Engine) discard(ctx context.Context, p *place) error {
+	if p.record.State != sandbox.Creating && p.record.State != sandbox.Deleting {
+		self, err := process.Identify(os.Getpid())
+		if err == nil {
+			err = e.update(ctx, p, func(r *sandbox.Sandbox) { r.State, r.Holder = sandbox.Creating, self })
+		}
+		if err != nil {
+			return fault.Wrap("", err, "cannot take back what was made of sandbox %q", p.record.Name)
+		}
+	}
 	err := e.stop(ctx, p)
 	// Branch and pin were made together, or the branch belongs to another.
 	pinned, pinErr := p.repo.Pinned(ctx, p.record.ID)
@@ -48,19 +58,30 @@ func (e *Engine) discard(ctx context.Context, p *place) error {
 		return errors.Join(err, pinErr)
 	}
 	if pinned {
-		if tip, tipErr := p.repo.Tip(ctx, p.record.Branch); tipErr == nil {
-			if tip == p.record.Base || tip == p.record.Forked {
-				tipErr = p.repo.DeleteBranch(ctx, p.record.Branch, tip)
-			} else {
-				// Set-up had committed something: it goes where deletions go.
-				_, _, tipErr = branch.Trash(ctx, p.repo, p.record.Branch, p.record.Name, time.Now())
-			}
-			if tipErr != nil {
-				return errors.Join(err, tipErr)
-			}
+		if branchErr := discardBranch(ctx, p); branchErr != nil {
+			return errors.Join(err, branchErr)
 		}
 	}
-	return errors.Join(err, p.repo.Unpin(ctx, p.record.ID), e.remove(p))
+	if unpinErr := p.repo.Unpin(ctx, p.record.ID); unpinErr != nil {
+		return errors.Join(err, unpinErr)
+	}
+	return errors.Join(err, e.remove(p))
+}
+
+// discardBranch deletes the branch of an unfinished create, if there is one.
+func discardBranch(ctx context.Context, p *place) error {
+	tip, err := p.repo.Tip(ctx, p.record.Branch)
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		return nil
+	case err != nil:
+		return err
+	case tip == p.record.Base || tip == p.record.Forked:
+		return p.repo.DeleteBranch(ctx, p.record.Branch, tip)
+	}
+	// Set-up had committed something: it goes where deletions go.
+	_, _, err = branch.Trash(ctx, p.repo, p.record.Branch, p.record.Name, time.Now())
+	return err
 }
 
 // clearDead removes what a create or delete that died has left of name. It

@@ -104,7 +104,10 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 		}
 	}
 	tip, err := p.repo.Tip(ctx, p.record.Branch)
-	if err != nil || request.Force {
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return DeleteResult{}, err
+	}
+	if request.Force {
 		tip = "" // everything there goes
 	}
 	if loses && !request.Purge && !request.Lean {

@@ -134,8 +134,11 @@ func (e *Engine) buildGolden(ctx context.Context, gitDir string, request BuildRe
 // Any other branch stays in the way.
 func (p *place) clearBuilt(ctx context.Context) error {
 	tip, err := p.repo.Tip(ctx, p.record.Branch)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil // as nearly always
+	}
 	if err != nil {
-		return nil // there is none, as nearly always
+		return err
 	}
 	if untouched, err := p.repo.IsUntouched(ctx, p.record.Branch); err != nil || !untouched {
 		return err

@@ -77,6 +77,9 @@ func (e *Engine) remake(ctx context.Context, id string) (*sandbox.Sandbox, error
 	}
 	repo := git.At(ctx, record.GitDir, record.Repository, record.Base)
 	tip, err := repo.Tip(ctx, record.Branch)
+	if err != nil && fault.KindOf(err) != fault.NotFound && !orphaned(record) {
+		return nil, err
+	}
 	if err != nil {
 		return record, nil // orphaned, as list and reattach will say
 	}

@@ -125,7 +125,11 @@ func (e *Engine) finishDeletion(ctx context.Context, p *place, d store.Deletion)
 		// git may have died between the two refs; a branch that stands elsewhere
 		// is another's.
 		d.Tip = tips[at].Tip
-		if tip, err := p.repo.Tip(ctx, p.record.Branch); err == nil && tip == d.Tip {
+		tip, err := p.repo.Tip(ctx, p.record.Branch)
+		if err != nil && fault.KindOf(err) != fault.NotFound {
+			return err
+		}
+		if tip == d.Tip {
 			if err := p.repo.DeleteBranch(ctx, p.record.Branch, tip); err != nil {
 				return err
 			}

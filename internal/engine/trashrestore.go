@@ -78,7 +78,11 @@ func (e *Engine) remakeTrashed(ctx context.Context, one Trashed, record *sandbox
 		err := branch.Untrash(ctx, one.repo, one.tip, record.Branch)
 		if fault.KindOf(err) == fault.AlreadyExists {
 			// git may have died between the two refs.
-			if tip, tipErr := one.repo.Tip(ctx, record.Branch); tipErr == nil && tip == one.Tip {
+			tip, tipErr := one.repo.Tip(ctx, record.Branch)
+			if tipErr != nil && fault.KindOf(tipErr) != fault.NotFound {
+				return tipErr
+			}
+			if tip == one.Tip {
 				return errors.Join(branch.DropTrash(ctx, one.repo, one.tip), one.repo.Pin(ctx, record.ID, record.Base))
 			}
 			return branchInTheWay(err, record.Branch, "litterbox trash restore "+one.Name)

@@ -61,7 +61,7 @@ func (c Command) start(cmd *exec.Cmd) error {
 	if !ok {
 		return cmd.Start()
 	}
-	if c.reads() && !c.Plain {
+	if c.mayEnd() && !c.Plain {
 		endWithCaller(cmd.SysProcAttr)
 	}
 	if !c.Plain { // it has a process group of its own, which ends as a whole
@@ -80,11 +80,12 @@ func (c Command) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// reads reports whether the process changes only files of its own, so that it
-// can end at any moment.
-func (c Command) reads() bool {
+// mayEnd reports whether the process can end at any moment: it changes only files of
+// its own, or refs, of which a transaction that is cut off is made again by whoever
+// finds it. Refs that a git writes after its caller's end would be nobody's.
+func (c Command) mayEnd() bool {
 	switch c.Verb() {
-	case "cat-file", "diff-tree", "index-pack", "ls-tree", "merge-base", "merge-tree", "pack-objects", "rev-list":
+	case "cat-file", "diff-tree", "index-pack", "ls-tree", "merge-base", "merge-tree", "pack-objects", "rev-list", "update-ref":
 		return true
 	}
 	return false

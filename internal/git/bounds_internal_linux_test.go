@@ -122,3 +122,41 @@ func TestGitEndsAsAGroup(t *testing.T) {
 		stat, err = os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat")
 	}
 }
+
+// transacting is the variable that has the test program change a ref, with the git in
+// PATH.
+const transacting = "LITTERBOX_TEST_TRANSACTING"
+
+// A git that changes refs ends with its caller: what it wrote later would be nobody's.
+func TestTransactionsEndWithTheirCaller(t *testing.T) {
+	if dir := os.Getenv(transacting); dir != "" {
+		r := &Repository{Location: Location{GitDir: dir, CommonDir: dir}}
+		t.Fatal(r.UpdateRefs(t.Context(), "cannot", "wait", "create refs/heads/x\x00"+strings.Repeat("1", 40)+"\x00"))
+	}
+	dir := standIn(t, `exec 2>&-; echo $$ >"$GIT_DIR/pid.new"; mv "$GIT_DIR/pid.new" "$GIT_DIR/pid"; exec sleep 1000`+"\n")
+	caller := exec.Command(os.Args[0], "-test.run", "^TestTransactionsEndWithTheirCaller$")
+	caller.Env = append(os.Environ(), transacting+"="+dir)
+	if err := caller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid []byte
+	for end := time.Now().Add(time.Minute); len(pid) == 0; pid, _ = os.ReadFile(filepath.Join(dir, "pid")) {
+		if time.Now().After(end) {
+			t.Fatal("git was never started")
+		}
+	}
+	if err := caller.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = caller.Wait() // killed
+	stat := filepath.Join("/proc", strings.TrimSpace(string(pid)), "stat")
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		// Killed, it may be a zombie for as long as its new parent likes.
+		if content, err := os.ReadFile(stat); err != nil || strings.Contains(string(content), ") Z ") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("git goes on")
+		}
+	}
+}

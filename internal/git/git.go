@@ -77,7 +77,10 @@ func (f *Failure) Error() string {
 	if line, _, more := strings.Cut(text, "\n"); more {
 		text = line
 	}
-	if text == "" {
+	switch {
+	case text == "" && f.Code < 0:
+		return "git " + f.Verb + " was killed"
+	case text == "":
 		return "git " + f.Verb + " ended with an error"
 	}
 	return "git " + f.Verb + ": " + Printable(text)

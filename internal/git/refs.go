@@ -41,13 +41,14 @@ func CheckRef(name string) error {
 }
 
 // Tip returns the commit that a branch (short name) points at; NotFound if
-// there is none.
+// git says that there is none, or no repository. Of a git that ended in any other way
+// nothing is known.
 func (r *Repository) Tip(ctx context.Context, branch string) (string, error) {
 	if err := CheckRef(branch); err != nil {
 		return "", err
 	}
 	tip, err := r.Command("rev-parse", "--verify", "--quiet", Heads+branch+"^{commit}").Line(ctx)
-	if ExitCode(err) > 0 {
+	if f := (*Failure)(nil); errors.As(err, &f) && (f.Code == 1 || strings.Contains(f.Stderr, "not a git repository")) {
 		return "", fault.New(fault.NotFound, "cannot find the branch %q", branch).WithHint("litterbox reattach")
 	}
 	return tip, err
@@ -188,13 +189,14 @@ func refsOf(lines []string) []string {
 	return refs
 }
 
-// Has reports whether the repository has the commit.
+// Has reports whether the repository has the commit. Of a git that ended in any way
+// but saying so nothing is known.
 func (r *Repository) Has(ctx context.Context, commit string) (bool, error) {
 	if !IsOid(commit) {
 		return false, fault.New(fault.Invalid, "cannot look for %q: not an object id", commit)
 	}
 	_, err := r.Command("cat-file", "-e", commit+"^{commit}").Output(ctx)
-	if ExitCode(err) > 0 {
+	if f := (*Failure)(nil); errors.As(err, &f) && (f.Code == 1 || strings.Contains(f.Stderr, "Not a valid object name")) {
 		return false, nil
 	}
 	return err == nil, err
