@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"os"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -19,8 +18,8 @@ type BuildRequest struct {
 	Dir  string // any directory of the repository
 	Name string // as typed; empty means DefaultGolden
 	Base string // ref or commit that it is built on; empty means HEAD
-	// Update begins with the golden that is there, and runs only tools, agents and
-	// hooks.post_sync; with SyncOnly only the last of these.
+	// Update begins with the golden that is there, and runs what has changed since; with
+	// SyncOnly only the services and hooks.post_sync.
 	Update, SyncOnly bool
 	SkipSync         bool   // without hooks.post_sync
 	NoCache          bool   // without package caches of the host, and images are asked for again
@@ -45,6 +44,8 @@ type building struct {
 	phases  []phase  // nil until the first of them begins
 	other   []string // written files that git does not ignore
 	stale   []string // what changed that an update did not make again
+	changed []string // origins that an update finds changed
+	ran     []string // parts that are made (again), also those that the configuration leaves empty
 }
 
 // Build makes a golden in a sandbox of its own, which is gone afterwards. The
@@ -183,7 +184,17 @@ func (b *building) run(ctx context.Context, e *Engine, p *place) error {
 			return err
 		}
 	}
+	var err error
+	if b.golden.MadeFrom, err = madeFrom(ctx, p.repo, p.record.BaseTree, p.config, p.record.Image); err != nil {
+		return err
+	}
+	if b.from != nil {
+		b.changed = differs(b.from.MadeFrom, b.golden.MadeFrom)
+	}
 	b.phases = b.plan(p)
+	if kept := b.keptParts(p.config); len(kept) > 0 {
+		b.output.note("unchanged, and kept: %s\n", strings.Join(kept, ", "))
+	}
 	for n, one := range b.phases {
 		e.report("golden "+b.request.Name+": "+one.name, n, len(b.phases)+1)
 		b.output.title(one.name, one.shown)
@@ -227,9 +238,6 @@ func (e *Engine) keepGolden(ctx context.Context, p *place, b *building, began ti
 	}
 	g.Repository, g.Home, g.Driver, g.Image = p.record.Repository, homeInside(callerOf(ctx), p.record.Repository), p.record.Driver, p.record.Image
 	g.Base, g.BaseTree, g.BaseRef = p.record.Base, p.record.BaseTree, p.record.BaseRef
-	if g.MadeFrom, err = madeFrom(ctx, p.repo, g.BaseTree, p.config, g.Image); err != nil {
-		return err
-	}
 	b.keepsMadeFrom()
 	if b.stale, err = g.stale(ctx, p.repo, g.BaseTree, p.config, g.Image); err != nil {
 		return err
@@ -254,36 +262,6 @@ func (e *Engine) keepHere(ctx context.Context, p *place, g *golden, ignored []st
 	return draft.Keep()
 }
 
-// keepsMadeFrom keeps the recorded origins of what an update did not make again:
-// those of the parts that it did not run, and of the files and the environment
-// that hooks.post_provision and the set-up command may have read.
-func (b *building) keepsMadeFrom() {
-	if b.from == nil {
-		return
-	}
-	g := b.golden
-	g.Repository, g.Home = b.from.Repository, b.from.Home // files that were kept may name them
-	ran := []string{fromServices, fromSync}
-	if !b.request.SyncOnly {
-		ran = append(ran, fromTools, fromAgents)
-	}
-	parts := []string{fromImage, fromPackages, fromSetUp, fromProvision, fromTools, fromAgents, fromServices, fromSync}
-	_, setUp := b.from.MadeFrom[fromSetUp]
-	_, provisioned := b.from.MadeFrom[fromProvision]
-	again := func(name string) bool {
-		if slices.Contains(parts, name) {
-			return slices.Contains(ran, name)
-		}
-		return !setUp && !provisioned
-	}
-	maps.DeleteFunc(g.MadeFrom, func(name, _ string) bool { return !again(name) })
-	for name, hash := range b.from.MadeFrom {
-		if !again(name) {
-			g.MadeFrom[name] = hash
-		}
-	}
-}
-
 // phase is one part of a build.
 type phase struct {
 	name  string
@@ -301,23 +279,28 @@ func (b *building) plan(p *place) (phases []phase) {
 		}
 	}
 	c := p.config
-	if !b.request.SyncOnly && len(c.Golden.Agents) > 0 { // the sandbox may be started anew for it
-		phases = append(phases, phase{fromAgents, "", buildAgents})
-	}
-	if !b.request.Update {
-		add(fromProvision, c.Hooks.PostProvision)
-	}
-	if !b.request.SyncOnly && len(c.Golden.Tools) > 0 {
-		phases = append(phases, phase{fromTools, "", buildTools})
-	}
-	if !b.request.Update {
-		add(fromSetUp, c.Container.SetupCommand)
-	}
-	if len(c.Container.Services) > 0 && !b.request.SkipSync {
-		phases = append(phases, phase{fromServices, "", buildServices})
-	}
-	if !b.request.SkipSync {
-		add(fromSync, c.Hooks.PostSync)
+	b.ran = b.toRun(c)
+	for _, name := range b.ran {
+		switch name {
+		case fromAgents:
+			if len(c.Golden.Agents) > 0 {
+				phases = append(phases, phase{name, "", buildAgents})
+			}
+		case fromProvision:
+			add(name, c.Hooks.PostProvision)
+		case fromTools:
+			if len(c.Golden.Tools) > 0 {
+				phases = append(phases, phase{name, "", buildTools})
+			}
+		case fromSetUp:
+			add(name, c.Container.SetupCommand)
+		case fromServices:
+			if len(c.Container.Services) > 0 {
+				phases = append(phases, phase{name, "", buildServices})
+			}
+		case fromSync:
+			add(name, c.Hooks.PostSync)
+		}
 	}
 	return phases
 }

@@ -49,10 +49,12 @@ func newGoldenUpdate(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update [NAME]",
 		Short: "Bring a golden to HEAD",
-		Long: `Bring a golden to HEAD: begin with what it holds, and run golden.agents, tools, the
-services and hooks.post_sync. With --sync-only, run only the services and
-hooks.post_sync. Existing sandboxes keep what they began with. What did not run may
-leave the golden stale: litterbox build makes all of it again.`,
+		Long: `Bring a golden to HEAD: begin with what it holds, and run what has changed.
+hooks.post_provision and container.setup-command run where their command, the
+environment, a lock file or an input has changed, or a part before them;
+golden.agents, tools, the services and hooks.post_sync always. With --sync-only, run
+only the services and hooks.post_sync. Existing sandboxes keep what they began with.
+What did not run may leave the golden stale: litterbox build makes all of it again.`,
 		Example:           "  litterbox golden update\n  litterbox golden update --sync-only",
 		Args:              wantArgs(0, 1),
 		ValidArgsFunction: s.goldenNames(),
