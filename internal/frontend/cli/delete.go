@@ -19,11 +19,13 @@ type deleteOptions struct {
 	dir    string
 	chosen selection
 	agreed map[string]int // commits of each that may go, as agreed for several
-	yes    bool
-	force  bool
-	stop   bool
-	purge  bool
-	json   bool
+	// besides are goldens that go with the sandboxes.
+	besides []string
+	yes     bool
+	force   bool
+	stop    bool
+	purge   bool
+	json    bool
 }
 
 func newDelete(s *session) *cobra.Command {

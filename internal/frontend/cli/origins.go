@@ -50,7 +50,7 @@ func origins() []origin {
 		{lima, "status [workers] [--json]", "litterbox status NAME --json", "one name, or all of the repository; what a worker began with is in it", ""},
 		{lima, "stop [workers]", "litterbox stop NAME", "`'worker-*'` for all workers, `--all` for every sandbox; without either nothing is stopped", ""},
 		{lima, "start [workers]", "litterbox start NAME", "likewise; other commands start it by themselves", ""},
-		{lima, "teardown [--all] [--force]", "litterbox teardown --all --force", "`--all` takes every sandbox of the repository, not only workers", ""},
+		{lima, "teardown [--all] [--force]", "litterbox teardown --all --force", "`--all` takes every sandbox of the repository, not only workers, and its goldens", ""},
 		{lima, "-p, --project", "litterbox -C DIR", "the project is the repository that DIR is in", ""},
 		{lima, "-c, --config", "", "the configuration that counts is the one in the checkout", ""},
 		{lima, "-v, --verbose and -q, --quiet", "", "progress shows on a terminal only, notes go to stderr", ""},
