@@ -81,8 +81,8 @@ func (c Command) start(cmd *exec.Cmd) error {
 }
 
 // mayEnd reports whether the process can end at any moment: it changes only files of
-// its own, or refs, of which a transaction that is cut off is made again by whoever
-// finds it. Refs that a git writes after its caller's end would be nobody's.
+// its own, or refs, of which a transaction that is cut off is made again by the command
+// that finds it. Refs that a git writes after its caller's end would be nobody's.
 func (c Command) mayEnd() bool {
 	switch c.Verb() {
 	case "cat-file", "diff-tree", "index-pack", "ls-tree", "merge-base", "merge-tree", "pack-objects", "rev-list", "update-ref":
