@@ -58,7 +58,7 @@ and the sandbox stays.`,
 	cmd.Flags().StringVar(&o.golden, "golden", "", "begin with the golden `NAME` instead of the one called default")
 	_ = cmd.RegisterFlagCompletionFunc("golden", s.goldenFlag()) // the flag exists
 	cmd.Flags().BoolVar(&o.noGolden, "no-golden", false, "begin without a golden, and run container.setup-command")
-	cmd.MarkFlagsMutuallyExclusive("golden", "no-golden")
+	exclusive(cmd, "golden", "no-golden")
 	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait for services to be ready")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the sandbox as one JSON object")
 	s.driverFlag(cmd, &o.driver, chosenDriver)

@@ -50,8 +50,8 @@ shows the same for sandboxes on that machine.`,
 	s.driverFlag(cmd, &o.driver, "only what `DRIVER` can do here")
 	cmd.Flags().BoolVar(&o.fix, "fix", false, "clear away what crashes have left behind")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
-	cmd.MarkFlagsMutuallyExclusive("driver", "fix")
-	cmd.MarkFlagsMutuallyExclusive("machine", "fix")
+	exclusive(cmd, "driver", "fix")
+	exclusive(cmd, "machine", "fix")
 	return cmd
 }
 

@@ -17,7 +17,7 @@ func (s *session) driverFlag(cmd *cobra.Command, value *string, usage string) {
 		on = strings.ReplaceAll(strings.ReplaceAll(usage, "`DRIVER`", "the machine `NAME`"), " here", "")
 	}
 	s.machineFlag(cmd, value, on)
-	cmd.MarkFlagsMutuallyExclusive("driver", "machine")
+	exclusive(cmd, "driver", "machine")
 }
 
 // driverOnlyFlag is for what no other machine does.

@@ -239,8 +239,8 @@ func (s *session) machinesFlag(cmd *cobra.Command, machines *[]string, usage str
 		}
 		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
-	cmd.MarkFlagsMutuallyExclusive("machines", "machine")
-	cmd.MarkFlagsMutuallyExclusive("machines", "driver")
+	exclusive(cmd, "machines", "machine")
+	exclusive(cmd, "machines", "driver")
 }
 
 // onMachine says where a new sandbox is, unless it is here.

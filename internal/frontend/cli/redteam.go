@@ -65,7 +65,7 @@ Classes: ` + strings.Join(classes, ", ") + `.`,
 	cmd.Flags().StringVar(&o.driver, "driver", "", "attack sandboxes of `DRIVER`: "+strings.Join(redteam.Drivers(), ", "))
 	cmd.Flags().StringVar(&o.machine, "machine", "", "attack sandboxes on the machine `NAME`")
 	_ = cmd.RegisterFlagCompletionFunc("machine", s.machineNames(-1)) // fails for a flag that is not there
-	cmd.MarkFlagsMutuallyExclusive("driver", "machine")
+	exclusive(cmd, "driver", "machine")
 	cmd.Flags().StringVar(&o.image, "base-image", "", "have containers of `IMAGE` instead of the usual one")
 	cmd.Flags().StringVar(&o.only, "only", "", "try the attacks of `CLASS` alone")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")

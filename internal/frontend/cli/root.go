@@ -274,6 +274,29 @@ func wantArgs(minimum, maximum int) cobra.PositionalArgs {
 	}
 }
 
+// exclusive refuses two of the flags together, before arguments are counted. Where
+// one is typed, completion offers none of the others. Call it on a command whose
+// Args are set.
+func exclusive(cmd *cobra.Command, names ...string) {
+	cmd.MarkFlagsMutuallyExclusive(names...) // its own error comes later, and names groups
+	next := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		var typed []string
+		for _, name := range names {
+			if cmd.Flags().Changed(name) {
+				typed = append(typed, "--"+name)
+			}
+		}
+		if len(typed) > 1 {
+			return usageError(cmd, "%s and %s exclude each other", typed[0], typed[1])
+		}
+		if next == nil {
+			return nil
+		}
+		return next(cmd, args)
+	}
+}
+
 // usageError is a wrong command line.
 func usageError(cmd *cobra.Command, format string, args ...any) error {
 	return fault.Wrap(fault.Invalid, fault.New(fault.Invalid, format, args...), "cannot run %s", cmd.CommandPath()).

@@ -48,9 +48,6 @@ sandbox of that name, the host includes the project: fix.website.litterbox.`,
 		Args:              wantArgs(0, 1),
 		ValidArgsFunction: s.sandboxNames(false, ""),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
-			if o.put && o.away {
-				return fault.New(fault.Invalid, "cannot both install and uninstall").WithHint("litterbox ssh-config --help")
-			}
 			o.block, o.install, o.uninstall, o.hosts, o.exists, o.dir = e.DoorBlock, e.InstallDoor, e.UninstallDoor, e.DoorHosts, e.Exists, dir
 			if len(args) > 0 {
 				o.name = args[0]
@@ -61,6 +58,7 @@ sandbox of that name, the host includes the project: fix.website.litterbox.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.put, "install", false, "include the block in ~/.ssh/config")
 	f.BoolVar(&o.away, "uninstall", false, "take it out of ~/.ssh/config again")
+	exclusive(cmd, "install", "uninstall")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	return cmd
 }
