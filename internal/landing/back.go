@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -76,13 +78,19 @@ func PlanBack(ctx context.Context, r *git.Repository, base, tip string, want Bac
 	if err != nil {
 		return plan, err
 	}
+	back, backRisks, err := undone(ctx, r, tip, changes, want.Had)
+	if err != nil {
+		return plan, err
+	}
+	again := len(changes)
+	changes, risks = append(changes, back...), append(risks, backRisks...)
 	root, err := os.OpenRoot(r.Top)
 	if err != nil {
 		return plan, fault.Wrap(fault.Unavailable, err, "cannot open %q", r.Top)
 	}
 	defer root.Close()
 	written := map[string]bool{}
-	for _, c := range changes {
+	for i, c := range changes {
 		if !Below(c.Path, want.Paths) || Excluded(c.Path, want.Exclude) || c.NewMode == 0 && !want.Delete {
 			continue
 		}
@@ -101,6 +109,9 @@ func PlanBack(ctx context.Context, r *git.Repository, base, tip string, want Bac
 		if c.OldMode == 0 {
 			before = ""
 		}
+		if i >= again && stands != before {
+			continue // the human's by now
+		}
 		if stands != before && stands != c.NewOid && (stands == "" || stands != want.Had[c.Path]) {
 			plan.Yours = append(plan.Yours, c.Path)
 		}
@@ -113,6 +124,55 @@ func PlanBack(ctx context.Context, r *git.Repository, base, tip string, want Bac
 		}
 	}
 	return plan, nil
+}
+
+// undone are files that came into the checkout before and in which the sandbox no
+// longer differs from its base: it has deleted what it had added, or taken a change
+// back.
+func undone(ctx context.Context, r *git.Repository, tip string, changes []Change, had map[string]string) ([]Change, []Risk, error) {
+	missing := maps.Clone(had)
+	for _, c := range changes {
+		delete(missing, c.Path)
+	}
+	if len(missing) == 0 {
+		return nil, nil, nil
+	}
+	now, err := entries(ctx, r, tip, slices.Sorted(maps.Keys(missing)))
+	if err != nil {
+		return nil, nil, err
+	}
+	var found []Change
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		c := now[name] // nothing: deleted
+		c.Path = name
+		if oid := had[name]; oid != r.Zero() {
+			c.OldMode, c.OldOid = git.ModeFile, oid
+		}
+		if c.OldMode != 0 || c.NewMode != 0 {
+			found = append(found, c)
+		}
+	}
+	risks, err := risks(ctx, r, r.Command, found, "ls-tree", "-r", "-z", tip)
+	return found, risks, err
+}
+
+// entries are the files that a commit has at some paths, as changes that would
+// add them.
+func entries(ctx context.Context, r *git.Repository, commit string, paths []string) (map[string]Change, error) {
+	found := map[string]Change{}
+	for some := range slices.Chunk(paths, 500) { // a command line is bounded
+		out, err := r.Command(append([]string{"ls-tree", "-z", "--full-tree", commit, "--"}, some...)...).Output(ctx)
+		if err != nil {
+			return nil, fault.Wrap("", err, "cannot look into %s", commit)
+		}
+		for line := range strings.SplitSeq(string(out), "\x00") {
+			what, name, ok := strings.Cut(line, "\t")
+			if f := strings.Fields(what); ok && len(f) == 3 && f[1] != "tree" {
+				found[name] = Change{Path: name, NewMode: git.Octal(f[0]), NewOid: f[2], Status: 'M'}
+			}
+		}
+	}
+	return found, nil
 }
 
 // Without is the plan without the paths that need an answer.

@@ -68,6 +68,8 @@ type Files interface {
 	Tree(ctx context.Context, dir, name, below string) ([]string, error)
 	Sync(context.Context, engine.SyncRequest) (engine.SyncResult, *sandbox.Iteration, error)
 	SyncBack(context.Context, engine.SyncBackRequest) (engine.SyncResult, error)
+	Glance(context.Context, engine.Place) (engine.Glance, error)
+	AwaitChange(ctx context.Context, place engine.Place, since engine.Glance, most time.Duration) error
 }
 
 // Landing brings work back to the human's checkout.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +30,11 @@ type syncOptions struct {
 	message   string
 	interval  time.Duration
 	quiet     bool
+
+	// watch-back --at-once looks at the files, and waits for a change of them.
+	atOnce bool
+	glance func(context.Context, engine.Place) (engine.Glance, error)
+	await  func(ctx context.Context, place engine.Place, since engine.Glance, most time.Duration) error
 }
 
 // syncDocument is what sync --json and sync-back --json print.
@@ -114,8 +118,13 @@ func newWatchBack(s *session) *cobra.Command {
 		Long: `Repeat sync-back until interrupted, with one line for each file and its time. It
 never asks. It lists the files that sync-back would ask about (files that could run
 code on this machine and files with changes of yours) once, and leaves them to
-sync-back.`,
+sync-back.
+
+It looks every 30 seconds, or as often as --interval says. With --at-once it also
+copies a file as soon as it has been written, while the command inside goes on. Of
+a sandbox on another machine it asks for a listing each time, a second apart or more.`,
 		Example: `  litterbox watch-back fix-login src
+  litterbox watch-back fix-login --at-once
   litterbox watch-back fix-login -i 5s -q`,
 		Args:              wantArgs(1, -1),
 		ValidArgsFunction: s.sandboxNames(false, ""),
@@ -126,11 +135,12 @@ sync-back.`,
 			if err := o.take(e, dir, args); err != nil {
 				return err
 			}
-			o.back = e.SyncBack
+			o.back, o.glance, o.await = e.SyncBack, e.Glance, e.AwaitChange
 			return runWatchBack(ctx, o)
 		}),
 	}
 	o.addFlags(cmd, "delete in your checkout what the sandbox has deleted")
+	cmd.Flags().BoolVar(&o.atOnce, "at-once", false, "also copy as soon as files change inside")
 	cmd.Flags().DurationVarP(&o.interval, "interval", "i", 30*time.Second, "look every `D`, such as 5s")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing when nothing changed")
 	cmd.Flags().Lookup("dry-run").Hidden = true
@@ -252,43 +262,102 @@ func (o *syncOptions) confirm(ctx context.Context, risky []engine.Risk, yours []
 // runWatchBack goes on until it is interrupted, also past temporary errors: the
 // sandbox is stopped, or being written to.
 func runWatchBack(ctx context.Context, o *syncOptions) error {
-	var named []string
-	stamp := func() string { return o.console.now().Format(time.TimeOnly) }
-	for {
+	w := backWatch{syncOptions: o, said: map[string]bool{}, place: engine.Place{Dir: o.dir, Name: o.name}}
+	for first := true; ; first = false {
+		since, err := w.look(ctx)
 		changed := false
-		result, err := o.back(ctx, engine.SyncBackRequest{
-			Place: engine.Place{Dir: o.dir, Name: o.name}, Paths: o.paths, Exclude: o.exclude, Delete: o.delete, Careful: true,
-			Each: func(file engine.SyncedFile) {
-				changed = true
-				_ = o.console.print("%s %-6s %s\n", stamp(), file.Action, clean(file.Path))
-			},
-		})
-		switch kind := fault.KindOf(err); {
-		case ctx.Err() != nil:
-		case err != nil && kind != fault.Unavailable && kind != fault.Timeout:
+		if err == nil {
+			changed, err = w.copy(ctx)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := w.endure(err); err != nil {
 			return err
-		case err != nil:
-			o.console.note("%s", err.Error())
 		}
-		for _, name := range append(result.Kept, result.Notes...) {
-			if slices.Contains(named, name) {
-				continue
-			}
-			named = append(named, name)
-			if slices.Contains(result.Kept, name) {
-				name += " is left to litterbox sync-back " + o.name + ", which asks"
-			}
-			o.console.note("%s", name)
-		}
-		if !changed && err == nil && !o.quiet && ctx.Err() == nil {
-			if err := o.console.print("%s nothing changed\n", stamp()); err != nil {
+		// At once, most looks find nothing to copy.
+		if !changed && err == nil && !o.quiet && (first || !o.atOnce) {
+			if err := o.console.print("%s nothing changed\n", w.stamp()); err != nil {
 				return err
 			}
+		}
+		if o.atOnce && err == nil {
+			if err := w.endure(o.await(ctx, w.place, since, o.interval)); err != nil {
+				return err
+			}
+			continue
+		}
+		pause := o.interval
+		if o.atOnce {
+			pause = min(pause, retryPause)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(o.interval):
+		case <-time.After(pause):
 		}
 	}
+}
+
+// retryPause is how long watch-back --at-once waits after a temporary error.
+const retryPause = 2 * time.Second
+
+// backWatch is one watch-back.
+type backWatch struct {
+	*syncOptions
+	place  engine.Place
+	said   map[string]bool // notes, each of which is printed once
+	failed string          // the temporary error of the last round
+}
+
+func (w *backWatch) stamp() string { return w.console.now().Format(time.TimeOnly) }
+
+// look is needed only where a change is waited for.
+func (w *backWatch) look(ctx context.Context) (engine.Glance, error) {
+	if !w.atOnce {
+		return engine.Glance{}, nil
+	}
+	return w.glance(ctx, w.place)
+}
+
+// copy copies once, and reports whether there was anything to copy.
+func (w *backWatch) copy(ctx context.Context) (changed bool, err error) {
+	result, err := w.back(ctx, engine.SyncBackRequest{
+		Place: w.place, Paths: w.paths, Exclude: w.exclude, Delete: w.delete, Careful: true,
+		Each: func(file engine.SyncedFile) {
+			changed = true
+			_ = w.console.print("%s %-6s %s\n", w.stamp(), file.Action, clean(file.Path))
+		},
+	})
+	for _, name := range result.Kept {
+		w.once(name + " is left to litterbox sync-back " + w.name + ", which asks")
+	}
+	for _, note := range result.Notes {
+		w.once(note)
+	}
+	return changed, err
+}
+
+func (w *backWatch) once(note string) {
+	if !w.said[note] {
+		w.said[note] = true
+		w.console.note("%s", note)
+	}
+}
+
+// endure prints a temporary error, unless it was the last one too, and returns any
+// other.
+func (w *backWatch) endure(err error) error {
+	kind := fault.KindOf(err)
+	if kind != "" && kind != fault.Unavailable && kind != fault.Timeout {
+		return err
+	}
+	if err != nil && err.Error() != w.failed {
+		w.console.note("%s", err.Error())
+	}
+	w.failed = ""
+	if err != nil {
+		w.failed = err.Error()
+	}
+	return nil
 }
