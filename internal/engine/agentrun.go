@@ -53,7 +53,7 @@ func Unexpected(run Run, refused []Refusal) []Refusal {
 		if !found {
 			host = one.Destination
 		}
-		if !client.IsQuiet(host) && !client.IsQuietAt(host, one.Path) {
+		if !client.IsQuiet(host) && !client.IsQuietAt(host, one.Path, one.Why) {
 			rest = append(rest, one)
 		}
 	}

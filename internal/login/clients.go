@@ -1,12 +1,14 @@
 package login
 
+import "slices"
+
 // All are the logins that are known, read from the real clients (Claude Code
 // 2.1, Codex 0.169, Gemini CLI 0.61, OpenCode 1.18).
 //
 // To add one: an entry here, its hosts in the client's network preset, and a
 // case in the test of this package.
 func All() []Login {
-	return append([]Login{claudeAccount(), claudeKey(), codexAccount(), codexKey(), geminiAccount(), opencodeOpenAI()}, opencodeKeys()...)
+	return slices.Concat([]Login{claudeAccount(), claudeKey(), codexAccount(), codexKey(), geminiAccount()}, opencodeAccounts(), opencodeKeys())
 }
 
 // claudeAPI is where Claude Code sends its access token. The left-out path makes
@@ -97,47 +99,4 @@ func geminiAccount() Login {
 			Keep: []string{"token_type", "expires_in", "scope"}, Scopes: []string{"scope"},
 		},
 	}
-}
-
-const (
-	opencodeFile   = ".local/share/opencode/auth.json"
-	opencodeMoved  = "XDG_DATA_HOME"
-	opencodeLevels = 2
-)
-
-func opencodeOpenAI() Login {
-	const endpoint, path = "auth.openai.com", "/oauth/token"
-	return Login{
-		Name: "opencode-chatgpt", Client: "opencode", Title: "OpenCode with a ChatGPT account",
-		File: opencodeFile, Moved: opencodeMoved, Levels: opencodeLevels,
-		At: []string{"openai"}, Is: "oauth",
-		Tokens: []Token{
-			{Role: Access, At: []string{"access"}, Answer: "access_token", To: []Route{{Host: "chatgpt.com", Under: []string{"/backend-api/codex", "/backend-api/wham"}}}},
-			{Role: Refresh, At: []string{"refresh"}, Answer: "refresh_token", To: []Route{{Host: endpoint, Under: []string{path}}}},
-		},
-		Keep:   [][]string{{"expires"}, {"accountId"}},
-		Expiry: []string{"expires"},
-		Renewal: &Renewal{
-			Hosts: []string{endpoint}, Path: path, Client: "app_EMoamEEZ73f0CkXaXp7hrann",
-			Keep: []string{"token_type", "expires_in", "scope"},
-		},
-	}
-}
-
-// opencodeKeys are the API keys that OpenCode keeps by provider.
-func opencodeKeys() []Login {
-	var all []Login
-	for _, one := range []struct{ provider, host string }{
-		{"anthropic", "api.anthropic.com"}, {"openai", "api.openai.com"}, {"google", "generativelanguage.googleapis.com"},
-		{"openrouter", "openrouter.ai"}, {"opencode", "opencode.ai"}, {"groq", "api.groq.com"}, {"xai", "api.x.ai"},
-		{"mistral", "api.mistral.ai"}, {"deepseek", "api.deepseek.com"},
-	} {
-		all = append(all, Login{
-			Name: "opencode-" + one.provider, Client: "opencode", Title: "OpenCode with a key of " + one.provider,
-			File: opencodeFile, Moved: opencodeMoved, Levels: opencodeLevels,
-			At: []string{one.provider}, Is: "api",
-			Tokens: []Token{{Role: Access, At: []string{"key"}, To: []Route{{Host: one.host}}}},
-		})
-	}
-	return all
 }

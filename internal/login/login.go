@@ -32,6 +32,7 @@ type Login struct {
 
 	At     []string // the object in the file; empty: the whole
 	Is     string   // the value of "type" that the object has; empty: any
+	Lacks  []string // an object with one of these is not meant: its tokens are for other hosts
 	Tokens []Token
 	Keep   [][]string // values that go inside unchanged, below At
 	Beside []Beside   // other files that the client wants to find
@@ -57,9 +58,10 @@ const (
 // Token is one value of a login.
 type Token struct {
 	Role   Role
-	At     []string // below Login.At
-	Answer string   // its name in the answer of a renewal
-	To     []Route  // where it may be sent
+	At     []string   // below Login.At
+	Also   [][]string // other places with the same value, as far as the file has them
+	Answer string     // its name in the answer of a renewal
+	To     []Route    // where it may be sent
 }
 
 // Route is a host with the paths that are meant. Without Under these are all;
@@ -145,6 +147,9 @@ func (l Login) Values(document map[string]any) ([]string, error) {
 	if kind, _ := object["type"].(string); !ok || l.Is != "" && kind != l.Is {
 		return nil, fault.New(fault.NotFound, "there is no login of %s", l.Title)
 	}
+	if slices.ContainsFunc(l.Lacks, func(name string) bool { return object[name] != nil && object[name] != "" }) {
+		return nil, fault.New(fault.NotFound, "there is no login of %s", l.Title)
+	}
 	values, any := make([]string, len(l.Tokens)), false
 	for n, token := range l.Tokens {
 		values[n], _ = lookup(object, token.At).(string)
@@ -170,8 +175,11 @@ func (l Login) Inside(document map[string]any, placeholders []string) map[string
 		inside["type"] = l.Is
 	}
 	for n, token := range l.Tokens {
-		if placeholders[n] != "" {
-			put(inside, token.At, placeholders[n])
+		if placeholders[n] == "" {
+			continue
+		}
+		for _, path := range token.places(object) {
+			put(inside, path, placeholders[n])
 		}
 	}
 	return at(l.At, inside)
@@ -188,23 +196,35 @@ func (b Beside) BesideInside(document map[string]any) map[string]any {
 	return inside
 }
 
-// Ends is when the access token ends; zero where nothing tells.
-func (l Login) Ends(document map[string]any) time.Time {
+// places are where an object has the token.
+func (t Token) places(object map[string]any) [][]string {
+	places := [][]string{t.At}
+	for _, path := range t.Also {
+		if lookup(object, path) != nil {
+			places = append(places, path)
+		}
+	}
+	return places
+}
+
+// Ends is when the access token ends: by the file or by the token itself, whichever
+// is earlier, as clients see it; zero where neither tells.
+func (l Login) Ends(document map[string]any) (end time.Time) {
 	if len(l.Expiry) > 0 {
 		if ms, ok := number(lookup(document, slices.Concat(l.At, l.Expiry))); ok {
-			return time.UnixMilli(ms)
+			end = time.UnixMilli(ms)
 		}
 	}
 	values, err := l.Values(document)
 	if err != nil {
-		return time.Time{}
+		return end
 	}
 	for n, token := range l.Tokens {
-		if token.Role == Access {
-			return claimedEnd(values[n])
+		if claimed := claimedEnd(values[n]); token.Role == Access && !claimed.IsZero() && (end.IsZero() || claimed.Before(end)) {
+			end = claimed
 		}
 	}
-	return time.Time{}
+	return end
 }
 
 // lifetime is the life of an access token whose answer does not tell.
@@ -223,7 +243,9 @@ func (l Login) Renew(document, answer map[string]any, now time.Time) bool {
 		if value == "" || token.Answer == "" {
 			continue
 		}
-		put(object, token.At, value)
+		for _, path := range token.places(object) {
+			put(object, path, value)
+		}
 		if token.Role == Access {
 			access = value
 		}

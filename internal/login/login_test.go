@@ -114,6 +114,45 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// A token that stands in two places has one placeholder; a login for hosts of the
+// user's own is not meant.
+func TestAccountsOfOpenCode(t *testing.T) {
+	document := parse(t, `{"github-copilot":{"type":"oauth","access":"gho_1","refresh":"gho_1","expires":0},`+
+		`"poe":{"type":"oauth","access":"p-1","refresh":"p-1","expires":1700000000000},"xai":{"type":"oauth","access":"x-1","refresh":"r-1","expires":1700000000000},`+
+		`"digitalocean":{"type":"api","key":"d-1","metadata":{"oauth_access":"d-1","oauth_expires":"1","routers":"[]","other":"secret"}}}`)
+	for name, want := range map[string][2]string{
+		"opencode-copilot":      {"gho_1", `{"github-copilot":{"access":"P0","expires":0,"refresh":"P0","type":"oauth"}}`},
+		"opencode-poe-account":  {"p-1", `{"poe":{"access":"P0","expires":1700000000000,"refresh":"P0","type":"oauth"}}`},
+		"opencode-supergrok":    {"x-1 r-1", `{"xai":{"access":"P0","expires":1700000000000,"refresh":"P1","type":"oauth"}}`},
+		"opencode-digitalocean": {"d-1", `{"digitalocean":{"key":"P0","metadata":{"oauth_access":"P0","oauth_expires":"1","routers":"[]"},"type":"api"}}`},
+	} {
+		l, ok := login.ByName(name)
+		values, err := l.Values(document)
+		if !ok || err != nil || strings.Join(values, " ") != want[0] {
+			t.Errorf("%s: %q, %v", name, values, err)
+			continue
+		}
+		if diff := cmp.Diff(want[1], text(t, l.Inside(document, []string{"P0", "P1"}[:len(values)]))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	copilot, _ := login.ByName("opencode-copilot")
+	if _, err := copilot.Values(parse(t, `{"github-copilot":{"type":"oauth","access":"g","refresh":"g","expires":0,"enterpriseUrl":"company.ghe.com"}}`)); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("the token of an Enterprise goes to another host: %v", err)
+	}
+	// A key without an account has no second place.
+	digitalOcean, _ := login.ByName("opencode-digitalocean")
+	if got := text(t, digitalOcean.Inside(parse(t, `{"digitalocean":{"type":"api","key":"k"}}`), []string{"P0"})); got != `{"digitalocean":{"key":"P0","type":"api"}}` {
+		t.Error(got)
+	}
+	// What ends first counts, as the client sees it.
+	token := "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"exp":1600000000}`)) + ".x"
+	superGrok, _ := login.ByName("opencode-supergrok")
+	if end := superGrok.Ends(parse(t, `{"xai":{"type":"oauth","access":"`+token+`","refresh":"r","expires":1700000000000}}`)); !end.Equal(time.Unix(1600000000, 0)) {
+		t.Error(end)
+	}
+}
+
 func TestPaths(t *testing.T) {
 	l, _ := login.ByName("claude")
 	moved := func(dir string) func(string) string {

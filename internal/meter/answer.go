@@ -20,6 +20,7 @@ type Answer struct {
 	lone   bool   // the line before ended with CR
 
 	model, tier string
+	claimed     Money // what the answer says that it has cost
 	raw         counters
 	bytes       int64
 	seen        bool // any figure at all
@@ -166,6 +167,8 @@ type Outcome struct {
 	Usage Usage
 	Model string // as the answer names it; empty when it does not
 	Tier  string // of service, where the answer names one
+	// Claimed is what the call has cost as the answer says; 0 where it does not.
+	Claimed Money
 	// Known reports whether there was any figure, and Exact whether the figures
 	// are those of the whole answer.
 	Known, Exact bool
@@ -183,7 +186,7 @@ func (a *Answer) Outcome(whole bool) Outcome {
 	if whole && a.events && (a.wire == Gemini || a.wire == Chat) {
 		a.last = true
 	}
-	return Outcome{Usage: a.usage(), Model: a.model, Tier: a.tier, Known: a.seen, Exact: a.final && a.last, Bytes: a.bytes}
+	return Outcome{Usage: a.usage(), Model: a.model, Tier: a.tier, Claimed: a.claimed, Known: a.seen, Exact: a.final && a.last, Bytes: a.bytes}
 }
 
 // usage brings the formats to one meaning.
@@ -235,11 +238,26 @@ func (a *Answer) take(path []string, deep int, v scalar) {
 	if v.kind != '0' {
 		return
 	}
+	if amount := v.money(claims(at)); amount > 0 && a.wire != Gemini {
+		a.claimed = max(a.claimed, amount)
+	}
 	if into, whole := a.counter(at); into != nil {
 		*into = max(*into, v.integer())
 		a.seen = true
 		a.whole = a.whole || whole
 	}
+}
+
+// claims is the worth of one unit of a figure that says what a call has cost, in
+// dollars; 0 for any other figure.
+func claims(at string) float64 {
+	switch at {
+	case "usage.cost": // OpenRouter and gateways like it
+		return 1
+	case "usage.cost_in_usd_ticks": // xAI
+		return 1e-10
+	}
+	return 0
 }
 
 // maxModel bounds the name of a model.

@@ -47,6 +47,12 @@ func samples() []sample {
 			"data: {\"model\":\"gpt-4o\",\"choices\":[{\"delta\":{\"content\":\"hi\"}}],\"usage\":null}\n\n" +
 				"data: {\"model\":\"gpt-4o\",\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
 			meter.Outcome{Usage: meter.Usage{Input: 9, Output: 2}, Model: "gpt-4o", Known: true, Exact: true}},
+		{"chat that says what it has cost", meter.Chat, events,
+			"data: {\"model\":\"acme/unknown\",\"choices\":[],\"cost\":5,\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2,\"cost\":0.0001234}}\n\ndata: [DONE]\n\n",
+			meter.Outcome{Usage: meter.Usage{Input: 9, Output: 2}, Model: "acme/unknown", Claimed: 123400, Known: true, Exact: true}},
+		{"responses that say what they have cost", meter.Responses, plain,
+			`{"object":"response","status":"completed","model":"grok-9","output":[{"usage":{"cost":9}}],"usage":{"input_tokens":5,"output_tokens":6,"cost_in_usd_ticks":37756000,"cost":-1}}`,
+			meter.Outcome{Usage: meter.Usage{Input: 5, Output: 6}, Model: "grok-9", Claimed: 3775600, Known: true, Exact: true}},
 		{"chat as a stream that tells no usage", meter.Chat, events,
 			"data: {\"model\":\"gpt-4o\",\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\ndata: [DONE]\n\n",
 			meter.Outcome{Model: "gpt-4o"}},

@@ -123,6 +123,9 @@ func TestRoutes(t *testing.T) {
 		{"cloudcode-pa.googleapis.com", "POST", "/v1internal:streamGenerateContent", meter.Route{Class: meter.Model, Wire: meter.Gemini}},
 		{"cloudcode-pa.googleapis.com", "POST", "/v1internal:loadCodeAssist", meter.Route{Class: meter.Free}},
 		{"api.anthropic.com", "POST", "", meter.Route{}},
+		{"api.githubcopilot.com", "POST", "/chat/completions", meter.Route{Class: meter.Model, Wire: meter.Chat}},
+		{"api.githubcopilot.com", "POST", "/v1/messages", meter.Route{Class: meter.Model, Wire: meter.Messages}},
+		{"api.z.ai", "POST", "/api/coding/paas/v4/chat/completions", meter.Route{Class: meter.Model, Wire: meter.Chat}},
 	} {
 		if got := meter.RouteOf(c.host, c.method, c.path); got != c.want {
 			t.Errorf("%s %s%s is %+v, want %+v", c.method, c.host, c.path, got, c.want)

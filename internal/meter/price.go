@@ -156,6 +156,7 @@ func spellings(model string) []string {
 	add(name)
 	add(strings.TrimSuffix(name, "-latest"))
 	add(undated(name))
+	add(strings.ReplaceAll(undated(name), ".", "-")) // as gateways write Anthropic's: claude-sonnet-4.6
 	return names
 }
 

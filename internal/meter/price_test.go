@@ -23,6 +23,8 @@ func TestPrices(t *testing.T) {
 		{"gpt-4o-2024-11-20", meter.Usage{Input: 1000}, 2_500_000},
 		{"gpt-5", meter.Usage{Input: 1000, Output: 1000}, 3_000_000},
 		{"gpt-5-nano", meter.Usage{CacheRead: 1}, 5}, // 5 nanodollars
+		{"anthropic/claude-sonnet-4.6", meter.Usage{Input: 1000}, 3_000_000},
+		{"grok-4.5", meter.Usage{Input: 1000, Output: 100, CacheRead: 1000}, 2_000_000 + 600_000 + 300_000},
 	} {
 		price, ok := prices.Of(c.model)
 		if got := price.Cost(c.usage); !ok || got != c.want {

@@ -1,5 +1,7 @@
 package meter
 
+import "slices"
+
 // list is one line of the table: dollars per million tokens.
 type list struct {
 	model                    string
@@ -27,7 +29,7 @@ func table() map[string]Price {
 	for _, l := range anthropicPrices() {
 		prices[l.model] = l.price(1.25, 2)
 	}
-	for _, l := range append(openAIPrices(), geminiPrices()...) {
+	for _, l := range slices.Concat(openAIPrices(), geminiPrices(), otherPrices()) {
 		prices[l.model] = l.price(1, 1)
 	}
 	return prices

@@ -42,6 +42,10 @@ func Known() []string {
 		"chatgpt.com", // Codex with a subscription: /backend-api/codex/responses
 		"generativelanguage.googleapis.com",
 		"cloudcode-pa.googleapis.com", // Gemini CLI with a subscription: /v1internal:generateContent
+		// Providers that speak these formats, with keys and accounts that clients keep.
+		"ai-gateway.vercel.sh", "api.cerebras.ai", "api.deepinfra.com", "api.deepseek.com", "api.fireworks.ai", "api.githubcopilot.com",
+		"api.groq.com", "api.kimi.com", "api.minimax.io", "api.mistral.ai", "api.moonshot.ai", "api.poe.com", "api.together.xyz", "api.x.ai", "api.z.ai",
+		"inference.do-ai.run", "integrate.api.nvidia.com", "opencode.ai", "openrouter.ai", "router.huggingface.co",
 	}
 }
 

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -60,6 +61,25 @@ func (s scalar) integer() int64 {
 		return maxTokens
 	}
 	return int64(n)
+}
+
+// maxClaim bounds what one call may say that it has cost.
+const maxClaim = 10_000 * Dollar
+
+// money is the number of a scalar as an amount, of units worth that many dollars.
+func (s scalar) money(unit float64) Money {
+	if unit == 0 || s.kind != '0' || s.cut {
+		return 0
+	}
+	n, _ := strconv.ParseFloat(s.text, 64) // beyond the largest it is infinite
+	n = math.Ceil(n * unit * float64(Dollar))
+	switch {
+	case n != n, n <= 0:
+		return 0
+	case n >= float64(maxClaim):
+		return maxClaim
+	}
+	return Money(n)
 }
 
 type state int

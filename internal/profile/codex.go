@@ -30,7 +30,10 @@ func codex() Profile {
 		// Apps and plugins of the account, for which its token is not lent inside,
 		// websockets, instead of which it sends plain requests where cost is counted,
 		// and the account's models, which it asks for with a key as well.
-		QuietAt: []string{"chatgpt.com/backend-api/ps/", "chatgpt.com/backend-api/codex/models", "chatgpt.com/backend-api/codex/responses", "api.openai.com/v1/responses", "chatgpt.com/backend-api/plugins/"},
+		QuietAt: []Quiet{
+			{"chatgpt.com/backend-api/ps/", notLent}, {"chatgpt.com/backend-api/plugins/", notLent}, {"chatgpt.com/backend-api/codex/models", notLent},
+			{"chatgpt.com/backend-api/codex/responses", noWebsocket}, {"api.openai.com/v1/responses", noWebsocket},
+		},
 		Keys: []Key{
 			{Variable: "CODEX_API_KEY", Hosts: []string{"api.openai.com"}},
 			{Variable: "OPENAI_API_KEY", Hosts: []string{"api.openai.com"}},

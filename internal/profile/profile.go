@@ -27,7 +27,7 @@ type Profile struct {
 	Allow   []string // rules besides the preset
 	Passed  []string // variables that go in unchanged; if one is an address, its host is allowed
 	Quiet   []string // further hosts that it asks for, for statistics and updates: refusing them is not a fault
-	QuietAt []string // likewise, a host that it needs and the beginning of a path there
+	QuietAt []Quiet  // refusals at hosts that it needs, which it can do without
 	Keys    []Key    // keys that it logs in with, besides logins that it keeps in files (package login)
 	// Several says that its keys and logins belong to several providers: they all
 	// count, while a key of any other client counts before its login.
@@ -172,8 +172,21 @@ func (p Profile) IsQuiet(host string) bool {
 	})
 }
 
+// Quiet is a refusal that is not a fault: at a host and the beginning of a path,
+// for a reason that has these words. The same request refused for any other
+// reason, as for a missing rule or a reached budget, is one.
+type Quiet struct{ At, Why string }
+
+// Words of reasons, as the keeper's hooks have them.
+const (
+	notLent     = "sends the placeholder of "               // a secret or login that is not for there
+	noWebsocket = "calls over websockets cannot be metered" // the client goes on without
+)
+
 // IsQuietAt reports whether the client can do without a path of a host that it
-// asks for.
-func (p Profile) IsQuietAt(host, path string) bool {
-	return path != "" && slices.ContainsFunc(p.QuietAt, func(quiet string) bool { return strings.HasPrefix(host+path, quiet) })
+// was refused for that reason.
+func (p Profile) IsQuietAt(host, path, why string) bool {
+	return path != "" && slices.ContainsFunc(p.QuietAt, func(quiet Quiet) bool {
+		return strings.HasPrefix(host+path, quiet.At) && strings.Contains(why, quiet.Why)
+	})
 }

@@ -87,17 +87,22 @@ func TestQuietAt(t *testing.T) {
 		t.Fatal("there is no codex")
 	}
 	for _, c := range []struct {
-		host, path string
-		quiet      bool
+		host, path, why string
+		quiet           bool
 	}{
-		{"chatgpt.com", "/backend-api/ps/mcp", true},
-		{"chatgpt.com", "/backend-api/codex/responses", true},
-		{"chatgpt.com", "/backend-api/conversations", false},
-		{"chatgpt.com", "", false},
-		{"chatgpt.com.evil.example", "/backend-api/ps/mcp", false},
+		{"chatgpt.com", "/backend-api/ps/mcp", "it sends the placeholder of the secret login codex access to a path of chatgpt.com that the secret is not for", true},
+		{"chatgpt.com", "/backend-api/codex/models", "it sends the placeholder of the secret CODEX_API_KEY to chatgpt.com, which is not a host of that secret", true},
+		{"chatgpt.com", "/backend-api/codex/responses", "calls over websockets cannot be metered; use plain requests", true},
+		// What keeps a model from being asked is named.
+		{"chatgpt.com", "/backend-api/codex/models", "no rule allows this path", false},
+		{"chatgpt.com", "/backend-api/codex/responses", "it sends the placeholder of the secret X to chatgpt.com, which is not a host of that secret", false},
+		{"api.openai.com", "/v1/responses", "this call of gpt-5 may cost up to $0.27, and of the budget", false},
+		{"chatgpt.com", "/backend-api/conversations", "it sends the placeholder of the secret X to", false},
+		{"chatgpt.com", "", "no rule allows it", false},
+		{"chatgpt.com.evil.example", "/backend-api/ps/mcp", "it sends the placeholder of the secret X to", false},
 	} {
-		if got := codex.IsQuietAt(c.host, c.path); got != c.quiet {
-			t.Errorf("%s%s: %t", c.host, c.path, got)
+		if got := codex.IsQuietAt(c.host, c.path, c.why); got != c.quiet {
+			t.Errorf("%s%s, %s: %t", c.host, c.path, c.why, got)
 		}
 	}
 }

@@ -238,6 +238,9 @@ func (x *exchange) cost(o meter.Outcome) *meter.Money {
 		price, priced = x.settings.Prices.Of(x.call.Model)
 	}
 	if !priced || !meter.Priced(o.Tier) || !meter.Priced(x.call.Tier) {
+		if o.Claimed > 0 {
+			return &o.Claimed
+		}
 		return nil
 	}
 	cost := price.Cost(o.Usage)

@@ -56,4 +56,6 @@ func TestWhatTheNetworkRefused(t *testing.T) {
 	for _, command := range []string{"exec", "shell"} {
 		wantOutcome(t, lb(t, e, "", command, "fix", "--", "true"), outcome{0, "", want})
 	}
+	e.refused = []engine.Refusal{{Destination: "api.openai.com:443", Path: "/v1/responses", Why: "the budget is reached"}}
+	wantOutcome(t, lb(t, e, "", "exec", "fix", "--", "true"), outcome{0, "", "note: the network refused api.openai.com:443 (litterbox network fix says why)\n"})
 }

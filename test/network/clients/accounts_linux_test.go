@@ -105,10 +105,16 @@ func (s *subscription) model(w http.ResponseWriter, r *http.Request, body []byte
 		event("content_block_stop", `{"type":"content_block_stop","index":0}`)
 		event("message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":1}}`)
 		event("message_stop", `{"type":"message_stop"}`)
-	case strings.HasSuffix(path, "/codex/responses"):
-		event("response.created", `{"type":"response.created","response":{"id":"resp_1"}}`)
-		event("response.output_item.done", `{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","id":"msg_1","content":[{"type":"output_text","text":"done"}]}}`)
-		event("response.completed", `{"type":"response.completed","response":{"id":"resp_1","usage":{"input_tokens":1,"input_tokens_details":null,"output_tokens":1,"output_tokens_details":null,"total_tokens":2}}}`)
+	case strings.HasSuffix(path, "/chat/completions"):
+		event("", `{"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"done"},"finish_reason":null}]}`)
+		event("", `{"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
+		event("", `[DONE]`)
+	case strings.HasSuffix(path, "/responses"):
+		event("response.created", `{"type":"response.created","response":{"id":"resp_1","object":"response","created_at":1,"model":"m","output":[]}}`)
+		event("response.output_item.added", `{"type":"response.output_item.added","output_index":0,"item":{"type":"message","role":"assistant","id":"msg_1","status":"in_progress","content":[]}}`)
+		event("response.output_text.delta", `{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"msg_1","delta":"done"}`)
+		event("response.output_item.done", `{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","id":"msg_1","status":"completed","content":[{"type":"output_text","text":"done","annotations":[]}]}}`)
+		event("response.completed", `{"type":"response.completed","response":{"id":"resp_1","object":"response","created_at":1,"model":"m","status":"completed","output":[],"usage":{"input_tokens":1,"input_tokens_details":null,"output_tokens":1,"output_tokens_details":null,"total_tokens":2}}}`)
 	case strings.HasSuffix(path, "enerateContent"):
 		answer := `{"response":{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"done"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2},"modelVersion":"stub"}}`
 		if !strings.HasSuffix(path, ":streamGenerateContent") {
@@ -154,6 +160,7 @@ type realAccount struct {
 	home  map[string]string
 	scope string
 	more  []string // hosts beside those of the account
+	flags []string // of the run
 
 	ready string // what its full-screen interface shows once it takes a task
 	quit  string // what is typed to end it
@@ -162,7 +169,14 @@ type realAccount struct {
 func realAccounts() []realAccount {
 	find := func(client string) account {
 		all := accounts()
-		return all[slices.IndexFunc(all, func(a account) bool { return a.client == client })]
+		return all[slices.IndexFunc(all, func(a account) bool { return a.client == client || a.client+" "+a.api == client })]
+	}
+	opencode := func(api, model string, more ...string) realAccount {
+		return realAccount{
+			account: find("opencode " + api), dir: "node_modules/opencode-linux-x64-baseline/bin", start: "opencode run --model " + model, more: more,
+			flags: []string{"--model", model, "-e", "OPENCODE_DISABLE_MODELS_FETCH=1"}, ready: "Ask anything", quit: "/exit",
+			env: []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"},
+		}
 	}
 	return []realAccount{
 		{
@@ -184,6 +198,8 @@ func realAccounts() []realAccount {
 			// asks again and again if it gets no answer.
 			env: []string{"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_MODEL=gemini-2.5-flash"},
 		},
+		opencode("chatgpt.com/backend-api/codex/responses", "openai/gpt-5.4"),
+		opencode("api.x.ai/v1/chat/completions", "xai/grok-4.5"),
 	}
 }
 
@@ -198,7 +214,11 @@ func TestAccountsOfRealClients(t *testing.T) {
 	}
 	world.Need(t, "node", "python3")
 	for _, a := range realAccounts() {
-		t.Run(a.client, func(t *testing.T) { a.works(t, dir) })
+		host, _, _ := strings.Cut(a.api, "/")
+		t.Run(a.client+"/"+host, func(t *testing.T) { a.works(t, dir) })
+	}
+	for _, k := range keptAccounts() {
+		t.Run("opencode/"+k.host, func(t *testing.T) { k.works(t, dir) })
 	}
 }
 
@@ -251,7 +271,7 @@ func (a realAccount) works(t *testing.T, dir string) {
 	a.outdate(t, h, site.issuer)
 	for _, box := range []string{"first", "second"} {
 		h.Must("create", box)
-		got := h.Litterbox("agent", "run", a.client, "Say done", "--in", box)
+		got := h.Litterbox(slices.Concat([]string{"agent", "run", a.client, "Say done", "--in", box}, a.flags)...)
 		if got.Code != 0 || !strings.Contains(got.Stdout, "done") {
 			t.Fatalf("it does not work inside: %s", report(got, box))
 		}
@@ -267,8 +287,12 @@ func (a realAccount) works(t *testing.T, dir string) {
 		a.outdate(t, h, site.issuer)
 		var all sync.WaitGroup
 		results := make([]program.Result, 3)
-		all.Go(func() { results[0] = h.Litterbox("agent", "resume", "first", "Say done") })
-		all.Go(func() { results[1] = h.Litterbox("agent", "resume", "second", "Say done") })
+		all.Go(func() {
+			results[0] = h.Litterbox(slices.Concat([]string{"agent", "resume", "first", "Say done"}, a.flags)...)
+		})
+		all.Go(func() {
+			results[1] = h.Litterbox(slices.Concat([]string{"agent", "resume", "second", "Say done"}, a.flags)...)
+		})
 		all.Go(func() { results[2] = h.Shell("echo Say done | " + a.start) })
 		all.Wait()
 		for n, got := range results {
@@ -288,7 +312,7 @@ func (a realAccount) works(t *testing.T, dir string) {
 	site.mu.Lock()
 	site.waits = true
 	site.mu.Unlock()
-	h.Must("agent", "resume", "first", "Wait until you are seen", "--detach")
+	h.Must(slices.Concat([]string{"agent", "resume", "first", "Wait until you are seen", "--detach"}, a.flags)...)
 	select {
 	case <-site.asked:
 	case <-time.After(5 * time.Minute):
@@ -303,7 +327,7 @@ func (a realAccount) works(t *testing.T, dir string) {
 	// The same in front of its full-screen interface, with a login that it has to renew.
 	a.outdate(t, h, site.issuer)
 	reused := site.look().reused
-	screen := h.OnTerminal(40, 120, "agent", "run", a.client, "--in", "second")
+	screen := h.OnTerminal(40, 120, slices.Concat([]string{"agent", "run", a.client, "--in", "second"}, a.flags)...)
 	screen.Await(0, a.ready)
 	screen.Type("Say it")
 	screen.Await(0, "Say it")

@@ -153,9 +153,17 @@ func accounts() []account {
 			client: "opencode", file: ".local/share/opencode/auth.json", api: "chatgpt.com/backend-api/codex/responses", endpoint: "auth.openai.com/oauth/token",
 			id: "app_EMoamEEZ73f0CkXaXp7hrann", form: true, jwt: true, at: [3]string{"openai.access", "openai.refresh", "openai.expires"},
 			document: func(access, refresh, _ string, end time.Time) string {
-				return fmt.Sprintf(`{"openai":{"type":"oauth","access":%q,"refresh":%q,"expires":%d,"accountId":"acc-1"},"github-copilot":{"type":"oauth","access":"only-here","refresh":"only-here","expires":0}}`, access, refresh, end.UnixMilli())
+				return fmt.Sprintf(`{"openai":{"type":"oauth","access":%q,"refresh":%q,"expires":%d,"accountId":"acc-1"},"gitlab":{"type":"oauth","access":"only-here","refresh":"only-here","expires":0}}`, access, refresh, end.UnixMilli())
 			},
 			forbidden: "chatgpt.com/backend-api/conversations", stays: "acc-1", onlyHere: "only-here",
+		},
+		{
+			client: "opencode", file: ".local/share/opencode/auth.json", api: "api.x.ai/v1/chat/completions", endpoint: "auth.x.ai/oauth2/token",
+			id: "b1a00492-073a-47ea-816f-4c329264a828", form: true, at: [3]string{"xai.access", "xai.refresh", "xai.expires"},
+			document: func(access, refresh, _ string, end time.Time) string {
+				return fmt.Sprintf(`{"xai":{"type":"oauth","access":%q,"refresh":%q,"expires":%d},"snowflake-cortex":{"type":"oauth","access":"only-here","refresh":"only-here","expires":0}}`, access, refresh, end.UnixMilli())
+			},
+			forbidden: "api.x.ai/management/keys", stays: "expires", onlyHere: "only-here",
 		},
 	}
 }
