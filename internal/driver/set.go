@@ -30,6 +30,10 @@ type Entry struct {
 	// machine for each; empty without one.
 	Shared string
 
+	// Live is the driver of the live environments of humans whose sandboxes have this
+	// one, where this one cannot show a directory of this machine; empty without one.
+	Live string
+
 	// One, when not nil, takes the place of Make: there is a driver for each of the
 	// human's machines, called Name:MACHINE. It returns nil for a machine that does
 	// not exist, and is asked again about it, because machines are added.
@@ -133,6 +137,13 @@ func (s *Set) Find(name string) (Driver, error) {
 func (s *Set) Shared(name string) string {
 	entry, _ := s.entry(name)
 	return entry.Shared
+}
+
+// Live returns the driver of live environments beside a driver; empty if there is no
+// other.
+func (s *Set) Live(name string) string {
+	entry, _ := s.entry(name)
+	return entry.Live
 }
 
 // Keeper is the program that keeps sandboxes of that driver.

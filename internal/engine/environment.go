@@ -315,7 +315,11 @@ func (e *Engine) makeEnvironment(ctx context.Context, found project, name string
 	if err != nil {
 		return nil, err
 	}
-	d, isolation, notes, err := e.chooseDriver(settings.config.Driver, allowDegraded)
+	chosen := settings.config.Driver
+	if beside := e.Drivers.Live(cmp.Or(chosen, e.Drivers.Default())); beside != "" {
+		chosen = beside
+	}
+	d, isolation, notes, err := e.chooseDriver(chosen, allowDegraded)
 	if err != nil {
 		return nil, err
 	}

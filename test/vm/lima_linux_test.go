@@ -39,7 +39,7 @@ litterbox create one
 litterbox machine status --json | grep -q '"sandbox": "one"'
 litterbox exec one -- sh -c 'echo hello >new; uname -n'
 git log --format=%s --all | grep -q .
-test "$(git show litterbox/one:new)" = hello
+test "$(git show one:new)" = hello
 litterbox stop one
 limactl --tty=false list | grep litterbox-one- | grep -q Stopped
 litterbox diff one | grep -q hello

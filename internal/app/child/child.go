@@ -58,9 +58,11 @@ func Drivers(root string) []driver.Entry {
 	return []driver.Entry{
 		{Name: namespace.Name, Make: func() driver.Driver { return namespace.Driver{} }, Default: runtime.GOOS == "linux"},
 		{Name: landlock.Name, Make: func() driver.Driver { return landlock.Driver{} }},
-		{Name: lima.Name, Make: func() driver.Driver { return lima.New(limaOptions()) }, Far: true, Default: runtime.GOOS != "linux"},
-		{Name: lima.OwnName, Make: func() driver.Driver { return lima.NewOwn(limaOptions()) }, Far: true},
-		{Name: remote.ChildName, Make: func() driver.Driver { return remote.NewChild() }, Hidden: true},
+		{Name: lima.Name, Make: func() driver.Driver { return lima.New(limaOptions()) }, Far: true, Default: runtime.GOOS != "linux", Live: lima.EnvName},
+		{Name: lima.OwnName, Make: func() driver.Driver { return lima.NewOwn(limaOptions()) }, Far: true, Live: lima.EnvName},
+		{Name: lima.EnvName, Make: func() driver.Driver { return lima.NewEnv(limaOptions()) }, Far: true},
+		{Name: remote.ChildName, Make: func() driver.Driver { return remote.NewChild() }, Hidden: true, Live: remote.ChildEnvName},
+		{Name: remote.ChildEnvName, Make: func() driver.Driver { return remote.NewChildEnv() }, Hidden: true},
 		{Name: driver.Machines, One: func(name string) driver.Driver { return machineDriver(root, name) }, Far: true},
 	}
 }

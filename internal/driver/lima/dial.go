@@ -50,7 +50,7 @@ func (m Machine) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	case one.Status != limactl.Running:
 		return nil, m.broken(one, nil)
 	}
-	if err := apart(one); err != nil {
+	if err := m.apart(one); err != nil {
 		return nil, err
 	}
 	return m.through(short, one.Dir)
@@ -89,11 +89,17 @@ func (m Machine) known() (string, error) {
 }
 
 // through opens the stream of an outpost with Lima's SSH configuration. The
-// outpost is root's there: Lima's user may become root without a password.
+// outpost is root's there: Lima's user may become root without a password. That of
+// live environments is the user's: files of the mount have the ids that they have
+// here, and a mount of the host's cannot shift them.
 func (m Machine) through(ctx context.Context, dir string) (io.ReadWriteCloser, error) {
+	dirThere, sudo := there, true
+	if m.shown != "" {
+		dirThere, sudo = thereEnv, false
+	}
 	host := &remote.SSH{
-		Machine: machine.Machine{Name: m.instance, Host: "lima-" + m.instance, Dir: there, System: "linux", Architecture: m.architecture()},
-		Program: m.options.Outpost, Env: m.options.Env, Config: filepath.Join(dir, sshFile), Sudo: true,
+		Machine: machine.Machine{Name: m.instance, Host: "lima-" + m.instance, Dir: dirThere, System: "linux", Architecture: m.architecture()},
+		Program: m.options.Outpost, Env: m.options.Env, Config: filepath.Join(dir, sshFile), Sudo: sudo,
 	}
 	return host.Dial(ctx)
 }

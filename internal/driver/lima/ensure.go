@@ -105,7 +105,7 @@ func (m Machine) create(ctx context.Context, client limactl.Client) error {
 }
 
 func (m Machine) createWith(ctx context.Context, client limactl.Client, s machine.VMSettings) error {
-	template, err := write(s, m.dir, m.options.Override)
+	template, err := m.template(s)
 	if err != nil {
 		return err
 	}
@@ -131,12 +131,12 @@ func (m Machine) up(ctx context.Context, client limactl.Client, one limactl.Inst
 			return m.sealed(err)
 		}
 	}
-	if err := apart(one); err != nil {
+	if err := m.apart(one); err != nil {
 		return err
 	}
 	switch one.Status {
 	case limactl.Running:
-		return nil
+		return m.mounted(ctx, client)
 	case limactl.Stopped, limactl.Uninitialized, limactl.Installing:
 		if err := m.adjust(ctx, client); err != nil {
 			return err
@@ -147,7 +147,7 @@ func (m Machine) up(ctx context.Context, client limactl.Client, one limactl.Inst
 	if err := client.Start(ctx, m.instance, bootPatience); err != nil {
 		return m.sealed(err)
 	}
-	return nil
+	return m.mounted(ctx, client)
 }
 
 // broken says that the machine needs a decision: its contents would be lost.
@@ -216,7 +216,7 @@ func (m Machine) Recreate(ctx context.Context, note func(string)) error {
 		if err != nil {
 			return err
 		}
-		template, err := write(s, m.dir, m.options.Override)
+		template, err := m.template(s)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,8 @@
 // Package lima is the drivers of places in virtual machines of Lima's: one instance
 // for all sandboxes (driver lima), or one for each, a copy of a golden instance
-// (driver lima-vm). Instances make, start and repair themselves. Nothing of the host
-// is mounted in them and none of their ports is forwarded; places in them are made by
+// (driver lima-vm), and one for all live environments (driver lima-env). Instances
+// make, start and repair themselves. Nothing of the host is mounted in those of
+// sandboxes, and no port of any is forwarded; places in them are made by
 // the namespace driver there, through an outpost (package remote).
 //
 // limactl makes and starts the machines (package limactl); a byte stream into one is
@@ -69,6 +70,7 @@ type Machine struct {
 	instance string
 	dir      string // of what is known about it here; empty when nothing is
 
+	shown  string   // the directory of this machine that is mounted at its own path; empty for none
 	golden *Machine // the instance that it is a copy of; nil for one that is made from an image
 	id     string   // of the one sandbox that it is for; empty without a golden
 }

@@ -167,7 +167,7 @@ func (m Machine) firstBoot(ctx context.Context, client limactl.Client, one limac
 
 // rest stops a golden that a human has started.
 func (m Machine) rest(ctx context.Context, client limactl.Client, one limactl.Instance) error {
-	if err := apart(one); err != nil {
+	if err := m.apart(one); err != nil {
 		return err
 	}
 	if one.Status == limactl.Stopped {
@@ -183,7 +183,7 @@ func (m Machine) sum(s machine.VMSettings) (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fault.Wrap(fault.Unavailable, err, "cannot read the configuration of the virtual machine")
 	}
-	data, err := json.Marshal([]any{walls(s, nil), defaults(s), override})
+	data, err := json.Marshal([]any{m.walls(s, nil), defaults(s), override})
 	if err != nil {
 		return "", err
 	}

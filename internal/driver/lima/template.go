@@ -36,6 +36,24 @@ const (
 
 // walls are the settings that count before all others. Lima's plain mode mounts
 // nothing, forwards no ports and runs no agent of its own inside. JSON is YAML.
+func (m Machine) walls(s machine.VMSettings, base []string) map[string]any {
+	text := walls(s, base)
+	if m.shown == "" {
+		return text
+	}
+	// Plain mode mounts nothing. What it leaves out besides is left out here.
+	text["plain"] = false
+	text["mounts"] = []any{map[string]any{"location": m.shown, "mountPoint": m.shown, "writable": true}}
+	text["portForwards"] = []any{map[string]any{"guestPortRange": []int{1, 65535}, "proto": "any", "ignore": true}}
+	text["provision"] = []any{map[string]any{"mode": "system", "script": provision(s.IdleStop) + provisionEnv}}
+	return text
+}
+
+// provisionEnv makes the directory of an outpost that is Lima's user's.
+const provisionEnv = `mkdir -p ` + thereEnv + `
+chmod 1777 ` + thereEnv + `
+`
+
 func walls(s machine.VMSettings, base []string) map[string]any {
 	text := map[string]any{
 		"minimumLimaVersion": minimum,
@@ -107,9 +125,10 @@ fi
 `
 }
 
-// write writes the configuration and returns the path of the file that Lima should
+// template writes the configuration and returns the path of the file that Lima should
 // read.
-func write(s machine.VMSettings, dir, override string) (string, error) {
+func (m Machine) template(s machine.VMSettings) (string, error) {
+	dir, override := m.dir, m.options.Override
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", driver.Seal(err, "cannot make the directory of the virtual machine")
 	}
@@ -123,7 +142,7 @@ func write(s machine.VMSettings, dir, override string) (string, error) {
 		}
 	}
 	base = append(base, filepath.Join(dir, defaultsFile))
-	for name, text := range map[string]map[string]any{templateFile: walls(s, base), defaultsFile: defaults(s)} {
+	for name, text := range map[string]map[string]any{templateFile: m.walls(s, base), defaultsFile: defaults(s)} {
 		data, err := json.MarshalIndent(text, "", "  ")
 		if err != nil {
 			return "", err
@@ -138,12 +157,15 @@ func write(s machine.VMSettings, dir, override string) (string, error) {
 // apart refuses an instance that shares something of this machine. Lima joins
 // every instance with files of its own directory (_config/override.yaml), which
 // count before the template.
-func apart(one limactl.Instance) error {
+func (m Machine) apart(one limactl.Instance) error {
 	var shared []string
-	if !one.Config.Plain {
+	if !one.Config.Plain && m.shown == "" {
 		shared = append(shared, "plain: false")
 	}
 	for _, mount := range one.Config.Mounts {
+		if m.shown != "" && filepath.Clean(mount.Location) == m.shown && (mount.MountPoint == "" || filepath.Clean(mount.MountPoint) == m.shown) {
+			continue
+		}
 		shared = append(shared, "the mount "+mount.Location)
 	}
 	for _, forward := range one.Config.PortForwards {

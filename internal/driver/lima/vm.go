@@ -29,11 +29,22 @@ func (v VM) StartSingle(ctx context.Context, stateDir string, note func(string))
 	return Own(stateDir, v.options).Bring(ctx, note)
 }
 
-// Singles reports the states of the machines of single sandboxes and of the golden,
-// without starting any. Sandbox is the id.
+// Singles reports the states of the machines of single sandboxes, of the golden and of
+// the one of live environments, without starting any. Sandbox is the id.
 func (v VM) Singles(ctx context.Context) ([]machine.VM, error) {
-	all, err := recorded(filepath.Dir(filepath.Dir(filepath.Dir(v.dir))), v.options)
+	root := filepath.Dir(filepath.Dir(filepath.Dir(v.dir)))
+	all, err := recorded(root, v.options)
 	var found []machine.VM
+	if env := EnvAt(root, v.options); err == nil {
+		if _, made := os.Stat(env.dir); made == nil {
+			vm, err := VM{env}.Status(ctx)
+			if err != nil {
+				return nil, err
+			}
+			vm.Driver = EnvName
+			found = append(found, vm)
+		}
+	}
 	for _, m := range all {
 		vm, err := VM{m}.Status(ctx)
 		if err != nil {
@@ -60,7 +71,7 @@ func (v VM) Status(ctx context.Context) (machine.VM, error) {
 	}
 	vm.State, vm.Type, vm.Architecture, vm.Version, vm.Dir = strings.ToLower(string(one.Status)), one.VMType, one.Arch, one.LimaVersion, one.Dir
 	vm.CPUs, vm.Memory, vm.Disk, vm.Trouble = one.CPUs, one.Memory, one.Disk, strings.Join(one.Errors, "; ")
-	if err := apart(one); err != nil {
+	if err := v.apart(one); err != nil {
 		vm.Trouble = err.Error()
 	}
 	wanted, err := v.settings()

@@ -23,15 +23,24 @@ func (c Child) Name() string { return "child " + c.Root }
 
 // NewChild makes the driver. Its machine is in the state directory of the
 // sandboxes.
-func NewChild() *Driver {
+func NewChild() *Driver { return newChild(ChildName, false) }
+
+// ChildEnvName is the driver of live environments in a [Child]: this machine's
+// directories are its own, too.
+const ChildEnvName = "child-env"
+
+// NewChildEnv makes the driver.
+func NewChildEnv() *Driver { return newChild(ChildEnvName, true) }
+
+func newChild(name string, live bool) *Driver {
 	traits := sandbox.Traits{
 		System: "linux", Architecture: runtime.GOARCH,
 		Files: sandbox.FilesCarried, Mounts: sandbox.MountsNone,
 		Network: sandbox.NetworkStreams, Enforcer: "network namespace",
 		Metrics:   []string{sandbox.MetricCPU, sandbox.MetricMemory, sandbox.MetricProcesses, sandbox.MetricThreads, sandbox.MetricUptime},
-		KeepsHome: true,
+		KeepsHome: true, Live: live,
 	}
-	return New(ChildName, traits, func(stateDir string) Machine {
+	return New(name, traits, func(stateDir string) Machine {
 		if stateDir == "" {
 			return Child{}
 		}

@@ -237,7 +237,10 @@ func (s *sourced) Write(p []byte) (int, error) {
 
 // beginning is the initial content of a new place.
 func beginning(spec driver.Spec) []outpost.Part {
-	parts := []outpost.Part{{Name: "upper", Dir: spec.Workspace.Upper}}
+	var parts []outpost.Part
+	if spec.Workspace.Live == nil {
+		parts = append(parts, outpost.Part{Name: "upper", Dir: spec.Workspace.Upper})
+	}
 	home := filepath.Join(spec.StateDir, "home")
 	if _, err := os.Stat(home); err == nil {
 		parts = append(parts, outpost.Part{Name: "home", Dir: home})

@@ -99,7 +99,7 @@ func (d *Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, e
 	if len(spec.Mounts) > 0 || len(spec.Caches) > 0 {
 		return lease, fault.Wrap("", driver.ErrUnsupported, "cannot start sandbox %q: nothing of this machine can be mounted in another", spec.Name)
 	}
-	if spec.Workspace.Live != nil {
+	if spec.Workspace.Live != nil && !d.traits.Live {
 		return lease, fault.Wrap("", driver.ErrUnsupported, "cannot start %q: a directory of this machine cannot be worked in from another", spec.Name)
 	}
 	if spec.Base != nil {

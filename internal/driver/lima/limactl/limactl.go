@@ -116,6 +116,12 @@ func (c Client) Edit(ctx context.Context, name string, set ...string) error {
 	return err
 }
 
+// Test looks whether a path is there in an instance that runs.
+func (c Client) Test(ctx context.Context, name, path string) error {
+	_, err := c.run(ctx, call{doing: "look into the virtual machine", name: name}, "shell", "--workdir=/", name, "test", "-e", path)
+	return err
+}
+
 // call describes a run for its errors.
 type call struct {
 	doing string // after "cannot"
