@@ -51,7 +51,7 @@ engine/leftovers.go: os.ReadDir
 engine/lefttemp.go: os.ReadDir
 engine/limits.go: os.WriteFile
 engine/mend.go: os.ReadFile
-engine/network.go: os.ReadFile os.WriteFile
+engine/network.go: os.WriteFile process.ReadAtOnce
 engine/prune.go: os.ReadDir
 engine/pruneuserland.go: filepath.Glob os.ReadDir
 engine/remove.go: os.ReadDir
@@ -73,7 +73,7 @@ keeper/sshagent.go: os.ReadFile
 engine/installinside.go: os.WriteFile
 keeper/installs.go: os.ReadFile
 keeper/lend.go: os.ReadFile
-keeper/limits.go: os.ReadFile
+keeper/limits.go: process.ReadAtOnce
 keeper/logins.go: os.WriteFile
 keeper/network.go: os.ReadFile
 keeper/secrets.go: os.ReadFile
@@ -163,6 +163,7 @@ var opening = map[string][]string{
 	"filepath": {"Walk", "WalkDir", "Glob"},
 	"unix":     {"Open", "Openat", "Openat2", "Creat"},
 	"syscall":  {"Open", "Openat", "Creat"},
+	"process":  {"ReadAtOnce"},
 	"ioutil":   {"ReadFile", "ReadDir", "WriteFile"},
 }
 

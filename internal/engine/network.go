@@ -18,6 +18,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/egress/preset"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -115,7 +116,7 @@ func (e *Engine) policy(p *place) (*egress.Policy, error) {
 // everything.
 func readPolicy(dir string) (*egress.Policy, error) {
 	policy := &egress.Policy{}
-	data, err := os.ReadFile(filepath.Join(dir, keeper.PolicyFile))
+	data, err := process.ReadAtOnce(filepath.Join(dir, keeper.PolicyFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return policy, nil
 	}

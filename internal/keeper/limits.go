@@ -15,6 +15,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -36,7 +37,7 @@ type Rules struct {
 // ReadRules reads the limits of the sandbox in dir; none when there is no file.
 func ReadRules(dir string) (Rules, error) {
 	var rules Rules
-	data, err := os.ReadFile(filepath.Join(dir, LimitsFile))
+	data, err := process.ReadAtOnce(filepath.Join(dir, LimitsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return rules, nil
 	}

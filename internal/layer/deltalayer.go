@@ -30,8 +30,8 @@ const (
 	nearest = 3
 	// A delta has at most this many paths, and at most one in deltaShare of
 	// the tree below.
-	deltaPaths = 1000
-	deltaShare = 16
+	deltaPaths = 20_000
+	deltaShare = 8
 	// fewDeltas lie on one tree, or fewPaths in one delta, before it is time to
 	// flatten.
 	fewDeltas = 8

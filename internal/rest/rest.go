@@ -1,5 +1,6 @@
 // Package rest lets a process that only waits sleep. A machine has hundreds of them,
 // and the runtime wakes each every two minutes to collect garbage that is not there.
+// What it holds meanwhile it gives back: free memory, and the pages of its program.
 package rest
 
 import (
@@ -82,4 +83,5 @@ func (r *Rest) sleep() {
 	debug.SetMemoryLimit(most)
 	debug.SetGCPercent(-1)
 	debug.FreeOSMemory()
+	leave()
 }

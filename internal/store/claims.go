@@ -203,7 +203,7 @@ func (s *Store) Release(gitDir, name, id string) error {
 	if err != nil {
 		return unavailable(err, "release the name %q", name)
 	}
-	if holder, err := os.ReadFile(mine); err == nil && anothers(holder, id) {
+	if holder, err := process.ReadAtOnce(mine); err == nil && anothers(holder, id) {
 		return ignoreMissing(os.Rename(mine, filepath.Join(names, name)))
 	}
 	return ignoreMissing(os.Remove(mine))
@@ -221,7 +221,7 @@ func (s *Store) Claimant(gitDir, name string) (id string, by sandbox.Process, er
 	if s.Looked != nil {
 		s.Looked(name)
 	}
-	content, err := os.ReadFile(filepath.Join(s.RepositoryDir(gitDir), "names", name))
+	content, err := process.ReadAtOnce(filepath.Join(s.RepositoryDir(gitDir), "names", name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", by, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
@@ -100,7 +101,7 @@ func (s *Store) LiveCycles(ctx context.Context, id string) ([]sandbox.Cycle, err
 		if slices.ContainsFunc(finished, over) {
 			continue
 		}
-		data, err := os.ReadFile(cyclePath(dir, number))
+		data, err := process.ReadAtOnce(cyclePath(dir, number))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // just ended
 		}
@@ -140,7 +141,7 @@ func (s *Store) tornCycle(ctx context.Context, id string, number int) (cycle san
 		return cycle, false, err
 	}
 	defer unlock()
-	data, err := os.ReadFile(cyclePath(s.cyclesDir(id), number))
+	data, err := process.ReadAtOnce(cyclePath(s.cyclesDir(id), number))
 	if errors.Is(err, fs.ErrNotExist) {
 		return cycle, false, nil // just ended
 	}

@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
 func (s *Store) read(path string, into any) error {
-	data, err := os.ReadFile(path)
+	data, err := process.ReadAtOnce(path)
 	if err != nil {
 		return unavailable(err, "read the record %q", path)
 	}

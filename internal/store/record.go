@@ -10,6 +10,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/lock"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
@@ -25,7 +26,7 @@ const (
 // then empty.
 func (s *Store) Record(id, file string, into any) (found bool, err error) {
 	path := filepath.Join(s.SandboxDir(id), file)
-	data, err := os.ReadFile(path)
+	data, err := process.ReadAtOnce(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
