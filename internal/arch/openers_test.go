@@ -100,6 +100,7 @@ layer/module.go: os.ReadFile os.WriteFile
 landing/oldworktree.go: OpenRoot os.RemoveAll
 landing/pointer.go: OpenRoot os.OpenRoot
 landing/preview.go: os.ReadFile os.RemoveAll os.WriteFile
+git/patience_linux.go: os.Open os.ReadDir os.ReadFile
 git/quickopen.go: os.Open os.ReadFile
 git/repository.go: os.ReadFile
 git/settings.go: os.Open
