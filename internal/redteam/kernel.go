@@ -29,9 +29,12 @@ func kernelAttacks() []Attack {
 	for _, entry := range []string{"int80", "x32"} {
 		all = append(all, Attack{
 			name: "enter the kernel by another door: " + entry,
-			skip: func(*world) string {
+			skip: func(w *world) string {
 				if runtime.GOARCH != "amd64" {
 					return "this architecture has one way into the kernel"
+				}
+				if entry == "int80" {
+					return withoutEntry(w.run(context.Background(), w.base, w.probing("foreign", entry)...))
 				}
 				return ""
 			},
@@ -50,6 +53,15 @@ func kernelAttacks() []Attack {
 		})
 	}
 	return all
+}
+
+// withoutEntry returns the reason to skip an entry that the kernel does not have, by
+// the end of a call outside, or nothing.
+func withoutEntry(outside result) string {
+	if probe.NoEntry(outside.code, outside.stderr) {
+		return probe.WhyNoEntry
+	}
+	return ""
 }
 
 // deniedCalls compares the answers of system calls with those required. The

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -45,11 +46,13 @@ func kernelAttacks() []attack {
 		all = append(all, attack{
 			Name: "enter the kernel by another door: " + entry,
 			Control: func(w *world) {
+				w.needEntry(entry)
 				if got := w.outcomes(w.probeOutside("foreign", entry)); got[entry] == "" {
 					w.Errorf("the call does not come back outside: %v", got)
 				}
 			},
 			Run: func(w *world) {
+				w.needEntry(entry)
 				w.sandbox()
 				const killed = 128 + 31 // SIGSYS
 				if got := w.probeInside("foreign", entry); got.Code != killed {
@@ -59,6 +62,33 @@ func kernelAttacks() []attack {
 		})
 	}
 	return all
+}
+
+// needEntry skips an attack by an entry that this kernel does not have.
+func (w *world) needEntry(entry string) {
+	w.Helper()
+	if got := w.probeOutside("foreign", entry); probe.NoEntry(got.Code, got.Stderr) {
+		w.Skip(probe.WhyNoEntry)
+	}
+}
+
+// A kernel without the 32-bit entry answers int 0x80 as any kernel answers hlt: that
+// is told from a call that comes back, and from one that a filter ends.
+func TestMissingEntryIsTold(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("one way into the kernel")
+	}
+	w := newWorld(t)
+	if got := w.probeOutside("foreign", "none"); !probe.NoEntry(got.Code, got.Stderr) {
+		t.Errorf("a fault is taken for an entry: %+v", got)
+	}
+	if got := w.probeOutside("foreign", "x32"); probe.NoEntry(got.Code, got.Stderr) {
+		t.Errorf("a call that comes back is taken for none: %+v", got)
+	}
+	const bySIGSYS = 128 + 31
+	if probe.NoEntry(bySIGSYS, "") {
+		t.Error("a filter's end is taken for a missing entry")
+	}
 }
 
 // deniedCalls returns the answer of each attempt of `probe calls` inside.

@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/litterbox-sandbox/litterbox/internal/redteam/probe"
 )
 
 // program is the directory with the litterbox that the scripts run; TestMain
@@ -86,6 +88,8 @@ func run(t *testing.T, p testscript.Params) {
 			return keepsLandlock(), nil
 		case "disk-io":
 			return keepsDiskIO(), nil
+		case "32-bit":
+			return has32Bit(), nil
 		case "long":
 			return os.Getenv("LITTERBOX_TEST_LONG") != "", nil
 		}
@@ -109,6 +113,16 @@ func whyNoSandbox(t *testing.T) string {
 	}
 	t.Logf("no sandbox can be made here; scripts that need one are skipped:\n%s", output)
 	return string(output)
+}
+
+// has32Bit reports whether the kernel has an entry for 32-bit programs.
+func has32Bit() bool {
+	cmd := exec.Command(filepath.Join(program, "litterbox"), "foreign", "int80")
+	cmd.Args[0] = probe.Name
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	_ = cmd.Run() // its end is the answer
+	return !probe.NoEntry(cmd.ProcessState.ExitCode(), stderr.String())
 }
 
 // keepsDiskIO asks doctor whether anything here keeps that limit.

@@ -37,7 +37,9 @@ func child(mode string) int {
 	case "calls":
 		return makeCalls()
 	case "foreign":
-		return foreignCall()
+		return foreignCall(false)
+	case "fault":
+		return foreignCall(true)
 	case "x32":
 		pid, _, errno := unix.RawSyscall(1<<30|unix.SYS_GETPID, 0, 0, 0)
 		fmt.Println(pid, errno)

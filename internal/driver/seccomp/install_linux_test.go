@@ -162,6 +162,27 @@ func killed(t *testing.T, cmd *exec.Cmd) syscall.Signal {
 	return exit.Sys().(syscall.WaitStatus).Signal()
 }
 
+// faults reports whether a child met a general protection fault in code that is not
+// Go's: the runtime reports SIGSEGV and exits.
+func faults(out []byte, err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == 2 && bytes.Contains(out, []byte("SIGSEGV"))
+}
+
+// A kernel without the 32-bit entry answers int 0x80 as any kernel answers hlt.
+func TestMissingEntryIsTold(t *testing.T) {
+	t.Parallel()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("one way into the kernel")
+	}
+	if out, err := under(t, "fault-free").CombinedOutput(); !faults(out, err) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := under(t, "x32-free").CombinedOutput(); faults(out, err) || err != nil {
+		t.Errorf("a call that comes back: %v\n%s", err, out)
+	}
+}
+
 func TestForeignCallsAreKilled(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
@@ -171,10 +192,10 @@ func TestForeignCallsAreKilled(t *testing.T) {
 		for _, variant := range []string{"", "-nested"} {
 			t.Run(mode+variant, func(t *testing.T) {
 				t.Parallel()
-				if signal := killed(t, under(t, mode+"-free")); signal == unix.SIGSEGV {
+				if out, err := under(t, mode+"-free").CombinedOutput(); faults(out, err) {
 					t.Skip("this kernel has no 32-bit entry (CONFIG_IA32_EMULATION)")
-				} else if signal != 0 {
-					t.Fatalf("without a filter: %v", signal)
+				} else if err != nil {
+					t.Fatalf("without a filter: %v\n%s", err, out)
 				}
 				if signal := killed(t, under(t, mode+variant)); signal != unix.SIGSYS {
 					t.Errorf("ended by signal %d, want SIGSYS", signal)
