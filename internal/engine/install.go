@@ -44,13 +44,16 @@ type Installation struct {
 // above the system directories, which the sandbox and its forks, snapshots and
 // goldens see read-only. The host's own directories never change.
 func (e *Engine) Install(ctx context.Context, request InstallRequest) (done Installation, err error) {
+	if request.Inside {
+		// Before any look: whether a file is there is not for a program inside to know.
+		if i := slices.IndexFunc(request.Packages, isPackageFile); i >= 0 {
+			return Installation{}, fault.New(fault.Denied, "cannot install %q: a program inside may name packages, not files of this machine", request.Packages[i]).
+				WithHint("litterbox install %s FILE", request.Name)
+		}
+	}
 	packages, files, err := namedPackages(request.Name, request.Packages)
 	if err != nil {
 		return Installation{}, err
-	}
-	if request.Inside && len(files) > 0 {
-		return Installation{}, fault.New(fault.Denied, "cannot install %q: a program inside may name packages, not files of this machine", files[0]).
-			WithHint("litterbox install %s FILE", request.Name)
 	}
 	p, err := e.find(ctx, request.Dir, request.Name)
 	if err != nil {
@@ -114,7 +117,7 @@ func namedPackages(name string, all []string) (packages, files []string, err err
 		return nil, nil, fault.New(fault.Invalid, "cannot install packages: none was named").WithHint("litterbox install %s ripgrep", name)
 	}
 	for _, one := range all {
-		if strings.HasSuffix(one, ".deb") {
+		if isPackageFile(one) {
 			path, err := filepath.Abs(one)
 			if err == nil {
 				path, err = filepath.EvalSymlinks(path)
@@ -133,6 +136,8 @@ func namedPackages(name string, all []string) (packages, files []string, err err
 	}
 	return packages, files, nil
 }
+
+func isPackageFile(name string) bool { return strings.HasSuffix(name, ".deb") }
 
 // canInstall says why a sandbox cannot have packages of its own.
 func (p *place) canInstall() error {

@@ -30,6 +30,9 @@ func networkRows() []Attack {
 		Attack{Name: "an encrypted name, and early data", Escape: "a ClientHello whose encrypted name (ECH) or whose first request (0-RTT) goes past what was judged", Defence: list("internal/egress/hello.go", "internal/egress/intercept/intercept.go"), Tried: list("internal/egress: TestServerNameBesideAnEncryptedOne", "internal/egress: TestEarlyDataIsNotServed")},
 		Attack{Name: "a certificate of the client's", Escape: "a host that knows its caller by a certificate takes the keeper for the human", Defence: list("internal/egress/intercept/intercept.go"), Tried: list("internal/egress: TestNoClientCertificateIsLent")},
 		Attack{Name: "the authority of a copy", Escape: "a fork, a snapshot or a golden carries the key that signs for every host, or trusts what another sandbox's keeper signs", Defence: list("internal/egress/intercept/authority.go"), Tried: list("test/network: TestAuthorityKeyStaysOutside", "test/network: TestAuthorityIsNotCopied")},
+		Attack{Name: "names behind an upstream proxy", Escape: "a proxy outside resolves a name that was judged here to another address", Defence: list("internal/egress/upstream.go"), Tried: list("internal/egress: TestThroughHTTPProxy", "internal/egress: TestThroughSOCKS")},
+		Attack{Name: "paths that two readers read differently", Escape: "an escape that is not UTF-8 is one path for the rule and another for the server", Defence: list("internal/egress/path.go"), Tried: list("internal/egress: TestDecide")},
+		Attack{Name: "use what a narrower policy has closed", Escape: "a lease on a file that is written first delays the deny", Defence: list("internal/keeper/network.go"), Tried: list("internal/keeper: TestPolicyIsInForceBeforeTheRootsAreWritten")},
 		Attack{Name: "raw packets", Escape: "ICMP carries data (ptunnel, icmpsh); raw sockets make any packet", Defence: list(filter), Tried: list(Network)},
 		Attack{Name: "encrypted resolvers", Escape: "DNS over TLS and over HTTPS to resolvers that everybody knows", Defence: list(policy), Tried: list(Network)},
 		Attack{Name: "local sockets", Escape: "agents and debuggers that trust every local process; an abstract socket has no file to hide", Defence: list(netns), Tried: list(Network)},
@@ -53,6 +56,7 @@ func userRows() []Attack {
 		Attack{Name: "lend objects that change", Escape: "a store that a repository borrows from (objects/info/alternates) shows one content to the merge's judge and another to the merge, or a pipe at which git waits for ever", Defence: list("internal/git/borrowed.go"), Tried: list(Attacks)},
 		Attack{Name: "put a pipe into a store that is trusted", Escape: "git opens it as an object and waits for ever, and so does every command that commits, stops or deletes", Defence: list("internal/git/patience.go"), Tried: list("internal/git: TestGitThatWaitsForAFile")},
 		Attack{Name: "have another user's configuration count", Escape: "a configuration that counts as the human's mounts what it likes", Defence: list(owner), Tried: list(Attacks)},
+		Attack{Name: "have a repository's settings weaken the human's", Escape: "a cloned .litterbox.toml shortens how long lost work is kept", Defence: list("internal/config/retention.go"), Tried: list("internal/config: TestUntrustedRepositoryKeepsRetention")},
 		Attack{Name: "have root write into another user's repository", Escape: "files that their owner cannot change, where that owner decides what a path means", Defence: list("internal/engine/agents.go"), Tried: list(Attacks)},
 		Attack{Name: "have a live sandbox's pin cleared away", Escape: "doctor --fix with another state directory lets git collect the base of a sandbox that is alive", Defence: list("internal/engine/leftovers.go"), Tried: list(Attacks)},
 	)
@@ -82,6 +86,9 @@ func resourceRows() []Attack {
 		Attack{Name: "use up the user's quotas", Escape: "no inotify and no signal for the human's editor, nor for another sandbox", Defence: list("internal/driver/namespace/stage/quotas_linux.go"), Tried: list(Attacks, Posture), Places: []Place{Copy}, Looks: list("Limits", "UserLimits")},
 		Attack{Name: "make giants of holes", Escape: "a file of a terabyte costs a sandbox nothing, and the host hours and its disk to commit", Defence: list("internal/branch/holes.go"), Tried: list(Attacks), Places: []Place{Copy}},
 		Attack{Name: "copy a bomb to the host", Escape: "what is a hole inside, or ten thousand names, fills the host's disk", Defence: list("internal/engine/files.go"), Tried: list(Attacks), Places: []Place{Copy}},
+		Attack{Name: "hold the sandbox by a control group of its own", Escape: "with security.nested an inner group keeps the host from stopping and deleting the sandbox", Defence: list("internal/driver/namespace/cgroup/below_linux.go"), Tried: list("internal/driver/namespace/cgroup: TestGroupsBelowAreRemoved")},
+		Attack{Name: "stack layers without end", Escape: "more layers than the kernel mounts make a sandbox that cannot be started", Defence: list("internal/frozen/box.go"), Tried: list("internal/frozen: TestStackIsBounded")},
+		Attack{Name: "make a log that the host reads for ever", Escape: "a log of a terabyte of nothing takes the time and memory of the host's own command", Defence: list("internal/service/journal/read.go"), Tried: list("internal/service/journal: TestHostileDirectory")},
 		Attack{Name: "storm the inodes", Escape: "every file of a sandbox becomes a loose object of the host's repository, and git slows down with the square of them", Defence: list("internal/branch/bulk.go"), Tried: list(Attacks), Places: []Place{Copy}},
 	)
 }
@@ -102,6 +109,7 @@ func toolRows() []Attack {
 	return rows(Tools,
 		Attack{Name: "paths that leave the project", Escape: "a tool reads or writes a file that the sandbox's rules keep from it", Defence: list(visible), Tried: list("test/mcp: TestHostilePaths", "test/mcp: TestHostileNames")},
 		Attack{Name: "two servers on one repository", Escape: "two agents write in one sandbox, or one reads and lands what is the other's", Defence: list("internal/engine/agent.go"), Tried: list("test/mcp: TestOneAgentEach", "test/mcp: TestEightAgents")},
+		Attack{Name: "search without end", Escape: "a pattern or a line of gigabytes passes the bound of time and outlives the client", Defence: list("internal/guest/search_linux.go"), Tried: list("internal/guest: TestSearchEndsInsideALine", "test/mcp: TestSearchIsWhole")},
 		Attack{Name: "messages that are none", Escape: "a session ends, or memory is filled", Defence: list("internal/frontend/mcp/stdio.go"), Tried: list("test/mcp: TestMalformedMessages", "test/mcp: TestFlood", "test/mcp: TestTenMegabytes")},
 		Attack{Name: "callers without the token", Escape: "a page in a browser or another user works in a sandbox, or holds every connection", Defence: list("internal/frontend/mcp/http.go", "internal/frontend/mcp/door.go"), Tried: list("test/mcp: TestHTTPIsGuarded", "test/mcp: TestStrangersHoldTheDoor")},
 	)

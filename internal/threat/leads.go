@@ -13,6 +13,7 @@ func wayOutRows() []Attack {
 		Attack{Name: "lock the host out of the sandbox's own files", Escape: "a sandbox that can neither be stopped nor deleted", Defence: list("internal/hostile/remove_linux.go", "internal/engine/list.go"), Tried: list(Attacks), Places: []Place{Copy, Degraded}},
 		Attack{Name: "change home and workspace while the host works", Escape: "what was looked at is not what is opened: a command reads the human's files, or waits for ever", Defence: list(opener, "internal/hostile/walk_linux.go", "internal/branch/walk.go"), Tried: list(Attacks), Places: []Place{Copy, Degraded}},
 		Attack{Name: "commit files in a .git of another spelling", Escape: "a checkout writes the hooks of the human's repository", Defence: list(names), Tried: list(Redteam)},
+		Attack{Name: "have work run before it is merged", Escape: "test runners, linters and formatters that walk the checkout run the configuration that an agent committed, unseen", Defence: list("internal/landing/worktree.go", "internal/landing/pointer.go"), Tried: list("test/script: TestScripts")},
 		Attack{Name: "forge records of a snapshot or a layer", Escape: "an archive brings a device, a set-id bit, an attribute, a whiteout or a name out of its layer", Defence: list("internal/frozen/archive_linux.go"), Tried: list("internal/frozen: TestUnpackRefuses")},
 	)
 }
@@ -21,6 +22,8 @@ func gitRows() []Attack {
 	return rows(Git,
 		Attack{Name: "git", Escape: "the host's git runs what the agent's repository says, with the human's rights", Defence: list("internal/git/git.go", "internal/branch/walk.go"), Tried: list(Redteam, Attacks), Places: []Place{Copy, Degraded}},
 		Attack{Name: "git: names that are options", Escape: "a file name taken for an option or a pattern (container-use#354)", Defence: list("internal/git/git.go"), Tried: list(Attacks), Places: []Place{Copy, Degraded}},
+		Attack{Name: "bring a hook that its own merge runs", Escape: "a hooks path in the tree, or a stub of a hook manager that sources a file of it, runs what the merge has just written", Defence: list("internal/landing/hooks.go"), Tried: list("internal/landing: TestHooksAtRisk", "internal/landing: TestHooksAtRiskByWhatTheyRead")},
+		Attack{Name: "have the merge land something that was not judged", Escape: "a rename, a link that is turned or a name that is on no list puts code where the human's tools run it", Defence: list("internal/landing/risk.go", "internal/landing/risklinks.go", "internal/landing/risknames.go"), Tried: list("internal/landing: TestRisky", "internal/landing: TestLinksGiveNames", "internal/landing: TestRealTools")},
 		Attack{Name: "git: .git replaced", Escape: "a link or a file in the place of .git sends the host's git to a repository of the attacker's choice", Defence: list("internal/workspace/local/changes_linux.go"), Tried: list(Attacks), Places: []Place{Copy, Degraded, Machine}},
 	)
 }
@@ -50,6 +53,7 @@ func terminalRows() []Attack {
 	return rows(Terminal,
 		Attack{Name: "type into the human's shell", Escape: "what a program puts into the terminal's input, the shell behind it runs when the program has ended (TIOCSTI)", Defence: list("internal/driver/seccomp/rules.go", "internal/guest/stdio_linux.go"), Tried: list(Attacks), Places: []Place{Copy, Degraded}},
 		Attack{Name: "steer the terminal from a listing", Escape: "escape sequences in names and messages move the cursor over the truth, retitle windows, or type answers", Defence: list(clean), Tried: list(Redteam, Attacks), Places: []Place{Copy, Degraded, Machine}},
+		Attack{Name: "win a question about the network", Escape: "the domain that decides is off the screen, a key typed before the question answers it, or hundreds of questions wear the human out", Defence: list("internal/frontend/cli/ask.go", "internal/frontend/cli/asklayout.go"), Tried: list("internal/frontend/cli: TestAskIgnoresWhoTypesOn", "internal/frontend/cli: TestAskOnAnyScreen", "internal/frontend/cli: TestAskAboutMany")},
 		Attack{Name: "git: escape sequences in listings", Escape: "a message or a name that retitles, clears or types into the human's terminal", Defence: list(clean, "internal/branch/foreignmessage.go"), Tried: list(Attacks), Places: []Place{Copy, Degraded, Machine}},
 	)
 }

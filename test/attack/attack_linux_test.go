@@ -46,7 +46,7 @@ type attack struct {
 // attacks is every attack.
 func attacks() []attack {
 	return slices.Concat(fileAttacks(), monitorAttacks(), stateAttacks(), ownerAttacks(), lockedAttacks(), processAttacks(), kernelAttacks(), networkAttacks(),
-		gitAttacks(), historyAttacks(), plantAttacks(), layerAttacks(), packageAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks(), bombAttacks(), quotaAttacks(),
+		gitAttacks(), historyAttacks(), plantAttacks(), layerAttacks(), packageAttacks(), askingAttacks(), resourceAttacks(), floodAttacks(), terminalAttacks(), bombAttacks(), quotaAttacks(),
 		objectAttacks(), liveAttacks(), churnAttacks(),
 		secretAttacks())
 }
