@@ -32,14 +32,11 @@ ready = { port = "web" }
 
 // All makes a sandbox on h, uses it and deletes it.
 func All(t *testing.T, h *program.Host) {
-	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), configuration)
-	h.Git("add", ".")
-	h.Git("commit", "--quiet", "-m", "a service")
-	h.Must("create", "used")
+	begin(h)
 	for _, use := range []struct {
 		name string
 		do   func(*testing.T, *program.Host)
-	}{{"services and ports", services}, {"copies", copies}, {"snapshots", snapshots}, {"forks", forks}, {"limits", limits}, {"pauses", pauses}, {"ssh", door}} {
+	}{{"services and ports", services}, {"copies", copies}, {"snapshots", snapshots}, {"forks", forks}, {"limits", limits}, {"pauses", pauses}, {"doors", doors}} {
 		t.Run(use.name, func(t *testing.T) {
 			mine := *h
 			mine.TB = t
@@ -47,6 +44,20 @@ func All(t *testing.T, h *program.Host) {
 		})
 	}
 	h.Must("delete", "--force", "used")
+}
+
+// Doors makes a sandbox on h and opens all of its doors.
+func Doors(t *testing.T, h *program.Host) {
+	begin(h)
+	doors(t, h)
+	h.Must("delete", "--force", "used")
+}
+
+func begin(h *program.Host) {
+	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), configuration)
+	h.Git("add", ".")
+	h.Git("commit", "--quiet", "-m", "a service")
+	h.Must("create", "used")
 }
 
 // served asks the service, from this machine.
@@ -147,19 +158,6 @@ func pauses(t *testing.T, h *program.Host) {
 	}
 	h.Must("resume", "used")
 	served(t, h, "used")
-}
-
-func door(t *testing.T, h *program.Host) {
-	program.Need(t, "ssh")
-	h.Must("ssh-config", "--install")
-	config := filepath.Join(h.State, "litterbox", "ssh", "config")
-	got := h.Command(h.Dir, "ssh", "-F", config, "-o", "ControlPath=none", "used.litterbox", "echo by ssh; echo new >by-ssh; exit 7")
-	if got.Code != 7 || got.Stdout != "by ssh\n" {
-		t.Errorf("%+v", got)
-	}
-	if got := h.Git("show", "used:by-ssh"); got != "new" {
-		t.Errorf("committed is %q", got)
-	}
 }
 
 // inside runs a script that succeeds and prints want.
