@@ -110,8 +110,13 @@ func (e *Engine) noSandbox(ctx context.Context, dir, slug string, err error) err
 	if fault.KindOf(err) != fault.NotFound {
 		return err
 	}
-	if _, outside := gitDirOf(ctx, dir); outside != nil {
+	gitDir, outside := gitDirOf(ctx, dir)
+	if outside != nil {
 		return err
+	}
+	if e.wasDeleted(ctx, gitDir, slug) {
+		return fault.New(fault.NotFound, "no sandbox named %q in this repository: it was deleted", slug).
+			WithHint("litterbox trash restore %s", slug)
 	}
 	return NoSandbox(slug, e.sandboxNames(ctx, dir))
 }

@@ -232,6 +232,19 @@ func (e *Engine) findTrashed(ctx context.Context, dir, name string) (Trashed, er
 	return Trashed{}, noneTrashed(name, all)
 }
 
+// wasDeleted reports whether the trash of a repository has a sandbox called slug, as
+// far as it can be read.
+func (e *Engine) wasDeleted(ctx context.Context, gitDir, slug string) bool {
+	if fileExists(gitDir) {
+		tips, err := branch.TrashedTips(ctx, e.memory().At(ctx, gitDir, "", ""))
+		if err == nil && slices.ContainsFunc(tips, func(t branch.Trashed) bool { return t.Name == slug }) {
+			return true
+		}
+	}
+	records, _, err := e.Store.Trash().Sandboxes()
+	return err == nil && slices.ContainsFunc(records, func(r *sandbox.Sandbox) bool { return r.GitDir == gitDir && r.Name == slug })
+}
+
 // noneTrashed says that no deleted sandbox is called name.
 func noneTrashed(name string, all []Trashed) error {
 	var names []string
