@@ -146,7 +146,8 @@ func (e *Engine) GoldenLog(ctx context.Context, dir, name string) (*os.File, err
 }
 
 // DeleteGolden deletes a golden. Sandboxes that stand on it keep its files, which
-// go with the last of them.
+// go with the last of them. Of one whose delete was interrupted it removes the rest,
+// and answers NotFound.
 func (e *Engine) DeleteGolden(ctx context.Context, dir, name string) (gone Golden, err error) {
 	slug, err := goldenName(name)
 	if err != nil {
@@ -171,6 +172,10 @@ func (e *Engine) DeleteGolden(ctx context.Context, dir, name string) (gone Golde
 		return Golden{}, err
 	}
 	if g == nil {
+		// What an interrupted delete has left goes all the same.
+		if err := e.clearGoldens(ctx, gitDir, slug); err != nil {
+			return Golden{}, err
+		}
 		return Golden{}, e.noGolden(gitDir, slug, "delete")
 	}
 	gone = e.shownGolden(g)
