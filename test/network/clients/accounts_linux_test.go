@@ -114,7 +114,7 @@ func (s *subscription) model(w http.ResponseWriter, r *http.Request, body []byte
 		event("response.output_item.added", `{"type":"response.output_item.added","output_index":0,"item":{"type":"message","role":"assistant","id":"msg_1","status":"in_progress","content":[]}}`)
 		event("response.output_text.delta", `{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"msg_1","delta":"done"}`)
 		event("response.output_item.done", `{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","id":"msg_1","status":"completed","content":[{"type":"output_text","text":"done","annotations":[]}]}}`)
-		event("response.completed", `{"type":"response.completed","response":{"id":"resp_1","object":"response","created_at":1,"model":"m","status":"completed","output":[],"usage":{"input_tokens":1,"input_tokens_details":null,"output_tokens":1,"output_tokens_details":null,"total_tokens":2}}}`)
+		event("response.completed", `{"type":"response.completed","response":{"id":"resp_1","object":"response","created_at":1,"model":"m","status":"completed","output":[],"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":2}}}`)
 	case strings.HasSuffix(path, "enerateContent"):
 		answer := `{"response":{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"done"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1,"totalTokenCount":2},"modelVersion":"stub"}}`
 		if !strings.HasSuffix(path, ":streamGenerateContent") {
