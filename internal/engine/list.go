@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -79,9 +81,8 @@ func (e *Engine) listed(ctx context.Context, dir string, all bool, records []*sa
 	if err != nil {
 		return nil, err
 	}
-	behind := distances{}
 	tips := map[string]map[string]string{} // by repository, then branch
-	infos := []Info{}
+	listed := []*sandbox.Sandbox{}
 	for _, record := range records {
 		if !all && record.GitDir != wanted {
 			continue
@@ -95,17 +96,22 @@ func (e *Engine) listed(ctx context.Context, dir string, all bool, records []*sa
 			tips[record.GitDir] = found
 		}
 		e.moveListedWorktree(ctx, record)
-		state, lease, problem := e.stateAndLease(ctx, record)
-		if problem == "" && state != sandbox.Creating && tips[record.GitDir][record.Branch] == "" {
-			state, problem = sandbox.Orphaned, "its branch is gone from the repository; litterbox reattach makes it again"
-		}
-		info := e.info(record, tips[record.GitDir][record.Branch], state, lease)
-		info.Cost, info.Sessions = costs[record.ID], e.sessions(ctx, record.ID, state)
-		info.Behind = behind.of(ctx, record)
-		if problem != "" {
-			info.Problem = problem
-		}
-		infos = append(infos, info)
+		listed = append(listed, record)
+	}
+	infos := make([]Info, len(listed))
+	var looks errgroup.Group
+	looks.SetLimit(looksAtOnce)
+	for i, record := range listed {
+		looks.Go(func() error {
+			infos[i] = e.looked(ctx, record, tips[record.GitDir][record.Branch])
+			infos[i].Cost = costs[record.ID]
+			return nil
+		})
+	}
+	_ = looks.Wait() // none fails
+	behind := distances{}
+	for i, record := range listed {
+		infos[i].Behind = behind.of(ctx, record)
 	}
 	for _, one := range unreadable {
 		name := nameOf(one.ID)
@@ -119,6 +125,24 @@ func (e *Engine) listed(ctx context.Context, dir string, all bool, records []*sa
 		infos = append(infos, Info{ID: one.ID, Name: name, State: sandbox.Failed, Network: "unknown", Problem: problem, Limits: []sandbox.Limit{}, Sessions: []Session{}})
 	}
 	return infos, nil
+}
+
+// looksAtOnce is how many sandboxes a listing looks at at once. A look waits for the
+// answer of a place, and for that of a machine which is gone many seconds.
+const looksAtOnce = 8
+
+// looked is what a listing shows of a sandbox whose branch is at tip.
+func (e *Engine) looked(ctx context.Context, record *sandbox.Sandbox, tip string) Info {
+	state, lease, problem := e.stateAndLease(ctx, record)
+	if problem == "" && state != sandbox.Creating && tip == "" {
+		state, problem = sandbox.Orphaned, "its branch is gone from the repository; litterbox reattach makes it again"
+	}
+	info := e.info(record, tip, state, lease)
+	info.Sessions = e.sessions(ctx, record.ID, state)
+	if problem != "" {
+		info.Problem = problem
+	}
+	return info
 }
 
 func orphaned(record *sandbox.Sandbox) bool {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -62,26 +64,42 @@ func (e *Engine) Samples(ctx context.Context, dir string, all, disk bool) ([]Sam
 	if err != nil {
 		return nil, err
 	}
-	samples := make([]Sample, 0, len(infos))
-	for _, info := range infos {
-		if info.State == sandbox.Failed {
-			if _, err := e.sandbox(ctx, info.ID); errors.Is(err, seal.ErrDamaged) || fault.KindOf(err) == fault.Unsupported {
-				continue // list says how to mend it
-			}
-		}
-		one, err := e.sample(ctx, info, disk)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted since it was listed
-		}
-		if fault.KindOf(err) == fault.Unsupported {
-			continue // a newer program wrote part of it: its own commands say so
-		}
-		if err != nil {
-			return samples, err
-		}
-		samples = append(samples, one)
+	measured := make([]*Sample, len(infos))
+	var looks errgroup.Group
+	looks.SetLimit(looksAtOnce)
+	for i, info := range infos {
+		looks.Go(func() (err error) {
+			measured[i], err = e.measured(ctx, info, disk)
+			return err
+		})
 	}
-	return samples, nil
+	err = looks.Wait()
+	samples := make([]Sample, 0, len(infos))
+	for _, one := range measured {
+		if one != nil {
+			samples = append(samples, *one)
+		}
+	}
+	return samples, err
+}
+
+// measured is the sample of a listed sandbox; nil where there is none to give.
+func (e *Engine) measured(ctx context.Context, info Info, disk bool) (*Sample, error) {
+	if info.State == sandbox.Failed {
+		if _, err := e.sandbox(ctx, info.ID); errors.Is(err, seal.ErrDamaged) || fault.KindOf(err) == fault.Unsupported {
+			return nil, nil // list says how to mend it
+		}
+	}
+	one, err := e.sample(ctx, info, disk)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil // deleted since it was listed
+	case fault.KindOf(err) == fault.Unsupported:
+		return nil, nil // a newer program wrote part of it: its own commands say so
+	case err != nil:
+		return nil, err
+	}
+	return &one, nil
 }
 
 func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, error) {

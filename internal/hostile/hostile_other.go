@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -13,21 +14,45 @@ import (
 // where the kernel does not say so itself.
 var errNotDirectory = errors.New("it is not a directory")
 
-// Root opens a directory below the directory top as an [os.Root].
+// Root opens a directory below the directory top as an [os.Root]. No part of path is
+// followed if it is a link, also when it becomes one meanwhile.
 func Root(top, path string) (*os.Root, error) {
-	info, err := os.Lstat(filepath.Join(top, path))
-	if err == nil && !info.IsDir() {
+	root, err := opened(top, os.Lstat, os.OpenRoot)
+	if err != nil || filepath.Clean(path) == "." {
+		return root, err
+	}
+	for part := range strings.SplitSeq(filepath.Clean(path), string(filepath.Separator)) {
+		below, err := opened(part, root.Lstat, root.OpenRoot)
+		if err = errors.Join(err, root.Close()); err != nil {
+			return nil, err
+		}
+		root = below
+	}
+	return root, nil
+}
+
+// opened opens a directory by a name, and makes sure that it is the one that the name
+// itself was, and no other one that a link leads to.
+func opened(name string, look func(string) (os.FileInfo, error), open func(string) (*os.Root, error)) (*os.Root, error) {
+	seen, err := look(name)
+	if err == nil && !seen.IsDir() {
 		err = errNotDirectory
 	}
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(top)
+	root, err := open(name)
 	if err != nil {
 		return nil, err
 	}
-	below, err := root.OpenRoot(path)
-	return below, errors.Join(err, root.Close())
+	found, err := root.Stat(".")
+	if err == nil && !os.SameFile(seen, found) {
+		err = errNotDirectory
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
 }
 
 // Remove removes a tree. Only Linux has sandboxes' own files.

@@ -38,14 +38,17 @@ func serveDatagrams(t *testing.T, address string) *udpServer {
 }
 
 // speak is a program that sends from a connected and from an unconnected
-// socket, and says what came from where.
+// socket, and says what came from where. Its last argument is the largest packet
+// that IPv6 may send, so that larger ones go in fragments; 0 is that of the route.
 const speak = `
 import socket, sys
-host, port, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+host, port, size, mtu = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 family = socket.AF_INET6 if ":" in host else socket.AF_INET
 for connected in (True, False):
     s = socket.socket(family, socket.SOCK_DGRAM)
     s.settimeout(20)
+    if mtu:
+        s.setsockopt(socket.IPPROTO_IPV6, 24, mtu) # IPV6_MTU
     for n in range(3):
         payload = bytes([n]) * size
         try:
@@ -65,7 +68,14 @@ print("answered")
 
 func speakTo(h *program.Host, s net.PacketConn, size string) program.Result {
 	host, port, _ := net.SplitHostPort(s.LocalAddr().String())
-	return h.Inside("box", "python3", "-c", speak, host, port, size)
+	return h.Inside("box", "python3", "-c", speak, host, port, size, "0")
+}
+
+// speakInFragments is speakTo with packets of at most 1280 bytes, the least that IPv6
+// allows (RFC 8200, section 5). Only the first fragment has the port that rules are about.
+func speakInFragments(h *program.Host, s net.PacketConn, size string) program.Result {
+	host, port, _ := net.SplitHostPort(s.LocalAddr().String())
+	return h.Inside("box", "python3", "-c", speak, host, port, size, "1280")
 }
 
 func TestDatagrams(t *testing.T) {
@@ -76,6 +86,9 @@ func TestDatagrams(t *testing.T) {
 		if got := speakTo(h, s, "5"); got.Stdout != "refused\n" {
 			t.Errorf("%s is not allowed: %d %s%s", s.LocalAddr(), got.Code, got.Stdout, got.Stderr)
 		}
+	}
+	if got := speakInFragments(h, six, "60000"); got.Stdout != "refused\n" {
+		t.Errorf("fragments that are not allowed: %d %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	// A rule about TCP opens nothing.
 	h.Must("allow", "box", four.LocalAddr().String(), six.LocalAddr().String())
@@ -92,6 +105,9 @@ func TestDatagrams(t *testing.T) {
 				t.Errorf("%s with %s bytes: %d %s%s", s.LocalAddr(), size, got.Code, got.Stdout, got.Stderr)
 			}
 		}
+	}
+	if got := speakInFragments(h, six, "60000"); got.Stdout != "answered\n" {
+		t.Errorf("in fragments: %d %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	if got := speakTo(h, other, "5"); got.Stdout != "refused\n" || other.visits.Load() != 0 {
 		t.Errorf("another port: %d %s%s", got.Code, got.Stdout, got.Stderr)
