@@ -41,7 +41,7 @@ func TestFarEngine(t *testing.T) {
 		program.Need(t, "ssh", "sshd", "ssh-keygen")
 		h := h.With("DOCKER_HOST=ssh://root@engine.test")
 		known := e.behindSSH(h)
-		h = h.With("PATH=" + filepath.Join(h.Dir, "bin") + ":" + os.Getenv("PATH"))
+		h = h.Before(filepath.Join(h.Dir, "bin"))
 		right, err := os.ReadFile(known)
 		if err != nil {
 			t.Fatal(err)

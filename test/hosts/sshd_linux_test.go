@@ -263,5 +263,5 @@ func client(h *program.Host, f *far, hostKey string) *program.Host {
 	if err := os.Chmod(wrapper, 0o755); err != nil {
 		h.Fatal(err)
 	}
-	return h.With("PATH=" + filepath.Dir(wrapper) + ":" + os.Getenv("PATH"))
+	return h.Before(filepath.Dir(wrapper))
 }

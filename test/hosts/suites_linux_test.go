@@ -26,14 +26,8 @@ func TestSuites(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.far.put(h.far.dir, "bin/probe", string(probe), 0o755)
-	path := ""
-	for _, entry := range h.Env {
-		if strings.HasPrefix(entry, "PATH=") {
-			path = entry // with the test's own ssh
-		}
-	}
 	program.Suites(t, program.Elsewhere{
-		Name: "a host", Env: []string{path}, Settings: "machine = \"big\"\n",
+		Name: "a host", Env: []string{"PATH=" + h.SearchPath()}, Settings: "machine = \"big\"\n",
 		Machine: []string{"big", h.address(), "--identity", h.identity},
 		Enter:   strings.Join(h.far.enter, " "),
 	})

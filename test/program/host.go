@@ -227,3 +227,22 @@ func (h *Host) With(env ...string) *Host {
 	other.Env = append(slices.Clone(h.Env), env...)
 	return &other
 }
+
+// Before is a host whose commands look for programs in dir first.
+func (h *Host) Before(dir string) *Host {
+	h.Helper()
+	return h.With("PATH=" + dir + ":" + h.SearchPath())
+}
+
+// SearchPath is where the host's commands look for programs: of several entries of an
+// environment the last one counts.
+func (h *Host) SearchPath() string {
+	h.Helper()
+	for _, entry := range slices.Backward(h.Env) {
+		if path, found := strings.CutPrefix(entry, "PATH="); found {
+			return path
+		}
+	}
+	h.Fatal("the host has no PATH")
+	return ""
+}

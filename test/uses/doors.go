@@ -211,8 +211,7 @@ func coded(t *testing.T, o opened) {
 	if err := os.Chmod(filepath.Join(programs, "code"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	with := o.With("PATH=" + programs + ":" + os.Getenv("PATH"))
-	with.Must("code", "used")
+	o.Before(programs).Must("code", "used")
 	args, err := os.ReadFile(filepath.Join(programs, "args"))
 	if err != nil || !strings.Contains(string(args), host) {
 		t.Errorf("the editor got %q: %v", args, err)
