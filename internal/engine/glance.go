@@ -55,7 +55,7 @@ func (e *Engine) AwaitChange(ctx context.Context, place Place, since Glance, mos
 	}
 	end := time.Now().Add(most)
 	if p.far() {
-		rest(ctx, min(most, max(glanceFar, time.Since(since.at)*glanceFarShare)))
+		wait(ctx, min(most, max(glanceFar, time.Since(since.at)*glanceFarShare)))
 		return nil
 	}
 	var changed, quiet time.Time // of the first change that was seen, and of the last
@@ -73,20 +73,8 @@ func (e *Engine) AwaitChange(ctx context.Context, place Place, since Glance, mos
 		if written || left <= 0 {
 			return nil
 		}
-		if !rest(ctx, min(left, max(glancePause, time.Since(now.at)*checkpointShare))) {
+		if !wait(ctx, min(left, max(glancePause, time.Since(now.at)*checkpointShare))) {
 			return nil
 		}
-	}
-}
-
-// rest reports whether ctx is still alive after a pause.
-func rest(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
