@@ -79,8 +79,7 @@ keeper/network.go: os.ReadFile
 keeper/secrets.go: os.ReadFile
 
 # The human's repository and checkout.
-landing/back.go: os.OpenRoot
-landing/forth.go: os.OpenRoot
+landing/checkout.go: OpenRoot os.OpenRoot
 engine/sync.go: os.OpenRoot
 landing/aside.go: os.Open os.ReadDir os.RemoveAll
 git/borrowed.go: os.ReadFile

@@ -78,7 +78,7 @@ git/attribute: fault git/wildmatch
 branch/branchtest: branch caller fsmonitor git git/gittest layer sandbox workspace/local workspace workspace/feed
 git: caller fault git/ignore process sandbox seal
 git/gittest: caller fault git
-landing: caller fault git layer
+landing: caller fault git git/attribute layer
 # What a live environment shares with a human's checkout, as data.
 live: fault git hostile landing seal
 layer: fault fsmonitor git hostile process sandbox workspace lock

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
@@ -104,4 +106,95 @@ func (o *Objects) Close() error {
 	err := errors.Join(o.questions.Close(), o.pipe.Close(), <-o.ended)
 	o.questions, o.failed = nil, fault.New(fault.Internal, "cannot read an object: the reader is closed")
 	return err
+}
+
+// Stream reads the contents of many objects in the order in which they were asked
+// for, with one git process. It is for one goroutine.
+type Stream struct {
+	names   []string
+	answers *bufio.Reader
+	pipe    *io.PipeReader
+	ended   chan struct{}
+	left    int64 // bytes of the object before that were not read
+}
+
+// Stream starts to read objects, by names that git resolves, without line breaks.
+// The caller closes it.
+func (r *Repository) Stream(ctx context.Context, names []string) *Stream {
+	s := &Stream{names: names, ended: make(chan struct{})}
+	if len(names) == 0 {
+		close(s.ended)
+		return s
+	}
+	c := r.Command("cat-file", "--batch", "--buffer")
+	answers, stdout := io.Pipe()
+	c.Stdin, c.Stdout = strings.NewReader(strings.Join(names, "\n")+"\n"), stdout
+	s.pipe, s.answers = answers, bufio.NewReaderSize(answers, 1<<16)
+	go func() {
+		defer close(s.ended)
+		_, err := c.Output(ctx)
+		if err == nil {
+			err = io.ErrUnexpectedEOF
+		}
+		stdout.CloseWithError(err)
+	}()
+	return s
+}
+
+// Next returns the next object, whose content lasts until the call after. It may be
+// left unread.
+func (s *Stream) Next() (kind string, size int64, content io.Reader, err error) {
+	if len(s.names) == 0 {
+		return "", 0, nil, fault.New(fault.Internal, "cannot read an object that was not asked for")
+	}
+	name := s.names[0]
+	s.names = s.names[1:]
+	if s.left > 0 {
+		if _, err := io.CopyN(io.Discard, s.answers, s.left); err != nil {
+			return "", 0, nil, fault.Wrap("", err, "cannot read the objects before %s", name)
+		}
+		s.left = 0
+	}
+	line, err := s.answers.ReadString('\n')
+	if err != nil {
+		return "", 0, nil, fault.Wrap("", err, "cannot read the object %s", name)
+	}
+	f := strings.Fields(line)
+	if len(f) != 3 {
+		return "", 0, nil, fault.New(fault.NotFound, "cannot find the object %q", name)
+	}
+	size, err = strconv.ParseInt(f[2], 10, 64)
+	if err != nil || size < 0 {
+		return "", 0, nil, fault.New(fault.Internal, "cannot read the size of the object %q", name)
+	}
+	s.left = size + 1 // and a line break
+	return f[1], size, &streamed{s, size}, nil
+}
+
+// streamed is the content of one object.
+type streamed struct {
+	s    *Stream
+	left int64
+}
+
+func (c *streamed) Read(b []byte) (int, error) {
+	if c.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := c.s.answers.Read(b[:min(int64(len(b)), c.left)])
+	c.left -= int64(n)
+	c.s.left -= int64(n)
+	if errors.Is(err, io.EOF) && c.left > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// Close ends the process.
+func (s *Stream) Close() error {
+	if s.pipe != nil {
+		_ = s.pipe.Close() // never fails; git ends when nobody reads
+	}
+	<-s.ended
+	return nil
 }

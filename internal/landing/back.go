@@ -1,13 +1,12 @@
 package landing
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -84,35 +83,37 @@ func PlanBack(ctx context.Context, r *git.Repository, base, tip string, want Bac
 	}
 	again := len(changes)
 	changes, risks = append(changes, back...), append(risks, backRisks...)
-	root, err := os.OpenRoot(r.Top)
-	if err != nil {
-		return plan, fault.Wrap(fault.Unavailable, err, "cannot open %q", r.Top)
-	}
-	defer root.Close()
-	written := map[string]bool{}
+	var asked []Change
+	repeated := map[string]bool{}
 	for i, c := range changes {
 		if !Below(c.Path, want.Paths) || Excluded(c.Path, want.Exclude) || c.NewMode == 0 && !want.Delete {
 			continue
 		}
-		if why := cannotCome(root, c); why != "" {
-			plan.Left = append(plan.Left, c.Path+": "+why)
+		asked = append(asked, c)
+		repeated[c.Path] = i >= again
+	}
+	stand, err := standing(ctx, r, asked)
+	if err != nil {
+		return plan, err
+	}
+	written := map[string]bool{}
+	for i, c := range asked {
+		there := stand[i]
+		if there.why != "" {
+			plan.Left = append(plan.Left, c.Path+": "+there.why)
 			continue
 		}
-		stands, err := standing(ctx, r, root, c)
-		if err != nil {
-			return plan, err
-		}
-		if stands == c.NewOid && c.NewMode != 0 && sameMode(root, c) || stands == "" && c.NewMode == 0 {
+		if there.oid == c.NewOid && c.NewMode != 0 && sameMode(there.info, c.NewMode) || there.oid == "" && c.NewMode == 0 {
 			continue // it is there
 		}
 		before := c.OldOid
 		if c.OldMode == 0 {
 			before = ""
 		}
-		if i >= again && stands != before {
+		if repeated[c.Path] && there.oid != before {
 			continue // the human's by now
 		}
-		if stands != before && stands != c.NewOid && (stands == "" || stands != want.Had[c.Path]) {
+		if there.oid != before && there.oid != c.NewOid && (there.oid == "" || there.oid != want.Had[c.Path]) {
 			plan.Yours = append(plan.Yours, c.Path)
 		}
 		plan.Writes = append(plan.Writes, c)
@@ -195,149 +196,166 @@ func (b Back) Without() (rest Back, asked []string) {
 	return rest, asked
 }
 
-// cannotCome says why a change cannot come into the checkout, if so. No link in
-// the path is followed, and only files are replaced.
-func cannotCome(root *os.Root, c Change) string {
+// stood is what stands in the checkout at the path of a change.
+type stood struct {
+	info fs.FileInfo // nil for nothing
+	oid  string      // of the file as git would add it; empty for nothing
+	why  string      // why the change cannot come
+}
+
+// standing looks at what stands at the paths of changes.
+func standing(ctx context.Context, r *git.Repository, changes []Change) ([]stood, error) {
+	tree, err := openCheckout(r)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	found := make([]stood, len(changes))
+	var others []string // files with the bytes of neither side
+	for i, c := range changes {
+		s := &found[i]
+		if s.info, s.why, err = cannotCome(tree, c); err != nil {
+			return nil, err
+		}
+		if s.why != "" || s.info == nil {
+			continue
+		}
+		if s.oid, err = tree.hash(c.Path, s.info); err != nil {
+			return nil, err
+		}
+		if s.oid != c.NewOid && s.oid != c.OldOid && !isLink(s.info) {
+			others = append(others, c.Path)
+		}
+	}
+	if len(others) == 0 {
+		return found, nil
+	}
+	conversions, err := readConversions(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	added, err := conversions.hashes(ctx, others)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range changes {
+		if oid, ok := added[c.Path]; ok {
+			found[i].oid = oid
+		}
+	}
+	return found, nil
+}
+
+// cannotCome returns what stands at a change's path, or why the change cannot come
+// into the checkout. No link in the path is followed, and only files are replaced.
+func cannotCome(tree *checkout, c Change) (info fs.FileInfo, why string, err error) {
 	if why := git.BadPath(c.Path, c.NewMode); why != "" {
-		return why
+		return nil, why, nil
 	}
 	if c.NewMode == git.ModeGitlink || c.OldMode == git.ModeGitlink {
-		return "a submodule comes by a merge only"
+		return nil, "a submodule comes by a merge only", nil
 	}
-	parts := strings.Split(c.Path, "/")
-	for i := range parts {
-		at := path.Join(parts[:i+1]...)
-		info, err := root.Lstat(at)
-		if err != nil {
-			return ""
-		}
-		switch last := i == len(parts)-1; {
-		case !last && !info.IsDir():
-			return "in your checkout " + at + " is not a directory"
-		case last && info.IsDir():
-			return "in your checkout it is a directory"
-		case last && !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
-			return "in your checkout it is not a file"
-		}
-	}
-	return ""
+	return tree.look(c.Path)
 }
 
-// standing is the object id of the file at a path of the checkout, as git would
-// add it; empty for nothing.
-func standing(ctx context.Context, r *git.Repository, root *os.Root, c Change) (string, error) {
-	info, err := root.Lstat(c.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+// sameMode reports whether a file is of the kind of a mode of git's.
+func sameMode(info fs.FileInfo, mode uint32) bool {
+	if link := isLink(info); link || mode == git.ModeLink {
+		return link == (mode == git.ModeLink)
 	}
-	if err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "cannot read %q", c.Path)
-	}
-	file := filepath.Join(r.Top, c.Path)
-	oid, err := hashFile(file, r.ObjectFormat)
-	if err != nil || oid == c.NewOid || oid == c.OldOid || info.Mode()&fs.ModeSymlink != 0 {
-		return oid, err
-	}
-	return hashAs(ctx, r, file, c.Path)
-}
-
-// sameMode reports whether the file there is of the kind that the change makes.
-func sameMode(root *os.Root, c Change) bool {
-	info, err := root.Lstat(c.Path)
-	if err != nil {
-		return false
-	}
-	if link := info.Mode()&fs.ModeSymlink != 0; link || c.NewMode == git.ModeLink {
-		return link == (c.NewMode == git.ModeLink)
-	}
-	return (info.Mode()&0o100 != 0) == (c.NewMode == git.ModeExecutable)
+	return (info.Mode()&0o100 != 0) == (mode == git.ModeExecutable)
 }
 
 // Bring writes the plan into the checkout, a file at a time and each in one
 // step, and nothing into the index. each is told before every file.
 func (b Back) Bring(ctx context.Context, r *git.Repository, each func(Change)) error {
-	root, err := os.OpenRoot(r.Top)
-	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot open %q", r.Top)
-	}
-	defer root.Close()
-	settings, err := r.AllSettings(ctx)
+	tree, err := openCheckout(r)
 	if err != nil {
 		return err
 	}
-	off := withoutFilters(settings)
-	for _, c := range b.Writes {
+	defer tree.Close()
+	conversions, err := readConversions(ctx, r)
+	if err != nil {
+		return err
+	}
+	for rest := b.Writes; len(rest) > 0; {
+		some := rest
+		// Attributes that come hold for what comes after them.
+		if i := slices.IndexFunc(rest, func(c Change) bool { return path.Base(c.Path) == ".gitattributes" }); i >= 0 {
+			some = rest[:i+1]
+		}
+		rest = rest[len(some):]
+		if err := bring(ctx, tree, conversions, some, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bring writes changes whose attributes are known. Contents that git converts are
+// read one by one, for only so git says how long they are.
+func bring(ctx context.Context, tree *checkout, conversions *conversions, changes []Change, each func(Change)) error {
+	var names, oids []string
+	for _, c := range changes {
+		if c.NewMode != 0 && c.NewMode != git.ModeLink {
+			names = append(names, c.Path)
+		}
+	}
+	converted, err := conversions.converted(ctx, names)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if c.NewMode != 0 && !converted[c.Path] {
+			oids = append(oids, c.NewOid)
+		}
+	}
+	stream := conversions.r.Stream(ctx, oids)
+	defer stream.Close()
+	for _, c := range changes {
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(fault.Canceled, err, "cannot bring %q", c.Path)
+		}
 		// Once more: the checkout is the human's, who goes on with it.
-		if why := cannotCome(root, c); why != "" {
+		_, why, err := cannotCome(tree, c)
+		if why != "" {
 			return fault.New(fault.Conflict, "cannot bring %q: %s", c.Path, why)
 		}
-		each(c)
-		if err := bring(ctx, r, root, off, c); err != nil {
+		if err == nil {
+			each(c)
+			err = bringOne(ctx, tree, conversions, stream, c, converted[c.Path])
+		}
+		if err != nil {
 			return fault.Wrap("", err, "cannot bring %q", c.Path)
 		}
 	}
 	return nil
 }
 
-func bring(ctx context.Context, r *git.Repository, root *os.Root, off []string, c Change) error {
+func bringOne(ctx context.Context, tree *checkout, conversions *conversions, stream *git.Stream, c Change, converted bool) error {
 	if c.NewMode == 0 {
-		err := root.Remove(c.Path)
-		for dir := path.Dir(c.Path); err == nil && dir != "."; dir = path.Dir(dir) {
-			if root.Remove(dir) != nil {
-				break // it is not empty
-			}
-		}
-		return err
+		return tree.remove(c.Path)
 	}
-	content := r.InCheckout("cat-file", "--filters", "--path="+c.Path, c.NewOid)
-	if c.NewMode == git.ModeLink {
-		content = r.InCheckout("cat-file", "blob", c.NewOid)
-	}
-	content.Config = off
-	data, err := content.Output(ctx)
-	if err != nil {
-		return err
-	}
-	if dir := path.Dir(c.Path); dir != "." {
-		if err := root.MkdirAll(dir, 0o777); err != nil {
+	if converted {
+		data, err := conversions.content(ctx, c.Path, c.NewOid)
+		if err != nil {
 			return err
 		}
+		return tree.write(c.Path, bytes.NewReader(data), c.NewMode == git.ModeExecutable)
 	}
-	const beside = ".litterbox-sync-back"
-	temp := path.Join(path.Dir(c.Path), beside)
-	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if c.NewMode == git.ModeLink {
-		err = root.Symlink(string(data), temp)
-	} else {
-		err = writeNew(root, temp, data, c.NewMode == git.ModeExecutable)
-	}
-	if err == nil {
-		err = root.Rename(temp, c.Path)
-	}
-	if err != nil {
-		return errors.Join(err, ignoreGone(root.Remove(temp)))
-	}
-	return nil
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-func writeNew(root *os.Root, name string, data []byte, executable bool) error {
-	mode := fs.FileMode(0o666)
-	if executable {
-		mode = 0o777
-	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	_, size, content, err := stream.Next()
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	if c.NewMode != git.ModeLink {
+		return tree.write(c.Path, content, c.NewMode == git.ModeExecutable)
+	}
+	if size > git.MaxPath {
+		return fault.New(fault.Unsupported, "a link of %d bytes is too long", size)
+	}
+	var target strings.Builder
+	if _, err := io.Copy(&target, content); err != nil {
+		return err
+	}
+	return tree.link(c.Path, target.String())
 }

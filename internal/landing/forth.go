@@ -36,12 +36,12 @@ type Forth struct {
 // where they are named.
 func PlanForth(ctx context.Context, r *git.Repository, tip string, want ForthWants) (Forth, error) {
 	var plan Forth
-	root, err := os.OpenRoot(r.Top)
+	tree, err := openCheckout(r)
 	if err != nil {
-		return plan, fault.Wrap(fault.Unavailable, err, "cannot open %q", r.Top)
+		return plan, err
 	}
-	defer root.Close()
-	names, err := offered(ctx, r, root, want.Paths)
+	defer tree.Close()
+	names, err := offered(ctx, r, tree.top, want.Paths)
 	if err != nil {
 		return plan, err
 	}
@@ -49,32 +49,35 @@ func PlanForth(ctx context.Context, r *git.Repository, tip string, want ForthWan
 	if err != nil {
 		return plan, err
 	}
+	var both []Change
 	for _, name := range names {
 		if Excluded(name, want.Exclude) || git.BadPath(name, git.ModeFile) != "" {
 			continue
 		}
-		info, err := root.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
+		info, why, err := tree.look(name)
+		if err != nil || info == nil || why != "" {
 			continue // deleted, a repository in the repository, or not a file to copy
 		}
-		entry, known := there[name]
-		c := Change{Path: name, NewMode: entry.mode, NewOid: entry.oid}
-		if known && sameMode(root, c) {
-			stands, err := standing(ctx, r, root, c)
-			if err != nil {
-				return plan, err
-			}
-			if stands == entry.oid {
-				continue
-			}
+		if entry, known := there[name]; known && entry.mode != git.ModeGitlink && sameMode(info, entry.mode) {
+			both = append(both, Change{Path: name, NewMode: entry.mode, NewOid: entry.oid})
+			continue
 		}
 		plan.Copies = append(plan.Copies, name)
+	}
+	stand, err := standing(ctx, r, both)
+	if err != nil {
+		return plan, err
+	}
+	for i, c := range both {
+		if stand[i].info != nil && stand[i].why == "" && stand[i].oid != c.NewOid {
+			plan.Copies = append(plan.Copies, c.Path)
+		}
 	}
 	for name := range there {
 		if !want.Delete || !Below(name, want.Paths) || Excluded(name, want.Exclude) || there[name].mode == git.ModeGitlink {
 			continue
 		}
-		if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		if _, err := tree.top.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 			plan.Deletes = append(plan.Deletes, name)
 		}
 	}

@@ -152,3 +152,31 @@ func TestLinksGiveNames(t *testing.T) {
 		t.Error("bare repositories are not told from others")
 	}
 }
+
+// Patterns have no other wildcard than the star, and it means what path.Match says.
+func TestStarsOfPatterns(t *testing.T) {
+	for _, rule := range riskRules() {
+		if strings.ContainsAny(rule.paths, `?[]\`) {
+			t.Errorf("%q has more than stars", rule.paths)
+		}
+	}
+	words := func(letters string, most int) []string {
+		all := []string{""}
+		for at := 0; at < len(all); at++ {
+			if len(all[at]) < most {
+				for _, letter := range letters {
+					all = append(all, all[at]+string(letter))
+				}
+			}
+		}
+		return all
+	}
+	for _, pattern := range words("ab*", 5) {
+		for _, name := range words("ab", 5) {
+			want, err := path.Match(pattern, name)
+			if got := components(pattern)[0].matches(name); err != nil || got != want {
+				t.Fatalf("%q and %q: %v, want %v", pattern, name, got, want)
+			}
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package landing
 
 import (
-	"path"
 	"strings"
 	"unicode"
 
@@ -21,7 +20,7 @@ type matcher struct {
 }
 
 type pattern struct {
-	parts []string
+	parts []component
 	dir   bool
 	rule  int
 }
@@ -39,7 +38,7 @@ func newMatcher(rules []riskRule) *matcher {
 			case plain:
 				m.names[p] = append(m.names[p], i)
 			default:
-				m.other = append(m.other, pattern{strings.Split(p, "/"), dir, i})
+				m.other = append(m.other, pattern{components(p), dir, i})
 			}
 		}
 	}
@@ -106,14 +105,47 @@ func (p pattern) matches(parts []string) bool {
 	for at := max(first, 0); at <= last; at++ {
 		all := true
 		for i, part := range p.parts {
-			ok, err := path.Match(part, parts[at+i])
-			all = all && ok && err == nil
+			if all = part.matches(parts[at+i]); !all {
+				break
+			}
 		}
 		if all {
 			return true
 		}
 	}
 	return false
+}
+
+// component is one of a pattern, as what stands between its stars: all of a change's
+// paths are compared with all patterns.
+type component []string
+
+func components(pattern string) []component {
+	var all []component
+	for part := range strings.SplitSeq(pattern, "/") {
+		all = append(all, strings.Split(part, "*"))
+	}
+	return all
+}
+
+func (c component) matches(name string) bool {
+	if len(c) == 1 {
+		return name == c[0]
+	}
+	last := len(c) - 1
+	rest, ok := strings.CutPrefix(name, c[0])
+	if !ok || !strings.HasSuffix(rest, c[last]) {
+		return false
+	}
+	rest = rest[:len(rest)-len(c[last])]
+	for _, between := range c[1:last] {
+		at := strings.Index(rest, between)
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+len(between):]
+	}
+	return true
 }
 
 // looks reports whether a rule for the path wants to see contents.

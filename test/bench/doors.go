@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,14 +14,19 @@ import (
 const (
 	whatRsync = "rsync of new files into"
 	whatSync  = "`litterbox sync` of new files, with their commit"
+	whatBack  = "`litterbox sync-back` of new files"
 )
 
 // besideSshd is the comparison for a sandbox's door.
 const besideSshd = "rsync over ssh to OpenSSH's sshd on this machine"
 
-// doors measures rsync of many small files into a sandbox over ssh, and litterbox
-// sync of them, beside rsync to OpenSSH's server. Into the project it ends when the files are
-// committed; the home is not committed.
+// besideSshdBack is the comparison for what comes out.
+const besideSshdBack = "rsync over ssh from OpenSSH's sshd on this machine"
+
+// doors measures rsync of many small files into a sandbox over ssh, litterbox sync of
+// them, and litterbox sync-back, beside rsync to and from OpenSSH's server. Into the
+// project it ends when the files are committed; /tmp is not committed. Each round
+// copies all of the files, so there are few.
 func (b *bench) doors() error {
 	for _, name := range []string{"rsync", "ssh", "ssh-keygen", "sshd"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -61,7 +67,9 @@ func (b *bench) doors() error {
 			return b.command(b.dir, "rsync", "-a", "--mkpath", "--exclude=.git", "-e", "ssh -F "+config, source+"/", host+":"+target)
 		}
 	}
-	timings, err := b.measure(
+	few := *b
+	few.rounds = min(b.rounds, keptRounds)
+	timings, err := few.measure(
 		into(door, "box.litterbox", "in"),
 		into(door, "box.litterbox", "/tmp/in"),
 		into(beside, "beside", filepath.Join(b.dir, "doors-beside")),
@@ -77,7 +85,35 @@ func (b *bench) doors() error {
 		return err
 	}
 	b.timed(whatSync, where, timingOf(synced), besideSshd, timings[2])
+	back, fetched, err := few.syncedBack(repo, beside)
+	if err != nil {
+		return err
+	}
+	b.timed(whatBack, where, back, besideSshdBack, fetched)
 	return b.deleteAll()
+}
+
+// syncedBack measures litterbox sync-back of the files that rsync has brought into a
+// sandbox, beside rsync of those that it has brought to OpenSSH's server.
+func (b *bench) syncedBack(repo, beside string) (back, fetched timing, err error) {
+	brought, copied := filepath.Join(repo, "in"), filepath.Join(b.dir, "doors-fetched")
+	timings := [2][]time.Duration{}
+	for range b.rounds {
+		for n, argv := range [][]string{
+			{b.litterbox, "sync-back", "box", "in/0", "--yes"},
+			{"rsync", "-a", "-e", "ssh -F " + beside, "beside:" + filepath.Join(b.dir, "doors-beside", "0") + "/", copied + "/"},
+		} {
+			took, err := clocked(func() error { return b.command(repo, argv...) })
+			if err != nil {
+				return back, fetched, err
+			}
+			timings[n] = append(timings[n], took)
+		}
+		if err := errors.Join(os.RemoveAll(brought), os.RemoveAll(copied)); err != nil {
+			return back, fetched, err
+		}
+	}
+	return timingOf(timings[0]), timingOf(timings[1]), nil
 }
 
 // synced measures litterbox sync of files that the checkout has and does not track,

@@ -100,6 +100,7 @@ func targets() []target {
 		{whatRestore, "", within(50), copies + "; what is there is kept as a snapshot first, and the branch is moved"},
 		{whatRsync + "*", besideSshd, times(2, besideSshd), "SSH is spoken twice, in programs of Go, and every file is made through the overlay; into a project, each is also hashed and written into git's objects"},
 		{whatSync, besideSshd, times(2, besideSshd), "every file is made through the overlay, behind a filter of system calls, and then hashed and written into git's objects"},
+		{whatBack, besideSshdBack, times(2, besideSshdBack), "what the sandbox holds is compared with its last commit first, and the checkout is looked at before and while it is written to"},
 		{whatFirstShell, "", within(300), "the environment is made: a keeper and a guest are started, and by root a user account"},
 		{whatNextShell, "", within(20), clients + "; HEAD and index are compared with the checkout's before and after"},
 		{whatEnvDelete, "", within(100), "what runs is ended in order, and by root a user account is removed"},

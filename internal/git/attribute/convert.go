@@ -15,6 +15,13 @@ func Convert(a Attributes, s Settings) bool {
 	return endings != asIs || a.Ident || a.encoding() != "" || a.lfs(s)
 }
 
+// ConvertOut reports whether git could change the content of a blob when it writes a
+// file with these attributes. Filters are not counted.
+func ConvertOut(a Attributes, s Settings) bool {
+	_, crlf := lineEndings(a, s)
+	return crlf || a.Ident || a.encoding() != ""
+}
+
 // ToGit turns the content of a file into that of its blob, in git's order:
 // the LFS pointer, working-tree-encoding, line endings, ident. Other filters
 // are not run; their content stays as it is. The result may share memory with
