@@ -39,13 +39,11 @@ func (b *bench) doors() error {
 		count = 2000
 	}
 	repo, source := filepath.Join(b.dir, "doors"), filepath.Join(b.dir, "doors-source")
-	for dir, files := range map[string]int{repo: 100, source: count} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
-		if err := b.fill(dir, files); err != nil {
-			return err
-		}
+	if err := errors.Join(os.Mkdir(repo, 0o755), os.Mkdir(source, 0o755)); err != nil {
+		return err
+	}
+	if err := errors.Join(b.fill(repo, 100), write(source, count)); err != nil {
+		return err
 	}
 	beside, err := b.sshd()
 	if err != nil {
@@ -64,7 +62,7 @@ func (b *bench) doors() error {
 	into := func(config, host, dir string) step {
 		return func(i int) error {
 			target := fmt.Sprintf("%s/%d/", dir, i)
-			return b.command(b.dir, "rsync", "-a", "--mkpath", "--exclude=.git", "-e", "ssh -F "+config, source+"/", host+":"+target)
+			return b.command(b.dir, "rsync", "-a", "--mkpath", "-e", "ssh -F "+config, source+"/", host+":"+target)
 		}
 	}
 	few := *b
@@ -119,10 +117,7 @@ func (b *bench) syncedBack(repo, beside string) (back, fetched timing, err error
 // synced measures litterbox sync of files that the checkout has and does not track,
 // into a new sandbox each time.
 func (b *bench) synced(repo, source string) (times []time.Duration, err error) {
-	if err := b.command(repo, "cp", "-a", source, filepath.Join(repo, "new")); err != nil {
-		return nil, err
-	}
-	if err := os.RemoveAll(filepath.Join(repo, "new", ".git")); err != nil {
+	if err := os.Rename(source, filepath.Join(repo, "new")); err != nil {
 		return nil, err
 	}
 	for i := range min(b.rounds, keptRounds) {

@@ -283,19 +283,27 @@ func (b *bench) version() error {
 
 // fill makes a repository of count small files in directories of 100.
 func (b *bench) fill(repo string, count int) error {
+	if err := write(repo, count); err != nil {
+		return err
+	}
+	for _, argv := range [][]string{{"git", "init", "-q"}, {"git", "add", "-A"}, {"git", "commit", "-qm", "first"}} {
+		if err := b.command(repo, argv...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write makes small files, a hundred in each directory.
+func write(dir string, count int) error {
 	for i := range count {
-		name := filepath.Join(repo, fmt.Sprintf("dir%d", i/100), fmt.Sprintf("file%d.txt", i))
+		name := filepath.Join(dir, fmt.Sprintf("dir%d", i/100), fmt.Sprintf("file%d.txt", i))
 		if i%100 == 0 {
 			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 				return err
 			}
 		}
 		if err := os.WriteFile(name, fmt.Appendf(nil, "file %d\nof a repository\n", i), 0o644); err != nil {
-			return err
-		}
-	}
-	for _, argv := range [][]string{{"git", "init", "-q"}, {"git", "add", "-A"}, {"git", "commit", "-qm", "first"}} {
-		if err := b.command(repo, argv...); err != nil {
 			return err
 		}
 	}
