@@ -70,6 +70,9 @@ func (m Machine) Ensure(ctx context.Context) error { return m.Bring(ctx, nil) }
 // Bring makes the machine if there is none, starts it if it does not run, and
 // repairs it if Lima calls it broken. note is told what is under way.
 func (m Machine) Bring(ctx context.Context, note func(string)) error {
+	if _, err := m.limactl(note).Path(); err != nil {
+		return m.sealed(err) // before there is a directory of the machine
+	}
 	return m.locked(ctx, func() error { return m.bring(ctx, note) })
 }
 

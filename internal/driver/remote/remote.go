@@ -10,6 +10,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"runtime"
@@ -226,13 +227,22 @@ func (d *Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, err
 	if errors.Is(err, driver.ErrMachineLost) {
 		return nil, nil // nothing of it is left
 	}
-	return answer.Said, err
+	return answer.Said, unlessNowhere(ctx, lease, err)
 }
 
 // Destroy implements driver.Driver.
 func (d *Driver) Destroy(ctx context.Context, lease driver.Lease, force bool) error {
 	_, err := d.about(ctx, lease, outpost.Request{Op: outpost.OpDestroy, Force: force})
 	if errors.Is(err, driver.ErrMachineLost) {
+		return nil
+	}
+	return unlessNowhere(ctx, lease, err)
+}
+
+// unlessNowhere drops the error of a machine that cannot be asked about a sandbox
+// that has begun in none.
+func unlessNowhere(ctx context.Context, lease driver.Lease, err error) error {
+	if _, unknown := readWhere(lease.StateDir); errors.Is(unknown, fs.ErrNotExist) && ctx.Err() == nil {
 		return nil
 	}
 	return err
