@@ -17,7 +17,14 @@ import (
 // opens whatever has an object's name, and waits.
 const gitPatience = time.Minute
 
-// looks is how often a process is looked at in that time.
+// knownPatience is the same for a file that another git has been ended for: a
+// deletion starts half a dozen of them, and each would wait for a minute.
+const knownPatience = 3 * time.Second
+
+// knownFor is how long such a file is remembered. The human may mend it meanwhile.
+const knownFor = 10 * time.Minute
+
+// looks is how often a process is looked at while it is waited for.
 const looks = 4
 
 // wait is one thread of git that sleeps in a system call on a file. Two looks that
@@ -28,6 +35,37 @@ type wait struct {
 	time        uint64 // of processors, in ticks
 	bytes       string // read and written
 	file        string
+}
+
+// stuck are the files that git was ended for, and when. What does not answer is
+// a fact about this machine, the same for each repository and each request.
+var stuck = struct {
+	sync.Mutex
+	files map[string]time.Time
+}{files: map[string]time.Time{}}
+
+// known reports whether git was ended for a file lately; for "", whether it was
+// for any.
+func known(file string) bool {
+	stuck.Lock()
+	defer stuck.Unlock()
+	for name, at := range stuck.files {
+		if time.Since(at) > knownFor {
+			delete(stuck.files, name)
+		}
+	}
+	if file == "" {
+		return len(stuck.files) > 0
+	}
+	_, ok := stuck.files[file]
+	return ok
+}
+
+// found remembers a file that git was ended for.
+func found(file string) {
+	stuck.Lock()
+	defer stuck.Unlock()
+	stuck.files[file] = time.Now()
 }
 
 // patience looks at a process now and then, and ends it when it waits for one and
@@ -43,8 +81,8 @@ type patience struct {
 
 	mu    sync.Mutex
 	timer *time.Timer
-	seen  map[wait]int // how many looks found it
-	over  error        // it was ended
+	seen  map[wait]time.Time // when a look first found it
+	over  error              // it was ended
 }
 
 // patience begins to look at a process that was just started.
@@ -52,8 +90,24 @@ func (c Command) patience(cmd *exec.Cmd) *patience {
 	p := &patience{verb: c.Verb(), limit: cmp.Or(c.Tight.wait, gitPatience), process: cmd.Process, group: !c.Plain, waiting: waitsFor}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.timer = time.AfterFunc(p.limit/looks, p.look)
+	p.timer = time.AfterFunc(p.pause(), p.look)
 	return p
+}
+
+// pause is the time between two looks.
+func (p *patience) pause() time.Duration {
+	if known("") {
+		return min(p.limit, knownPatience) / looks
+	}
+	return p.limit / looks
+}
+
+// least is how long a file is waited for before git is ended.
+func (p *patience) least(file string) time.Duration {
+	if known(file) {
+		return min(p.limit, knownPatience)
+	}
+	return p.limit
 }
 
 func (p *patience) look() {
@@ -66,18 +120,24 @@ func (p *patience) look() {
 		p.signal(syscall.SIGKILL)
 		return
 	}
-	seen := map[wait]int{}
+	seen, now := map[wait]time.Time{}, time.Now()
 	for _, one := range p.waiting(p.process.Pid) {
-		seen[one] = p.seen[one] + 1
+		first, again := p.seen[one]
+		if !again {
+			first = now
+		}
+		seen[one] = first
 		// Until it is waited for, the number is of no other process.
-		if seen[one] > looks && p.process.Signal(syscall.Signal(0)) == nil {
-			p.over = tooLong(p.verb, one.file, p.limit)
+		if least := p.least(one.file); now.Sub(first) >= least && p.process.Signal(syscall.Signal(0)) == nil {
+			found(one.file)
+			p.over = tooLong(p.verb, one.file, least)
 			p.signal(syscall.SIGTERM) // git removes its temporary files and locks
-			break
+			p.timer.Reset(p.limit / looks)
+			return
 		}
 	}
 	p.seen = seen
-	p.timer.Reset(p.limit / looks)
+	p.timer.Reset(p.pause())
 }
 
 // signal reaches all that the process has started, where that can be told.

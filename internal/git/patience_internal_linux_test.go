@@ -40,7 +40,13 @@ func TestGitThatWaitsForAFile(t *testing.T) {
 			wantTooLong(t, c, pipe)
 		})
 	}
-	// The same where somebody holds the pipe open and writes nothing.
+	// A deletion starts half a dozen: the next ones do not wait for a minute each.
+	next := Command{GitDir: filepath.Join(dir, ".git"), Args: []string{"cat-file", "-p", blob}}
+	if _, err := next.Output(t.Context()); fault.KindOf(err) != fault.Timeout || !strings.Contains(err.Error(), "it has waited 3s for the file") {
+		t.Errorf("the next git: %v", err)
+	}
+
+	// The same where a writer holds the pipe open and writes nothing.
 	open, err := os.OpenFile(pipe, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
