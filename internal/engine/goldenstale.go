@@ -134,13 +134,20 @@ func (g *golden) stale(ctx context.Context, repo *git.Repository, tree string, c
 // staleNamed is how many things a note about a stale golden names.
 const staleNamed = 4
 
-// staleNote says in one line that a golden is stale, and what to type.
+// staleNote says in one line that a golden is stale, and what to type: the update that
+// runs only what is stale, where that is enough.
 func (g *golden) staleNote(names []string) string {
-	more := ""
+	more, command := "", g.rebuild()
+	if !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(syncParts(), name) }) {
+		command = "litterbox golden update --sync-only"
+		if g.Name != DefaultGolden {
+			command += " " + g.Name
+		}
+	}
 	if n := len(names) - staleNamed; n > 0 {
 		more, names = ", …", names[:staleNamed]
 	}
-	return "golden " + g.Name + " is stale (changed: " + strings.Join(names, ", ") + more + "): " + g.rebuild()
+	return "golden " + g.Name + " is stale (changed: " + strings.Join(names, ", ") + more + "): " + command
 }
 
 // rebuild is the command that makes a golden anew.

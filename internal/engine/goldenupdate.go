@@ -14,6 +14,9 @@ func parts() []string {
 	return []string{fromImage, fromPackages, fromAgents, fromProvision, fromTools, fromSetUp, fromServices, fromSync}
 }
 
+// syncParts are those of the parts that SkipSync leaves out and SyncOnly runs alone.
+func syncParts() []string { return []string{fromServices, fromSync} }
+
 // toRun lists the parts that a build makes, in order. The sandbox may be started anew for
 // the agents, so they come first. An update begins with a golden in which all have run: it
 // runs the provisioning and the set-up again where their command has changed, anything
@@ -60,14 +63,19 @@ func (b *building) keptParts(c config.Config) (kept []string) {
 	return kept
 }
 
-// keepsMadeFrom keeps the recorded origins of what an update did not make again: those of
-// the parts that it did not run, and of the files and the environment that commands which
-// did not run may have read. What an image or packages brought is in files that were kept.
+// keepsMadeFrom records a part as made only if it ran. A build forgets the parts that it
+// skipped, so that the golden is stale until they run. An update keeps the recorded
+// origins of what it did not make again: those of the parts that it did not run, and of the
+// files and the environment that commands which did not run may have read. What an image
+// or packages brought is in files that were kept.
 func (b *building) keepsMadeFrom() {
+	g := b.golden
 	if b.from == nil {
+		maps.DeleteFunc(g.MadeFrom, func(name, _ string) bool {
+			return b.request.SkipSync && slices.Contains(syncParts(), name)
+		})
 		return
 	}
-	g := b.golden
 	g.Repository, g.Home = b.from.Repository, b.from.Home // files that were kept may name them
 	readAgain := true
 	for _, name := range []string{fromProvision, fromSetUp, fromSync} {
