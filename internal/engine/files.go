@@ -96,6 +96,7 @@ func (e *Engine) Copy(ctx context.Context, request CopyRequest) (made *sandbox.I
 		}
 	}
 	what := fmt.Sprintf("cp %s to %s", filepath.Base(request.Outside), request.Inside)
+	defer e.busy("copying " + filepath.Base(request.Outside))()
 	return e.change(ctx, p, "cp", what, request.Message, func(stream wire.Stream) error {
 		return sendArchive(ctx, stream, target, func(w io.Writer) error { return archiveOf(w, request.Outside, rename) })
 	})

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +50,16 @@ func TestLongWorkIsShown(t *testing.T) {
 			var out bytes.Buffer
 			_, err := w.Exec(ctx, engine.ExecRequest{Dir: w.dir, Name: "fix", Argv: []string{"echo", "hi"}, Streams: engine.Streams{Stdout: &out}})
 			return err
+		}},
+		{"copying large", func() error {
+			gittest.Write(t, w.dir, "large", "large\n")
+			// The fake guest unpacks nothing.
+			_, _, _ = w.Copy(ctx, engine.CopyRequest{Dir: w.dir, Name: "fix", Inside: "copy", Outside: filepath.Join(w.dir, "large")})
+			return nil
+		}},
+		{"copying 1 file", func() error {
+			_, _, _ = w.Sync(ctx, engine.SyncRequest{Place: engine.Place{Dir: w.dir, Name: "fix"}, Paths: []string{"large"}})
+			return nil
 		}},
 		{"deleting fix", func() error {
 			_, err := w.Delete(ctx, engine.DeleteRequest{Dir: w.dir, Name: "fix", Force: true})

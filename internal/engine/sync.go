@@ -65,6 +65,7 @@ func (e *Engine) Sync(ctx context.Context, request SyncRequest) (result SyncResu
 		return result, nil, err
 	}
 	defer func() { err = call.end(commitOf(made), nil, err) }()
+	defer e.busy("copying " + counted(len(result.Files), "file"))()
 	made, result.Notes, err = e.change(ctx, p, "sync", "sync "+counted(len(result.Files), "file"), request.Message, func(stream wire.Stream) error {
 		if request.Each != nil {
 			for _, file := range result.Files {
