@@ -16,9 +16,9 @@ type project struct {
 const (
 	ignore = "printf '%s\\n' node_modules/ .venv/ __pycache__/ '*.egg-info/' >.gitignore"
 	lock   = ignore + "; npm install --package-lock-only --ignore-scripts --no-audit --no-fund --no-update-notifier"
-	// unlocked stands in libraries that have no lock file: npm would write one, which git
-	// does not ignore and which therefore is not part of a golden.
-	unlocked = "; echo package-lock=false >.npmrc"
+	// unlocked has git ignore the lock file that npm writes, as libraries without one do:
+	// a golden holds only what git ignores.
+	unlocked = "; echo package-lock.json >>.gitignore"
 	tape     = "node_modules/.bin/tape test/*.js"
 )
 
