@@ -9,7 +9,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 # Where the program is built.
 PROGRAM ?= bin/litterbox
 
-.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks first-merge payload full clean crash faults fuzz fuzz-walls full-disks soak test-git test-openssh test-editors test-projects test-large test-tutorials test-containers test-engines test-machines test-vm test-release test-listings test-places test-contract test-cuts test-streams redteam release
+.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks first-merge payload full clean crash faults fuzz fuzz-walls full-disks soak test-git test-openssh test-editors test-projects test-large test-tutorials test-containers test-engines test-machines test-vm test-release test-packages test-listings test-places test-contract test-cuts test-streams redteam release
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o $(PROGRAM) ./cmd/litterbox
@@ -129,6 +129,10 @@ release: ## dist: archives for Linux and macOS, Debian and RPM packages, checksu
 
 test-release: ## a release made twice, and its packages installed, run and removed in clean root file systems, by root
 	LITTERBOX_TEST_RELEASE=1 $(GO) test -v -count=1 -timeout 60m ./test/release
+
+test-packages: ## the real dnf and pacman of an image install packages in sandboxes; it needs mmdebstrap, rpmbuild and createrepo_c
+	test -e bin/packages.tar || mmdebstrap --variant=minbase --include=dnf,pacman-package-manager stable bin/packages.tar
+	LITTERBOX_TEST_PACKAGES=$(CURDIR)/bin/packages.tar $(GO) test -v -count=1 -timeout 30m -run Managers ./test/image
 
 check: ## formatting, vet, static analysis, architecture, both systems
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -l cmd internal test; echo "run gofmt -w on these files"; exit 1; }

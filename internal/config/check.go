@@ -92,11 +92,11 @@ func checkEditors(v value, names []string) []problem {
 
 // packageName is compiled when a package is named: most commands name none.
 var packageName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*(:[a-z0-9-]+)?(=[A-Za-z0-9.+:~-]+|/[A-Za-z0-9.+~-]+)?$`)
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]*(:[a-z0-9-]+)?(=[A-Za-z0-9.+:~-]+|/[A-Za-z0-9.+~-]+)?$`)
 })
 
-// IsPackage reports whether apt takes name for a package, with an architecture,
-// a version or a suite, and not for an option (apt-get(8), "install").
+// IsPackage reports whether a package manager takes name for a package, for apt with
+// an architecture, a version or a suite, and not for an option.
 func IsPackage(name string) bool { return packageName().MatchString(name) }
 
 func checkPackages(v value) []problem {

@@ -44,7 +44,7 @@ func containerKeys() []key {
 		{
 			Key: Key{
 				Name: "container.packages", Type: "list of strings", NeedsTrust: true,
-				Meaning: `Packages that apt installs in the system directories of every new sandbox, for example ["ripgrep", "postgresql"]: see ` + "`litterbox install`" + `. They come from the sources that this machine, or the base image, names. A golden keeps them, so that sandboxes need not wait. Those of the repository and of the user are joined.`,
+				Meaning: `Packages that apt, or the package manager of the base image, installs in the system directories of every new sandbox, for example ["ripgrep", "postgresql"]: see ` + "`litterbox install`" + `. They come from the sources that this machine, or the base image, names. A golden keeps them, so that sandboxes need not wait. Those of the repository and of the user are joined.`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {

@@ -137,7 +137,7 @@ func namedPackages(name string, all []string) (packages, files []string, err err
 	return packages, files, nil
 }
 
-func isPackageFile(name string) bool { return strings.HasSuffix(name, ".deb") }
+func isPackageFile(name string) bool { return packageFile(name) != "" }
 
 // canInstall says why a sandbox cannot have packages of its own.
 func (p *place) canInstall() error {

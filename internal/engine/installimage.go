@@ -26,12 +26,13 @@ func (e *Engine) adopt(ctx context.Context, p, q *place, base *driver.Base) erro
 	return above.Adopt(ctx)
 }
 
-// imageSources copies an image's package sources to a directory, where the preset
-// reads them.
-func imageSources(layers []string, to string) (string, error) {
-	if !image.Has(layers, "/usr/bin/apt-get") {
-		return "", fault.New(fault.Unsupported, "cannot install packages: the base image has no apt-get, and other package managers are not supported").
+// imageManager finds the package manager of an image, and copies its sources of
+// packages to a directory, where the preset reads them.
+func imageManager(layers []string, to string) (manager, error) {
+	m, found := managerOf(layers)
+	if !found {
+		return m, fault.New(fault.Unsupported, "cannot install packages: the base image has no apt-get, dnf or pacman, and other package managers are not supported").
 			WithHint("container.base-image, an image that has the packages")
 	}
-	return to, image.CopyFiles(layers, to, "/etc/apt/sources.list", "/etc/apt/sources.list.d")
+	return m, image.CopyFiles(layers, to, m.sources...)
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/egress"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
-	"github.com/litterbox-sandbox/litterbox/internal/image"
 	"github.com/litterbox-sandbox/litterbox/internal/installer"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
-// offerInstall puts a program in the way of apt-get inside that asks the keeper to
+// offerInstall puts a program in the way of the package manager inside that asks the keeper to
 // install packages, where they can be installed.
 func (e *Engine) offerInstall(p *place, spec *driver.Spec) error {
 	if err := p.renewed(); err != nil {
 		return err
 	}
 	file := p.path(keeper.InstallsFile)
-	layers := []string{"/"}
+	var layers []string
 	if spec.Base != nil {
 		layers = spec.Base.Layers
 	}
+	m, found := managerOf(layers)
 	packager, ok := p.driver.(driver.Packager)
-	if !ok || e.Program == "" || p.canInstall() != nil || !image.Has(layers, "/usr/bin/apt-get") {
+	if !ok || e.Program == "" || p.canInstall() != nil || !found {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -47,7 +47,7 @@ func (e *Engine) offerInstall(p *place, spec *driver.Spec) error {
 	if err == nil {
 		err = os.Chmod(dir, 0o755) // whatever the umask
 	}
-	for _, name := range installer.Names() {
+	for _, name := range installer.Names(m.name) {
 		if linked := os.Symlink(packager.Guest(), filepath.Join(dir, name)); linked != nil && !errors.Is(linked, fs.ErrExist) {
 			err = errors.Join(err, linked)
 		}
@@ -76,7 +76,7 @@ func (e *Engine) installPolicy(p *place, what installation) (*egress.Policy, err
 		return policy, nil
 	}
 	var err error
-	policy.Allow, err = parseRules([]string{"preset:apt"})
+	policy.Allow, err = parseRules([]string{"preset:" + what.manager.name})
 	return policy, err
 }
 

@@ -25,6 +25,7 @@ type installation struct {
 	files    []string // packages that are files of this machine
 	output   io.Writer
 	inside   bool // a program in the sandbox asks
+	manager  manager
 }
 
 // Paths in a place that installs.
@@ -46,7 +47,7 @@ func (e *Engine) install(ctx context.Context, p *place, what installation) (err 
 	}
 	defer func() { err = errors.Join(err, e.discard(context.WithoutCancel(ctx), q)) }()
 	l := e.launch(ctx, q)
-	spec, err := e.installSpec(ctx, p, q, what)
+	spec, err := e.installSpec(ctx, p, q, &what)
 	if err != nil {
 		l.abandon()
 		return err
@@ -87,8 +88,9 @@ func (e *Engine) installPlace(ctx context.Context, p *place) (*place, error) {
 	return q, nil
 }
 
-// installSpec describes the place, and writes what its keeper reads.
-func (e *Engine) installSpec(ctx context.Context, p, q *place, what installation) (spec driver.Spec, err error) {
+// installSpec describes the place, chooses its package manager, and writes what its
+// keeper reads.
+func (e *Engine) installSpec(ctx context.Context, p, q *place, what *installation) (spec driver.Spec, err error) {
 	spec = driver.Spec{
 		SandboxID: q.record.ID, Name: "install", StateDir: q.dir, Home: "/root", System: &driver.System{Install: true},
 		User: driver.User{Name: "root", Shell: "/bin/sh"}, Workspace: driver.Workspace{Path: installWork, Upper: filepath.Join(q.dir, frozen.Upper)},
@@ -106,16 +108,22 @@ func (e *Engine) installSpec(ctx context.Context, p, q *place, what installation
 			return spec, err
 		}
 		spec.User = driver.User{Name: "root", Shell: "/bin/sh"}
-		if environment.Root, err = imageSources(spec.Base.Layers, q.path("sources")); err != nil {
+		if what.manager, err = imageManager(spec.Base.Layers, q.path("sources")); err != nil {
 			return spec, err
 		}
+		environment.Root = q.path("sources")
 		if err = e.adopt(ctx, p, q, spec.Base); err != nil {
 			return spec, err
 		}
 	} else if spec.System.Foundation, err = e.foundation(ctx, p); err != nil {
 		return spec, err
+	} else {
+		what.manager = managers()[0]
 	}
-	policy, err := e.installPolicy(p, what)
+	if err := what.manager.takes(what.files); err != nil {
+		return spec, err
+	}
+	policy, err := e.installPolicy(p, *what)
 	if err != nil {
 		return spec, err
 	}
@@ -127,7 +135,7 @@ func (e *Engine) installSpec(ctx context.Context, p, q *place, what installation
 		}
 	}
 	for n, file := range what.files {
-		spec.Mounts = append(spec.Mounts, driver.Mount{Source: file, Target: installFiles + "/" + strconv.Itoa(n) + ".deb"})
+		spec.Mounts = append(spec.Mounts, driver.Mount{Source: file, Target: installFiles + "/" + strconv.Itoa(n) + what.manager.suffix})
 	}
 	return spec, errors.Join(q.savePolicy(policy), q.limit())
 }
@@ -165,12 +173,12 @@ func (e *Engine) runInstall(ctx context.Context, p, q *place, what installation)
 	if what.output != nil {
 		to = io.MultiWriter(&end, what.output)
 	}
-	command := wire.Exec{Argv: [][]byte{[]byte("/bin/sh"), []byte("-c"), []byte(installScript), []byte("install")}}
+	command := wire.Exec{Argv: [][]byte{[]byte("/bin/sh"), []byte("-c"), []byte(what.manager.script), []byte("install")}}
 	for _, name := range what.packages {
 		command.Argv = append(command.Argv, []byte(name))
 	}
 	for n := range what.files {
-		command.Argv = append(command.Argv, []byte(installFiles+"/"+strconv.Itoa(n)+".deb"))
+		command.Argv = append(command.Argv, []byte(installFiles+"/"+strconv.Itoa(n)+what.manager.suffix))
 	}
 	began := time.Now()
 	exit, err := wire.Run(ctx, stream, command, wire.Streams{Stdin: strings.NewReader(""), Stdout: to, Stderr: to})
@@ -185,20 +193,20 @@ func (e *Engine) runInstall(ctx context.Context, p, q *place, what installation)
 		said = "; it said:\n" + lastLines(end.String(), 10)
 	}
 	refused, rules := e.refusedInSetUp(ctx, q, began)
-	failed := fault.New(fault.Invalid, "cannot install packages in sandbox %q: apt-get exited %d%s%s", p.record.Name, exit.Code, said, refused)
+	failed := fault.New(fault.Invalid, "cannot install packages in sandbox %q: %s exited %d%s%s", p.record.Name, filepath.Base(what.manager.program), exit.Code, said, refused)
 	if len(what.packages) == 0 {
-		return failed.WithHint("dpkg-deb --info %s", what.files[0])
+		return failed.WithHint("%s %s", what.manager.info, what.files[0])
 	}
 	if what.inside && rules != "" {
 		return failed.WithHint("litterbox allow %s %s", p.record.Name, strings.NewReplacer(`"`, "", ",", "").Replace(rules))
 	}
-	return failed.WithHint("apt-cache policy %s", strings.Join(what.packages, " "))
+	return failed.WithHint("%s %s", what.manager.look, strings.Join(what.packages, " "))
 }
 
-// installScript has apt install "$@". Files of the host that a newer version of
+// aptScript has apt install "$@". Files of the host that a newer version of
 // their package replaces become files of the sandbox first: dpkg links the file
 // that it replaces, and the kernel refuses a link to a file of another owner.
-const installScript = `set -eu
+const aptScript = `set -eu
 umask 022
 export DEBIAN_FRONTEND=noninteractive DEBCONF_NONINTERACTIVE_SEEN=true APT_LISTCHANGES_FRONTEND=none APT_CONFIG=/run/litterbox/apt.conf
 cat >"$APT_CONFIG" <<'END'

@@ -9,6 +9,41 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/installer"
 )
 
+// So with the programs of other systems.
+func TestReadFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		manager, line string
+		want          installer.Order
+		ok            bool
+	}{
+		{"dnf", "install -y ripgrep jq", installer.Order{Packages: []string{"ripgrep", "jq"}}, true},
+		{"dnf", "-q --setopt=install_weak_deps=False install gcc-c++", installer.Order{Packages: []string{"gcc-c++"}}, true},
+		{"dnf", "makecache", installer.Order{Update: true}, true},
+		{"dnf", "--installroot=/tmp/root install jq", installer.Order{}, false},
+		{"dnf", "install ./tool.rpm", installer.Order{}, false},
+		{"dnf", "remove jq", installer.Order{}, false},
+		{"pacman", "-S --noconfirm ripgrep", installer.Order{Packages: []string{"ripgrep"}}, true},
+		{"pacman", "-Sy --needed jq", installer.Order{Packages: []string{"jq"}}, true},
+		{"pacman", "-Sy", installer.Order{Update: true}, true},
+		{"pacman", "-Syu jq", installer.Order{}, false},
+		{"pacman", "-Ss jq", installer.Order{}, false},
+		{"pacman", "-S --root /tmp/root jq", installer.Order{}, false},
+		{"pacman", "-U ./tool.pkg.tar.zst", installer.Order{}, false},
+		{"pacman", "-S", installer.Order{}, false},
+		{"apt", "install jq", installer.Order{Packages: []string{"jq"}}, true},
+	} {
+		order, ok := installer.ReadFor(c.manager, strings.Fields(c.line))
+		if ok != c.ok {
+			t.Errorf("%s %s: %v, want %v", c.manager, c.line, ok, c.ok)
+			continue
+		}
+		if diff := cmp.Diff(c.want, order); ok && diff != "" {
+			t.Errorf("%s %s (- want, + got):\n%s", c.manager, c.line, diff)
+		}
+	}
+}
+
 // Only packages by name are the keeper's work; everything else is apt's own.
 func TestRead(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-// Package installer is what apt-get and apt are inside a sandbox whose system
+// Package installer is what apt-get, dnf and pacman are inside a sandbox whose system
 // directories are read-only: a program that asks the keeper to install packages, as
 // `litterbox install` does outside. It comes first in PATH. Whatever else is asked of
 // it, the system's own program does.
@@ -19,8 +19,29 @@ const Socket = "socket"
 // Failed is apt-get's exit code for every failure (apt-get(8)).
 const Failed = 100
 
-// Names are the programs in Dir.
-func Names() []string { return []string{"apt-get", "apt"} }
+// Names are the programs in Dir, for a package manager.
+func Names(manager string) []string {
+	switch manager {
+	case "apt":
+		return []string{"apt-get", "apt"}
+	case "dnf":
+		return []string{"dnf", "yum"}
+	}
+	return []string{manager}
+}
+
+// managerOf is the package manager that a program belongs to; "" is none.
+func managerOf(name string) string {
+	switch name {
+	case "apt-get", "apt":
+		return "apt"
+	case "dnf", "yum":
+		return "dnf"
+	case "pacman":
+		return "pacman"
+	}
+	return ""
+}
 
 // Is reports whether these arguments are those of one of the programs.
 func Is(args []string) bool {
@@ -28,5 +49,5 @@ func Is(args []string) bool {
 		return false
 	}
 	name := filepath.Base(args[0])
-	return name == "apt-get" || name == "apt"
+	return managerOf(name) != ""
 }

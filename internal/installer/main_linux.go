@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -14,14 +15,28 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
 
-// records is what apt writes, where it may.
-const records = "/var/lib/dpkg"
+// records is what package managers write, where they may.
+func records(manager string) []string {
+	switch manager {
+	case "dnf":
+		return []string{"/usr/lib/sysimage/rpm", "/var/lib/rpm"}
+	case "pacman":
+		return []string{"/var/lib/pacman"}
+	}
+	return []string{"/var/lib/dpkg"}
+}
 
-// Main is the program. Where apt is told to keep its records elsewhere, it works by
-// itself. It returns its exit code, or becomes the system's own.
+// canWrite reports whether a package manager can work by itself.
+func canWrite(manager string) bool {
+	return slices.ContainsFunc(records(manager), func(dir string) bool { return unix.Access(dir, unix.W_OK) == nil })
+}
+
+// Main is the program. Where a package manager keeps its records elsewhere, it
+// works by itself. It returns its exit code, or becomes the system's own.
 func Main(args []string) int {
-	order, ok := Read(args[1:])
-	if !ok || os.Getenv("APT_CONFIG") != "" || unix.Access(records, unix.W_OK) == nil {
+	manager := managerOf(filepath.Base(args[0]))
+	order, ok := ReadFor(manager, args[1:])
+	if !ok || manager == "apt" && os.Getenv("APT_CONFIG") != "" || canWrite(manager) {
 		return system(args)
 	}
 	if order.Update {

@@ -1,7 +1,6 @@
 package preset
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,13 +10,7 @@ import (
 func readApt(r *reader) {
 	main := r.root("etc/apt/sources.list")
 	r.aptLines(main)
-	dir := r.root("etc/apt/sources.list.d")
-	entries, err := os.ReadDir(dir)
-	if err != nil && !os.IsNotExist(err) {
-		r.problem("cannot read " + dir)
-	}
-	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
+	for _, path := range r.among("etc/apt/sources.list.d", "") {
 		switch filepath.Ext(path) {
 		case ".list":
 			r.aptLines(path)
@@ -25,7 +18,7 @@ func readApt(r *reader) {
 			r.aptStanzas(path)
 		}
 	}
-	if len(r.preset.Rules) == 0 && r.preset.Problem == "" {
+	if len(r.preset.Rules) == 0 && !r.preset.Local && r.preset.Problem == "" {
 		r.problem("this machine has no apt sources")
 	}
 }
@@ -88,6 +81,7 @@ func (r *reader) aptStanzas(path string) {
 func (r *reader) allowSource(uri, path string) {
 	scheme, rest, ok := strings.Cut(uri, ":")
 	if !ok || slices.Contains([]string{"file", "copy", "cdrom"}, scheme) {
+		r.preset.Local = r.preset.Local || ok
 		return
 	}
 	if kind, method, mirrored := strings.Cut(scheme, "+"); mirrored && (kind == "mirror" || kind == "tor") {

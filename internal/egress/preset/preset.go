@@ -46,6 +46,7 @@ type Preset struct {
 	From    []string `json:"from,omitempty"` // the deciding files and variables, and "the tool's default"
 	Warning string   `json:"warning,omitempty"`
 	Problem string   `json:"problem,omitempty"` // what will not work, and why
+	Local   bool     `json:"local,omitempty"`   // some sources are files, which need no network
 }
 
 // tool is a preset that is read from a package manager's configuration.
@@ -60,8 +61,10 @@ func tools() []tool {
 	return []tool{
 		{"apt", "Debian and Ubuntu packages, from the sources of apt", readApt},
 		{"cargo", "Rust crates, from cargo's registries", readCargo},
+		{"dnf", "Fedora and RHEL packages, from the repositories of dnf", readDnf},
 		{"go", "Go modules, from GOPROXY and GOSUMDB", readGo},
 		{"npm", "npm packages, from the registries in .npmrc", readNpm},
+		{"pacman", "Arch packages, from the servers of pacman", readPacman},
 		{"pip", "Python packages, from pip's indexes", readPip},
 	}
 }
@@ -77,7 +80,7 @@ func Expand(name string, env Environment) ([]string, error) {
 		return nil, fault.New(fault.NotFound, "cannot find the network preset %q", name).
 			WithHint("litterbox network presets")
 	}
-	if len(one.Rules) == 0 {
+	if len(one.Rules) == 0 && !(one.Local && one.Problem == "") {
 		cause := one.Problem
 		if cause == "" {
 			cause = "the tool is not configured here"

@@ -66,6 +66,15 @@ func TestTools(t *testing.T) {
 		{"replaced", "cargo", files{"home/.cargo/config.toml": "[source.crates-io]\nreplace-with = 'mirror'\n[source.mirror]\nregistry = 'sparse+https://crates.corp.example/index/'\n[registries.inner]\nindex = 'ssh://git@git.corp.example/index'\n"}, nil,
 			[]string{"git.corp.example:22", "https://crates.corp.example"}},
 		{"a circle", "cargo", files{"home/.cargo/config.toml": "[source.crates-io]\nreplace-with = 'a'\n[source.a]\nreplace-with = 'crates-io'\n"}, nil, []string{"https://index.crates.io", "https://static.crates.io"}},
+		{"repositories", "dnf", files{
+			"etc/yum.repos.d/a.repo":   "[a]\nname=A\nbaseurl = https://a.example/$releasever/\n  http://b.example/x\n[off]\nbaseurl=https://off.example\nenabled=0\n# [c]\n[local]\nbaseurl=file:///srv\n",
+			"etc/yum.repos.d/b.repo":   "[b]\nenabled=1\nmetalink=https://mirrors.example/metalink?repo=b\n",
+			"etc/yum.repos.d/not.here": "[d]\nbaseurl=https://no.example\n",
+		}, nil, []string{"GET,HEAD http://b.example", "https://a.example", "https://mirrors.example"}},
+		{"servers", "pacman", files{
+			"etc/pacman.conf":         "[core]\nInclude = /etc/pacman.d/mirrorlist\n[own]\nServer = https://own.example/$repo\n",
+			"etc/pacman.d/mirrorlist": "#Server = https://no.example/\nServer = http://arch.example/$repo/os/$arch\n",
+		}, nil, []string{"GET,HEAD http://arch.example", "https://own.example"}},
 		{"both formats", "apt", files{
 			"etc/apt/sources.list":              "# deb http://no.example/ x main\ndeb [arch=amd64 signed-by=/k] http://deb.example/debian stable main\ndeb-src https://src.example/ stable main\ndeb cdrom:[x]/ y main\ndeb file:/srv x main\n",
 			"etc/apt/sources.list.d/a.sources":  "Types: deb\nURIs: http://one.example/debian\n https://two.example/debian\nSuites: stable\n\nEnabled: no\nTypes: deb\nURIs: http://off.example\nSuites: x\n\nTypes: deb\nURIs: mirror+http://mirror.example/list\n",
@@ -91,6 +100,8 @@ func TestProblems(t *testing.T) {
 	}{
 		"unknown":          {"nosuch", nil, nil, fault.NotFound, "nosuch"},
 		"no apt":           {"apt", nil, nil, fault.Unsupported, "no apt sources"},
+		"no dnf":           {"dnf", nil, nil, fault.Unsupported, "no dnf repositories"},
+		"no pacman":        {"pacman", nil, nil, fault.Unsupported, "no pacman servers"},
 		"no URL":           {"npm", nil, map[string]string{"npm_config_registry": "https://"}, fault.Unsupported, "is not a URL"},
 		"a directory":      {"cargo", map[string]string{"home/.cargo/config.toml": "[source.crates-io]\nreplace-with='v'\n[source.v]\ndirectory='/v'\n"}, nil, fault.Unsupported, "directory of this machine"},
 		"direct, no sums":  {"go", nil, map[string]string{"GOPROXY": "direct", "GOSUMDB": "off"}, fault.Unsupported, "one by one"},
@@ -128,7 +139,10 @@ func TestPrivateRegistry(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	env := machine(t, map[string]string{"etc/apt/sources.list": "deb http://deb.example/debian stable main\n"}, map[string]string{"GOPROXY": "https://me:hunter2@go.example"})
+	env := machine(t, map[string]string{
+		"etc/apt/sources.list": "deb http://deb.example/debian stable main\n", "etc/pacman.conf": "Server = https://arch.example/\n",
+		"etc/yum.repos.d/a.repo": "[a]\nbaseurl=https://rpm.example/\n",
+	}, map[string]string{"GOPROXY": "https://me:hunter2@go.example"})
 	all := preset.List(env)
 	names := map[string]bool{}
 	for _, one := range all {
@@ -158,7 +172,7 @@ func TestList(t *testing.T) {
 	})) {
 		t.Errorf("not sorted: %v", slices.Sorted(maps.Keys(names)))
 	}
-	for _, name := range []string{"go", "npm", "pip", "cargo", "apt", "anthropic", "openai", "google", "github", "gitlab", "vscode", "cursor", "jetbrains", "zed"} {
+	for _, name := range []string{"go", "npm", "pip", "cargo", "apt", "dnf", "pacman", "anthropic", "openai", "google", "github", "gitlab", "vscode", "cursor", "jetbrains", "zed"} {
 		if !names[name] {
 			t.Errorf("there is no preset %s", name)
 		}

@@ -23,19 +23,23 @@ func newInstall(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install NAME PACKAGE...",
 		Short: "Install packages of the operating system in a sandbox",
-		Long: `Install packages in a sandbox's system directories, with apt. PACKAGE is a name as
-apt-get install takes it, or a .deb file of this machine. Your own system does not
-change, and no root is needed.
+		Long: `Install packages in a sandbox's system directories, with apt, or with
+the dnf or pacman of its base image. PACKAGE is a name as these take it, or a file of
+this machine: .deb, .rpm or .pkg.tar.zst. Your own system does not change, and no root
+is needed.
 
-apt runs in a place of its own that has neither the project nor HOME, and reaches
-only what preset:apt allows. What it installs is read-only in the sandbox, also in
-its forks, snapshots and goldens. The sandbox starts again to see it, unless
-something is at work in it; then the first command does that finds nothing at work.
+The package manager runs in a place of its own that has neither the project nor HOME,
+and reaches only what preset:apt, preset:dnf or preset:pacman allows. What it installs
+is read-only in the sandbox, also in its forks, snapshots and goldens. The sandbox
+starts again to see it, unless something is at work in it; then the first command does
+that finds nothing at work.
 
-"apt-get install" typed inside does the same, by the network rules of the sandbox.
+"apt-get install", "dnf install" and "pacman -S" typed inside do the same, by the
+network rules of the sandbox.
 
 Every file belongs to one user. Programs that need a user of their own, set-user-ID
 bits, devices or a system service do not work; recommended packages are left out.
+The scripts and hooks of pacman's packages do not run.
 container.packages names packages for every new sandbox.`,
 		Example: `  litterbox install fix-login ripgrep jq
   litterbox install fix-login postgresql
@@ -51,7 +55,7 @@ container.packages names packages for every new sandbox.`,
 	cmd.Flags().BoolVar(&o.request.Stop, "stop", false, "end what is at work in the sandbox, so that it can start again")
 	cmd.Flags().BoolVar(&o.request.Inside, "inside", false, "a program in the sandbox asks, through its keeper")
 	_ = cmd.Flags().MarkHidden("inside") // of a flag that is there
-	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "do not show what apt prints")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "do not show what the package manager prints")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the result as a JSON object")
 	return cmd
 }
