@@ -47,10 +47,26 @@ says that it is taken, until it moves inside.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.request.Branch, "take", "", "bring the branch `BRANCH` of the git inside to your repository")
+	_ = cmd.RegisterFlagCompletionFunc("take", s.complete(completeTake)) // fails for a flag that is not there
 	f.StringVar(&o.request.As, "as", "", "call it `NAME` there")
 	f.BoolVar(&o.json, "json", false, "print a JSON array, with --take one object")
 	allowDegradedFlag(cmd, &o.request.AllowDegraded)
 	return cmd
+}
+
+// completeTake gives the branches that are only inside.
+func completeTake(ctx context.Context, e useCases, dir string, args []string, _ string) ([]string, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	found, err := e.Branches(ctx, dir, args[0])
+	var names []string
+	for _, one := range found {
+		if one.Apart && one.Taken == "" {
+			names = append(names, one.Name)
+		}
+	}
+	return names, err
 }
 
 func runBranches(ctx context.Context, o *branchesOptions) error {

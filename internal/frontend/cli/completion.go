@@ -13,8 +13,8 @@ func newCompletion(s *session) *cobra.Command {
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a completion script for your shell",
 		Long: `Print a script that completes commands, flags, names of sandboxes, services,
-ports, presets, limits and refs, and paths inside, in your shell. It needs no
-other package.`,
+ports, presets, limits, secrets and refs, and paths inside, in your shell. It
+needs no other package.`,
 		Example: `  source <(litterbox completion bash)
   autoload -U compinit && compinit && source <(litterbox completion zsh)
   litterbox completion zsh >"${fpath[1]}/_litterbox"

@@ -47,12 +47,7 @@ shows what keeps it from being used. No command shows a value.`,
   litterbox secrets test ANTHROPIC_API_KEY
   litterbox secrets remove anthropic`,
 		Args: wantArgs(0, 2),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) == 0 {
-				return []cobra.Completion{"list", "set", "remove", "test"}, cobra.ShellCompDirectiveNoFileComp
-			}
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: s.complete(completeSecret),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.list, o.set, o.remove, o.test = e.Secrets, e.SetSecret, e.RemoveSecret, e.TestSecrets
 			o.request.Dir, o.action = dir, "list"
@@ -68,6 +63,30 @@ shows what keeps it from being used. No command shows a value.`,
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON: an array for list and test, an object for set and remove")
 	cmd.Flags().BoolVar(&o.request.Age, "age", false, "with set and remove: the encrypted file, also where a keyring answers")
 	return cmd
+}
+
+// completeSecret gives the actions on secrets, and the names that each takes: of
+// variables, and of stored values that no configuration names.
+func completeSecret(ctx context.Context, e useCases, dir string, args []string, _ string) ([]string, error) {
+	switch {
+	case len(args) == 0:
+		return []string{"list", "set", "remove", "test"}, nil
+	case len(args) > 1 || args[0] == "list":
+		return nil, nil
+	}
+	all, err := e.Secrets(ctx, dir)
+	var names []string
+	for _, one := range all {
+		kind, entry, _ := strings.Cut(one.From, ":")
+		isStored := kind == "keyring" || kind == "age"
+		switch {
+		case one.Name == "" && args[0] != "test":
+			names = append(names, entry)
+		case one.Name != "" && (args[0] == "test" || isStored && (args[0] == "set" || one.Stored != "")):
+			names = append(names, one.Name)
+		}
+	}
+	return names, err
 }
 
 func runSecrets(ctx context.Context, o *secretsOptions) error {
