@@ -46,7 +46,7 @@ shows what keeps it from being used. No command shows a value.`,
   litterbox secrets list
   litterbox secrets test ANTHROPIC_API_KEY
   litterbox secrets remove anthropic`,
-		Args: wantArgs(0, 2),
+		Args:              wantArgs(0, 2),
 		ValidArgsFunction: s.complete(completeSecret),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.list, o.set, o.remove, o.test = e.Secrets, e.SetSecret, e.RemoveSecret, e.TestSecrets
