@@ -247,6 +247,15 @@ func TestGitSharesTheHistoryOfAncestorsOnly(t *testing.T) {
 	if strings.Contains(string(list), side) || !strings.Contains(string(list), gittest.Git(t, dir, "rev-parse", "HEAD")) {
 		t.Fatalf("wrong objects:\n%s", list)
 	}
+	// What the ancestor's packs hold is not packed again.
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(list)) {
+		oid := strings.Fields(line)[1]
+		if seen[oid] {
+			t.Errorf("%s is in two packs", oid)
+		}
+		seen[oid] = true
+	}
 }
 
 // The first `git status` inside must not read every file again.

@@ -151,10 +151,10 @@ func (j packing) tags(ctx context.Context) (mergedTags, error) {
 // pack fills dir. Where the history of an ancestor is cached, its packs are
 // shared by hard links and only new objects are packed.
 func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, lock *os.File) error {
-	revs := j.base + "\n" + strings.Join(tags, "\n") + "\n"
+	revs := append([]string{j.base}, tags...)
 	if ancestor, from := j.ancestor(ctx, c); ancestor != "" {
 		if sharePacks(from, dir) == nil {
-			revs += "^" + ancestor + "\n"
+			revs = append(revs, "^"+ancestor)
 		} else if err := emptyDir(dir); err != nil { // swept meanwhile
 			return err
 		}
@@ -182,7 +182,8 @@ func (j packing) pack(ctx context.Context, c Cache, dir string, tags []string, l
 		// years of content that is never used.
 		k.Args = append([]string{k.Args[0], "--missing=allow-promisor"}, k.Args[1:]...)
 	}
-	k.Stdin, k.Files = strings.NewReader(revs), []*os.File{lock}
+	// Git stops reading at an empty line.
+	k.Stdin, k.Files = strings.NewReader(strings.Join(revs, "\n")+"\n"), []*os.File{lock}
 	k.Stdout = new(bytes.Buffer)
 	if err := RunWithProgress(ctx, k, j.progress); err != nil {
 		e := fault.Wrap(fault.Unavailable, err, "cannot pack the history of %s", j.base)
