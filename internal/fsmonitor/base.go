@@ -2,7 +2,6 @@ package fsmonitor
 
 import (
 	"strconv"
-	"strings"
 )
 
 // BaseFile lists the files of the base, in the sandbox's own .git: the size of
@@ -11,10 +10,14 @@ const BaseFile = "litterbox-base"
 
 // FormatBase returns the content of [BaseFile] for the sorted paths of a base.
 func FormatBase(oidSize int, paths []string) []byte {
-	var b strings.Builder
-	b.WriteString(strconv.Itoa(oidSize) + "\n")
+	head := strconv.Itoa(oidSize) + "\n"
+	size := len(head)
 	for _, path := range paths {
-		b.WriteString(path + "\x00")
+		size += len(path) + 1
 	}
-	return []byte(b.String())
+	b := append(make([]byte, 0, size), head...)
+	for _, path := range paths {
+		b = append(append(b, path...), 0)
+	}
+	return b
 }

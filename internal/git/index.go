@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -43,8 +44,9 @@ const (
 // ErrIndex is an index file that is not what git wrote.
 var ErrIndex = errors.New("the index is not of version 2 or 3")
 
-// IndexEntries calls each with the bytes of every entry and its path. It
-// returns the rest after the entries, without the checksum at the end.
+// IndexEntries calls each with the bytes of every entry and its path, which are
+// the index's own memory: an entry may be changed up to its object id, its path
+// never. It returns the rest after the entries, without the checksum at the end.
 func IndexEntries(index []byte, format string, each func(entry []byte, path string) error) (extensions []byte, err error) {
 	size := NewHash(format).Size()
 	if len(index) < IndexHeader+size || string(index[:4]) != "DIRC" {
@@ -53,7 +55,6 @@ func IndexEntries(index []byte, format string, each func(entry []byte, path stri
 	if v := binary.BigEndian.Uint32(index[4:]); v != 2 && v != 3 {
 		return nil, ErrIndex
 	}
-	text := string(index) // once, instead of a copy of every path
 	at := IndexHeader
 	for range binary.BigEndian.Uint32(index[8:]) {
 		name := EntryOid + size + 2
@@ -69,7 +70,9 @@ func IndexEntries(index []byte, format string, each func(entry []byte, path stri
 		if length < 0 || len(index) < at+whole+size {
 			return nil, ErrIndex
 		}
-		if err := each(entry[:whole], text[at+name:at+name+length]); err != nil {
+		// A copy of each path of a large index takes longer than all else here.
+		path := unsafe.String(unsafe.SliceData(entry[name:]), length)
+		if err := each(entry[:whole], path); err != nil {
 			return nil, err
 		}
 		at += whole
@@ -80,13 +83,8 @@ func IndexEntries(index []byte, format string, each func(entry []byte, path stri
 // WriteIndex replaces the index at path, whose body is without a checksum. It
 // is a new file: git made the old one with a mode that follows the umask.
 func WriteIndex(path, format string, body []byte, o Owner) error {
-	h := NewHash(format)
-	h.Write(body)
 	fresh := path + ".new"
-	if err := os.WriteFile(fresh, h.Sum(body[:len(body):len(body)]), 0o644); err != nil {
-		return err
-	}
-	if err := os.Chmod(fresh, 0o644); err != nil {
+	if err := WriteSummed(fresh, format, body); err != nil {
 		return err
 	}
 	if o.Chown {
@@ -95,6 +93,29 @@ func WriteIndex(path, format string, body []byte, o Owner) error {
 		}
 	}
 	return os.Rename(fresh, path)
+}
+
+// WriteSummed writes a file that ends with a checksum of its body, readable by
+// all. Body and checksum of a large index take equally long, so both are done at
+// the same time.
+func WriteSummed(path, format string, body []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := make(chan []byte, 1)
+	go func() {
+		h := NewHash(format)
+		h.Write(body)
+		sum <- h.Sum(nil)
+	}()
+	_, err = f.Write(body)
+	last := <-sum
+	if err == nil {
+		_, err = f.Write(last)
+	}
+	return errors.Join(err, f.Chmod(0o644), f.Close())
 }
 
 // FinishIndex makes the index that a checkout left fit for use inside a

@@ -24,13 +24,19 @@ type parsedIndex struct {
 // cacheTree is the name of that extension.
 const cacheTree = "TREE"
 
+// ReadIndex takes the index in a file apart.
 func ReadIndex(path, format string) (*parsedIndex, error) {
-	cannot := func(err error) error {
-		return fault.Wrap(fault.Internal, err, "cannot read the index of a cached tree")
-	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, cannot(err)
+		return nil, fault.Wrap(fault.Internal, err, "cannot read the index of a cached tree")
+	}
+	return ParseIndex(content, format)
+}
+
+// ParseIndex takes an index apart, of which content is part from then on.
+func ParseIndex(content []byte, format string) (*parsedIndex, error) {
+	cannot := func(err error) error {
+		return fault.Wrap(fault.Internal, err, "cannot read the index of a cached tree")
 	}
 	x := &parsedIndex{}
 	if len(content) >= IndexHeader {
@@ -123,14 +129,8 @@ func (x *parsedIndex) With(above *parsedIndex, changes []TreeDiff, format string
 	for n, name := range above.Paths {
 		fresh[name] = above.Entries[n]
 	}
-	gone := map[string]bool{}
-	var brought []string
 	invalid := map[string]bool{}
 	for _, d := range changes {
-		gone[d.Path] = true
-		if d.NewMode != 0 {
-			brought = append(brought, d.Path)
-		}
 		for dir := path.Dir(d.Path); ; dir = path.Dir(dir) {
 			invalid[dir] = true
 			if dir == "." {
@@ -138,23 +138,27 @@ func (x *parsedIndex) With(above *parsedIndex, changes []TreeDiff, format string
 			}
 		}
 	}
-	slices.Sort(brought)
-	whole := &parsedIndex{cached: invalidate(x.cached, invalid, NewHash(format).Size())}
-	add := func(name string, entry []byte) {
-		whole.Paths, whole.Entries = append(whole.Paths, name), append(whole.Entries, entry)
+	whole := &parsedIndex{
+		Paths:   make([]string, 0, len(x.Paths)+len(changes)),
+		Entries: make([][]byte, 0, len(x.Paths)+len(changes)),
+		cached:  invalidate(x.cached, invalid, NewHash(format).Size()),
 	}
-	for n, name := range x.Paths {
-		for len(brought) > 0 && brought[0] < name {
-			add(brought[0], fresh[brought[0]])
-			brought = brought[1:]
+	add := func(names []string, entries [][]byte) {
+		whole.Paths, whole.Entries = append(whole.Paths, names...), append(whole.Entries, entries...)
+	}
+	changes = slices.SortedFunc(slices.Values(changes), func(a, b TreeDiff) int { return strings.Compare(a.Path, b.Path) })
+	from := 0 // what is before it has been added
+	for _, d := range changes {
+		at, was := slices.BinarySearch(x.Paths[from:], d.Path)
+		add(x.Paths[from:from+at], x.Entries[from:from+at])
+		if from += at; was {
+			from++
 		}
-		if !gone[name] {
-			add(name, x.Entries[n])
+		if d.NewMode != 0 {
+			add([]string{d.Path}, [][]byte{fresh[d.Path]})
 		}
 	}
-	for _, name := range brought {
-		add(name, fresh[name])
-	}
+	add(x.Paths[from:], x.Entries[from:])
 	return whole
 }
 

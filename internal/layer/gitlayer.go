@@ -5,8 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -172,20 +172,37 @@ func (l gitLayer) promise() string {
 		QuoteConfig(remote), quoteSection(remote), QuoteConfig(l.origin))
 }
 
-// index returns the index of the files. With a monitor it says that none of
-// them has changed since the monitor was last asked.
-func (l gitLayer) index() ([]byte, error) {
-	content, err := os.ReadFile(l.tree.Index)
-	if err != nil || l.monitor == "" {
-		return content, err
+// index returns the index of the files without its checksum, and their paths where
+// a monitor wants to know them. Then it says that none of them has changed since
+// the monitor was last asked.
+func (l gitLayer) index() (body []byte, paths []string, err error) {
+	f, err := os.Open(l.tree.Index)
+	if err != nil {
+		return nil, nil, err
 	}
-	h := git.NewHash(l.r.ObjectFormat)
-	if len(content) < h.Size() {
-		return nil, git.ErrIndex
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
 	}
-	body := append(content[:len(content)-h.Size():len(content)-h.Size()], neverChanged...)
-	h.Write(body)
-	return h.Sum(body), nil
+	content := make([]byte, info.Size(), info.Size()+int64(len(neverChanged)))
+	if _, err := io.ReadFull(f, content); err != nil {
+		return nil, nil, err
+	}
+	size := git.NewHash(l.r.ObjectFormat).Size()
+	if len(content) < size {
+		return nil, nil, git.ErrIndex
+	}
+	body = content[:len(content)-size]
+	if l.monitor == "" {
+		return body, nil, nil
+	}
+	x, err := git.ParseIndex(content, l.r.ObjectFormat)
+	if err != nil {
+		return nil, nil, err
+	}
+	// The paths lie before what is written over: the checksum.
+	return append(body, neverChanged...), x.Paths, nil
 }
 
 // neverChanged is the index extension of a monitor (gitformat-index(5), "File
@@ -240,15 +257,12 @@ func (l gitLayer) fill(dotGit string) error {
 			return err
 		}
 	}
-	if err := l.writeIndex(filepath.Join(dotGit, "index")); err != nil {
+	paths, err := l.writeIndex(filepath.Join(dotGit, "index"))
+	if err != nil {
 		return err
 	}
 	if l.monitor != "" {
-		x, err := git.ReadIndex(l.tree.Index, l.r.ObjectFormat)
-		if err != nil {
-			return err
-		}
-		base := fsmonitor.FormatBase(git.NewHash(l.r.ObjectFormat).Size(), x.Paths)
+		base := fsmonitor.FormatBase(git.NewHash(l.r.ObjectFormat).Size(), paths)
 		if err := writeReadable(filepath.Join(dotGit, fsmonitor.BaseFile), base); err != nil {
 			return err
 		}
@@ -272,16 +286,22 @@ func writeReadable(path string, content []byte) error {
 
 // writeIndex keeps the time of the index, which git compares with the times of
 // the files to tell which of them may be racy.
-func (l gitLayer) writeIndex(to string) error {
-	content, err := l.index()
+func (l gitLayer) writeIndex(to string) (paths []string, err error) {
+	body, paths, err := l.index()
 	if err != nil {
-		return fault.Wrap(fault.Internal, err, "cannot read the index of the cached tree")
+		return nil, fault.Wrap(fault.Internal, err, "cannot read the index of the cached tree")
 	}
 	info, err := os.Stat(l.tree.Index)
 	if err == nil {
-		err = errors.Join(writeReadable(to, content), os.Chtimes(to, info.ModTime(), info.ModTime()))
+		err = git.WriteSummed(to, l.r.ObjectFormat, body)
 	}
-	return err
+	if err == nil {
+		err = os.Chtimes(to, info.ModTime(), info.ModTime())
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "cannot write %q", to)
+	}
+	return paths, nil
 }
 
 // verify checks an entry of an earlier boot. Its index must match the files,
@@ -293,10 +313,12 @@ func (l gitLayer) verify(dir string) bool {
 			return false
 		}
 	}
-	want, err := l.index()
+	want, _, err := l.index()
 	if err != nil {
 		return false
 	}
+	h := git.NewHash(l.r.ObjectFormat)
+	h.Write(want)
 	index, err := os.ReadFile(filepath.Join(dotGit, "index"))
-	return err == nil && bytes.Equal(index, want) && verifyPacks(filepath.Join(dotGit, "objects", "pack"))
+	return err == nil && bytes.Equal(index, h.Sum(want)) && verifyPacks(filepath.Join(dotGit, "objects", "pack"))
 }
