@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,6 +69,9 @@ container.ports. It stays until Ctrl-C and has committed what was saved.`,
 				return fault.New(fault.NotFound, "cannot open sandbox %q: there is no program %q on this machine", args[0], argv[0]).
 					WithHint("litterbox code %s --editor zed, or ssh %s", args[0], host.Host)
 			}
+			if !isKnownToSSH(ctx, host.Host) {
+				s.console.note("ssh on this machine does not know %s, which %s opens: litterbox ssh-config --install", host.Host, argv[0])
+			}
 			started := exec.CommandContext(ctx, program, argv[1:]...)
 			started.Stdin, started.Stdout, started.Stderr, started.Env = os.Stdin, s.console.stdout, s.console.stderr, os.Environ()
 			if err := started.Run(); err != nil {
@@ -79,6 +83,14 @@ container.ports. It stays until Ctrl-C and has committed what was saved.`,
 	cmd.Flags().StringVar(&editor, "editor", editor, "`EDITOR`: code, cursor, zed, jetbrains or browser")
 	_ = cmd.RegisterFlagCompletionFunc("editor", cobra.FixedCompletions([]string{"code", "cursor", "zed", "jetbrains", inBrowser}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// isKnownToSSH reports whether ssh, which editors start, finds the way to a
+// sandbox. An editor may have a configuration of its own; what cannot be asked
+// counts as known.
+func isKnownToSSH(ctx context.Context, host string) bool {
+	settings, err := exec.CommandContext(ctx, "ssh", "-G", host).Output()
+	return err != nil || strings.Contains(string(settings), "ssh-proxy")
 }
 
 const (
