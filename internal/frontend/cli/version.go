@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -58,7 +59,7 @@ func runVersion(_ context.Context, o *versionOptions) error {
 		return o.console.document(v)
 	}
 	commit := ""
-	if v.Commit != "" {
+	if v.Commit != "" && !strings.Contains(v.Version, short(v.Commit)) { // a build between releases is named after it
 		commit = " " + short(v.Commit)
 	}
 	return o.console.print("litterbox %s%s %s %s/%s\n", v.Version, commit, v.Go, v.OS, v.Arch)
