@@ -85,7 +85,7 @@ func Argv(argv []string, values ...string) []string {
 }
 
 // Name reports whether a variable or an option of this name holds a secret.
-func Name(name string) bool { return namePattern().MatchString(name) }
+func Name(name string) bool { return mayHave(name, nameWords) && namePattern().MatchString(name) }
 
 // Shorter values are not searched for: they would match half of the text.
 const (
@@ -135,22 +135,27 @@ func byValue(text string, values []string) string {
 
 // suspicious reports whether any of the patterns may match: searching for words
 // is some forty times as fast, and nearly all output of commands has none.
-func suspicious(text string) bool {
+func suspicious(text string) bool { return mayHave(text, nameWords) || mayHave(text, otherWords) }
+
+// Each match of namePattern has one of nameWords, each of another pattern one of
+// either.
+var (
+	nameWords  = []string{"token", "secret", "passw", "passphrase", "key", "credential"}
+	otherWords = []string{
+		"authorization", "bearer", "://", "curl",
+		"gh", "glpat-", "xox", "npm_", "pypi-", "sk-", "sk_", "rk_", "akia", "asia", "aiza", "ya29.", "hf_", "dop_v1_", "eyj",
+	}
+)
+
+// mayHave reports whether a text has one of some words, in letters of any case.
+func mayHave(text string, words []string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
 			return true // letters fold in ways that words do not
 		}
 	}
 	lower := strings.ToLower(text)
-	for _, word := range []string{
-		"token", "secret", "passw", "passphrase", "key", "credential", "authorization", "bearer", "://", "curl",
-		"gh", "glpat-", "xox", "npm_", "pypi-", "sk-", "sk_", "rk_", "akia", "asia", "aiza", "ya29.", "hf_", "dop_v1_", "eyj",
-	} {
-		if strings.Contains(lower, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(lower, word) })
 }
 
 const secretWords = `(?:TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)`
