@@ -86,7 +86,7 @@ git/borrowed.go: os.ReadFile
 git/clean.go: os.ReadDir os.ReadFile
 git/writeback_linux.go: os.Open
 git/deadpacks.go: filepath.Glob os.Open
-git/index.go: os.ReadFile os.WriteFile
+git/index.go: os.OpenFile os.ReadFile
 git/indexmerge.go: os.ReadFile
 git/mergetree.go: os.ReadFile
 landing/hooks.go: os.Open os.ReadDir

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -176,17 +175,8 @@ func (l gitLayer) promise() string {
 // a monitor wants to know them. Then it says that none of them has changed since
 // the monitor was last asked.
 func (l gitLayer) index() (body []byte, paths []string, err error) {
-	f, err := os.Open(l.tree.Index)
+	content, err := os.ReadFile(l.tree.Index)
 	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	content := make([]byte, info.Size(), info.Size()+int64(len(neverChanged)))
-	if _, err := io.ReadFull(f, content); err != nil {
 		return nil, nil, err
 	}
 	size := git.NewHash(l.r.ObjectFormat).Size()
@@ -201,7 +191,7 @@ func (l gitLayer) index() (body []byte, paths []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// The paths lie before what is written over: the checksum.
+	// The paths lie before what may be written over: the checksum.
 	return append(body, neverChanged...), x.Paths, nil
 }
 
