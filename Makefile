@@ -131,7 +131,8 @@ test-release: ## a release made twice, and its packages installed, run and remov
 	LITTERBOX_TEST_RELEASE=1 $(GO) test -v -count=1 -timeout 60m ./test/release
 
 test-packages: ## the real dnf and pacman of an image install packages in sandboxes; it needs mmdebstrap, rpmbuild and createrepo_c
-	test -e bin/packages.tar || mmdebstrap --variant=minbase --include=dnf,pacman-package-manager stable bin/packages.tar
+	mkdir -p bin
+	test -e bin/packages.tar || { mmdebstrap --variant=minbase --include=dnf,pacman-package-manager bookworm bin/packages.half.tar && mv bin/packages.half.tar bin/packages.tar; }
 	LITTERBOX_TEST_PACKAGES=$(CURDIR)/bin/packages.tar $(GO) test -v -count=1 -timeout 30m -run Managers ./test/image
 
 check: ## formatting, vet, static analysis, architecture, both systems

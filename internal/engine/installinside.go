@@ -17,8 +17,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 )
 
-// offerInstall puts a program in the way of the package manager inside that asks the keeper to
-// install packages, where they can be installed.
+// offerInstall puts a program in the way of the package manager inside that asks the
+// keeper to install packages, where they can be installed.
 func (e *Engine) offerInstall(p *place, spec *driver.Spec) error {
 	if err := p.renewed(); err != nil {
 		return err

@@ -118,7 +118,7 @@ func (e *Engine) installSpec(ctx context.Context, p, q *place, what *installatio
 	} else if spec.System.Foundation, err = e.foundation(ctx, p); err != nil {
 		return spec, err
 	} else {
-		what.manager = managers()[0]
+		what.manager = managers()[0] // apt; the foundation is that of a machine with it
 	}
 	if err := what.manager.takes(what.files); err != nil {
 		return spec, err

@@ -1,8 +1,6 @@
 package fsmonitor
 
-import (
-	"strconv"
-)
+import "strconv"
 
 // BaseFile lists the files of the base, in the sandbox's own .git: the size of
 // object ids in bytes, a line break, and the sorted paths, each with a NUL.

@@ -193,7 +193,7 @@ func (c *streamed) Read(b []byte) (int, error) {
 // Close ends the process.
 func (s *Stream) Close() error {
 	if s.pipe != nil {
-		_ = s.pipe.Close() // never fails; git ends when nobody reads
+		_ = s.pipe.Close() // never fails; git ends when nothing reads
 	}
 	<-s.ended
 	return nil

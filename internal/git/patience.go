@@ -2,6 +2,7 @@ package git
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
@@ -44,21 +45,12 @@ var stuck = struct {
 	files map[string]time.Time
 }{files: map[string]time.Time{}}
 
-// known reports whether git was ended for a file lately; for "", whether it was
-// for any.
-func known(file string) bool {
+// known are the files that git was ended for lately, and when.
+func known() map[string]time.Time {
 	stuck.Lock()
 	defer stuck.Unlock()
-	for name, at := range stuck.files {
-		if time.Since(at) > knownFor {
-			delete(stuck.files, name)
-		}
-	}
-	if file == "" {
-		return len(stuck.files) > 0
-	}
-	_, ok := stuck.files[file]
-	return ok
+	maps.DeleteFunc(stuck.files, func(_ string, at time.Time) bool { return time.Since(at) > knownFor })
+	return maps.Clone(stuck.files)
 }
 
 // found remembers a file that git was ended for.
@@ -96,7 +88,7 @@ func (c Command) patience(cmd *exec.Cmd) *patience {
 
 // pause is the time between two looks.
 func (p *patience) pause() time.Duration {
-	if known("") {
+	if len(known()) > 0 {
 		return min(p.limit, knownPatience) / looks
 	}
 	return p.limit / looks
@@ -104,7 +96,7 @@ func (p *patience) pause() time.Duration {
 
 // least is how long a file is waited for before git is ended.
 func (p *patience) least(file string) time.Duration {
-	if known(file) {
+	if _, ok := known()[file]; ok {
 		return min(p.limit, knownPatience)
 	}
 	return p.limit

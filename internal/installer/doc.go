@@ -7,7 +7,10 @@
 // sandbox hold. Start reading at [Main].
 package installer
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"slices"
+)
 
 // Dir is where the programs and the keeper's socket are inside.
 const Dir = "/var/lib/litterbox/install"
@@ -32,13 +35,10 @@ func Names(manager string) []string {
 
 // managerOf is the package manager that a program belongs to; "" is none.
 func managerOf(name string) string {
-	switch name {
-	case "apt-get", "apt":
-		return "apt"
-	case "dnf", "yum":
-		return "dnf"
-	case "pacman":
-		return "pacman"
+	for _, manager := range []string{"apt", "dnf", "pacman"} {
+		if slices.Contains(Names(manager), name) {
+			return manager
+		}
 	}
 	return ""
 }

@@ -23,10 +23,10 @@ func newInstall(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install NAME PACKAGE...",
 		Short: "Install packages of the operating system in a sandbox",
-		Long: `Install packages in a sandbox's system directories, with apt, or with
-the dnf or pacman of its base image. PACKAGE is a name as these take it, or a file of
-this machine: .deb, .rpm or .pkg.tar.zst. Your own system does not change, and no root
-is needed.
+		Long: `Install packages in a sandbox's system directories, with apt, or with the dnf or
+pacman of its base image. PACKAGE is a name as these take it, or a file of this
+machine: .deb, .rpm or .pkg.tar.zst. Your own system does not change, and no root is
+needed.
 
 The package manager runs in a place of its own that has neither the project nor HOME,
 and reaches only what preset:apt, preset:dnf or preset:pacman allows. What it installs
