@@ -9,7 +9,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION)
 # Where the program is built.
 PROGRAM ?= bin/litterbox
 
-.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks first-merge payload full clean crash faults fuzz fuzz-walls full-disks soak test-git test-openssh test-editors test-projects test-large test-tutorials test-containers test-engines test-machines test-vm test-release test-packages test-listings test-places test-contract test-cuts test-streams redteam release
+.PHONY: build demo test test-agents test-beside test-tools test-walkers check bench benchmarks first-merge payload full clean crash faults fuzz fuzz-walls full-disks soak test-git test-openssh test-editors test-projects test-large test-tutorials test-containers test-engines test-machines test-vm test-arm64 test-release test-packages test-listings test-places test-contract test-cuts test-streams redteam release
 
 build: payload full ## the program, with keeper, guest and what is heavy and rare carried inside
 	CGO_ENABLED=0 $(GO) build -trimpath -tags embedguest -ldflags '$(LDFLAGS)' -o $(PROGRAM) ./cmd/litterbox
@@ -42,8 +42,8 @@ test: build ## every test, as root also as an ordinary user
 	./test/run
 
 test-agents: ## the newest clients of agents, more than a gigabyte from npm, against stand-ins for their models, with keys and with accounts, headless and on a terminal, several tasks at once, killed and gone on with, and the settings of all seven; writes docs/reference/tools-clients.md
-	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents LITTERBOX_TEST_AGENTS_NEWEST=1 $(GO) test -v -count=1 -timeout 30m -run 'RealClients|RealScreens|Install' ./test/agents
-	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents $(GO) test -v -count=1 -timeout 30m -run OfRealClients ./test/network/clients
+	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents LITTERBOX_TEST_AGENTS_NEWEST=1 $(GO) test -v -count=1 -timeout 60m -run 'RealClients|RealScreens|Install' ./test/agents
+	LITTERBOX_TEST_AGENTS=$(CURDIR)/bin/agents $(GO) test -v -count=1 -timeout 60m -run OfRealClients ./test/network/clients
 
 BESIDE = 2026.8.31
 
@@ -111,6 +111,11 @@ test-vm: bin/limactl ## the program on a Debian with systemd and control groups 
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/litterbox-outpost ./cmd/litterbox-outpost
 	LITTERBOX_TEST_VM_OUTPOST=$(CURDIR)/bin/litterbox-outpost LITTERBOX_TEST_VM_IMAGE=$(CURDIR)/bin/vm-image $(GO) test -v -count=1 -timeout 30m ./internal/machineimage
 
+test-arm64: ## the program for arm64 on an emulated machine with Debian's kernel, and every attack of redteam there, as root and as an ordinary user; by root, in half an hour
+	GOOS=linux GOARCH=arm64 $(MAKE) build PROGRAM=bin/litterbox-arm64
+	$(MAKE) payload full
+	LITTERBOX_TEST_ARM64=$(CURDIR)/bin/litterbox-arm64 LITTERBOX_TEST_ARM64_ROOT=$(CURDIR)/bin/arm64.tar $(GO) test -v -count=1 -timeout 310m -run Arm64 ./test/vm
+
 # Lima's program. Its module refuses "go install".
 bin/limactl:
 	mkdir -p bin/lima
@@ -139,6 +144,7 @@ check: ## formatting, vet, static analysis, architecture, both systems
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -l cmd internal test; echo "run gofmt -w on these files"; exit 1; }
 	$(GO) vet ./...
 	GOOS=darwin GOARCH=arm64 $(GO) vet ./cmd/... ./internal/...
+	GOOS=darwin GOARCH=amd64 $(GO) vet ./internal/git
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 

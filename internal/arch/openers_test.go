@@ -48,6 +48,7 @@ engine/cost.go: os.WriteFile
 engine/disk.go: filepath.Glob
 keeper/launch/launch.go: os.OpenFile
 engine/leftovers.go: os.ReadDir
+engine/trashfar.go: os.ReadDir
 engine/lefttemp.go: os.ReadDir
 engine/limits.go: os.WriteFile
 engine/mend.go: os.ReadFile

@@ -20,6 +20,7 @@ func rejected() []refusal {
 		{name: "a typing error", content: "\n  contianer.env = { A = '1' }\n", text: `line 2, column 3: unknown key "contianer.env"`, hint: `did you mean "container.env"?`},
 		{name: "a typing error in a section", content: "[contianer]\nenv = 1\nmore = 2\n", text: `line 1, column 2: unknown key "contianer"`, hint: `did you mean "container"?`},
 		{name: "a key without its section", content: `setup-command = ["x"]`, text: `line 1, column 1: unknown key "setup-command"`, hint: `did you mean "container.setup-command"?`},
+		{name: "a table of names without its section", content: "[services.web]\ncommand = ['x']", text: `line 1, column 2: unknown key "services.web"`, hint: `did you mean "container.services"?`},
 		{name: "a key in another section", content: "[container]\nnestde = true", text: `line 2, column 1: unknown key "container.nestde"`, hint: `did you mean "security.nested"?`},
 		{name: "an underscore", content: "[git]\nbranch_prefix = 'a/'", text: `line 2, column 1: unknown key "git.branch_prefix"`, hint: `did you mean "git.branch-prefix"?`},
 		{name: "the wrong case", content: "Durability = 'strict'", text: `line 1, column 1: unknown key "Durability"`, hint: `did you mean "durability"?`},

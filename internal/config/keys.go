@@ -290,7 +290,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "retention.trash", Type: "string", NeedsTrust: true,
-				Meaning: `The files of a sandbox that is deleted with work that is not merged, its home and its log stay for so long, for example "30d"; "7d" unless set, and "off" keeps none. They stay only while a tenth of the disk, or 10 GiB, is free. ` + "`litterbox trash`" + ` lists and restores them, and ` + "`litterbox prune`" + ` clears away what is older.`,
+				Meaning: `The files of a sandbox that is deleted with work that is not merged, its home and its log stay for so long, for example "30d"; "7d" unless set, and "off" keeps none. They stay only while a tenth of the disk, or 10 GiB, is free; those of a sandbox in another machine stay there, by its disk. ` + "`litterbox trash`" + ` lists and restores them, and ` + "`litterbox prune`" + ` clears away what is older.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {

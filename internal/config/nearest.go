@@ -23,6 +23,9 @@ func nearest(path []string) string {
 			// The own name only, one step less near than the same name in full.
 			name := candidate[strings.LastIndexByte(candidate, '.')+1:]
 			consider(candidate, edits(last, name)+1, tolerance(name)+1)
+			if len(path) > 1 && path[0] == name && candidate != name { // a table of names, without its section
+				consider(candidate, 1, 1)
+			}
 		}
 	}
 	return best

@@ -21,6 +21,21 @@ type Carrier interface {
 	Forget(ctx context.Context, lease Lease) error
 }
 
+// Retainer is also implemented by Carriers whose machines keep the files of a deleted
+// sandbox where they are until Forget. Its directory is in the trash meanwhile, and so
+// is the StateDir of its leases ([Root]). Once that is back, Acquire finds the files.
+type Retainer interface {
+	// Room says how much the disk with the files of a sandbox has left. It starts no
+	// machine and changes nothing.
+	Room(ctx context.Context, lease Lease) (Room, error)
+}
+
+// Room is what a disk has left. A total of 0 is not known.
+type Room struct {
+	Free, Total        int64 // bytes
+	FreeInodes, Inodes uint64
+}
+
 // Files answer the engine's questions, several at once, any number of times. No
 // answer is trusted: package workspace/feed defines what the streams hold and
 // checks it.

@@ -107,8 +107,10 @@ type Untrusted struct {
 // Streams are a command's standard streams on the host side. Terminal is the size
 // of the user's terminal when the command gets a terminal of its own; Resize then
 // delivers changes. Signals delivers what the client caught, as names without SIG;
-// the command's whole process group gets them.
+// the command's whole process group gets them. Started, unless nil, is called once,
+// before the command is sent: from then on Signals reach it.
 type Streams struct {
+	Started  func()
 	Stdin    io.Reader
 	Stdout   io.Writer
 	Stderr   io.Writer
@@ -151,6 +153,8 @@ type ExecResult struct {
 	Exit      wire.Exit
 	Iteration *sandbox.Iteration // nil with NoCommit
 	Notes     []string           // files that stayed out, repairs that were made
+	// Environment is the name of the live environment that it ran in; empty: in a sandbox.
+	Environment string
 }
 
 // WriteRequest writes one file and commits.
@@ -214,6 +218,14 @@ type MergeRequest struct {
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
+}
+
+// verb is the command that asks for it.
+func (r MergeRequest) verb() string {
+	if r.Delete {
+		return "merge"
+	}
+	return "apply"
 }
 
 // Risk is a changed path that could run code on the host after a merge.

@@ -185,6 +185,7 @@ func (e *Engine) destroy(ctx context.Context, p *place, tip string, keep *store.
 		} else {
 			until := at.Add(stay)
 			result.Until, keep.At = &until, at
+			keep.Far = p.farSize(ctx)
 		}
 	}
 	// Before the record says that it is being deleted: cut off after that, its

@@ -8,6 +8,7 @@ package engine
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,6 +96,7 @@ type place struct {
 	building *building // of a golden in it; nil: it is a sandbox to work in
 
 	paused, unreachable bool              // its keeper said so when it was dialled last
+	answered            bool              // it ran when its start was asked for
 	from                map[string]string // where the limits in config come from, by name
 
 	seen git.Location // where its caller stands; zero when git was asked, or no one looked
@@ -104,6 +106,23 @@ type place struct {
 // start: commands of a running sandbox do not read the configuration.
 func (e *Engine) place(record *sandbox.Sandbox, repo *git.Repository, d driver.Driver) *place {
 	return &place{record: record, repo: repo, driver: d, store: e.Store.Durable(record.Strict), dir: e.Store.SandboxDir(record.ID)}
+}
+
+// running is a stream to what ran when its start was asked for, and nil if nothing did.
+func (p *place) running(ctx context.Context) *net.UnixConn {
+	conn, err := p.dial(ctx)
+	if p.answered = err == nil; !p.answered {
+		return nil
+	}
+	return conn
+}
+
+// kind is what its user calls it.
+func (p *place) kind() string {
+	if p.record.Live != nil {
+		return "environment"
+	}
+	return "sandbox"
 }
 
 // gitDirOf finds the common git directory for dir, without starting git where

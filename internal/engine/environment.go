@@ -11,7 +11,6 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
-	"github.com/litterbox-sandbox/litterbox/internal/live"
 	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
@@ -170,6 +169,7 @@ func (e *Engine) EnvironmentShell(ctx context.Context, r EnvironmentRequest) (re
 	}
 	began := time.Now()
 	result, err = e.execute(ctx, p, r.Exec)
+	result.Environment = p.record.Name
 	notes, endErr := end()
 	if err == nil {
 		notes = append(notes, e.refusedHere(ctx, p, began)...)
@@ -271,6 +271,9 @@ func (e *Engine) openEnvironment(ctx context.Context, record *sandbox.Sandbox, f
 		return p, err
 	}
 	state, _ := e.state(ctx, record)
+	if state, err = e.remakeHome(ctx, p, state); err != nil {
+		return nil, err
+	}
 	if state == sandbox.Stopped { // the configuration of this start counts
 		if err := e.configure(ctx, p); err != nil {
 			return nil, err
@@ -354,8 +357,7 @@ func (e *Engine) makeEnvironment(ctx context.Context, found project, name string
 	p.note("the files of " + found.top + " are those of this environment: what is written there is written at once")
 	err = p.savePolicy(policy)
 	if err == nil {
-		author, _ := p.repo.Identity(ctx) // without one, a commit inside says what is missing
-		err = live.FurnishHome(p.dir, author.Name, author.Email, e.upperOwner(p))
+		err = e.makeHome(ctx, p)
 	}
 	if err == nil {
 		record.State = sandbox.Stopped

@@ -145,7 +145,8 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	}
 	endCheckpoints := e.checkpoints(ctx, p, cycle, request)
 	exit, err := wire.Run(ctx, stream, command, wire.Streams{
-		Stdin: request.Streams.Stdin, Stdout: request.Streams.Stdout, Stderr: request.Streams.Stderr,
+		Started: request.Streams.Started,
+		Stdin:   request.Streams.Stdin, Stdout: request.Streams.Stdout, Stderr: request.Streams.Stderr,
 		Resize: request.Streams.Resize, Signals: request.Streams.Signals,
 	})
 	endCheckpoints()

@@ -122,6 +122,7 @@ func (e *Engine) buildGolden(ctx context.Context, gitDir string, request BuildRe
 	}
 	built.Golden = e.shownGolden(b.golden)
 	if len(b.stale) > 0 {
+		built.Stale = b.stale
 		built.Notes = append(built.Notes, b.golden.staleNote(b.stale))
 	}
 	if n := len(b.other); n > 0 {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -138,11 +140,30 @@ func (e *Engine) GoldenLog(ctx context.Context, dir, name string) (*os.File, err
 		return nil, err
 	}
 	file, err := os.Open(e.goldenLog(gitDir, slug))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, e.noGoldenLog(gitDir, slug)
+	}
 	if err != nil {
 		g := golden{Name: slug}
 		return nil, fault.Wrap(fault.NotFound, err, "cannot read the log of the golden %q", slug).WithHint("%s", g.rebuild())
 	}
 	return file, nil
+}
+
+// noGoldenLog says why there is no log of that name.
+func (e *Engine) noGoldenLog(gitDir, name string) error {
+	g, err := e.findGolden(gitDir, name, "")
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		return e.noGolden(gitDir, name, "read the log of")
+	}
+	if g.Imported {
+		return fault.New(fault.NotFound, "cannot read the log of the golden %q: it was imported, and not built here", name).
+			WithHint("litterbox golden show %s", name)
+	}
+	return fault.New(fault.NotFound, "cannot read the log of the golden %q: the log is gone", name).WithHint("%s", g.rebuild())
 }
 
 // DeleteGolden deletes a golden. Sandboxes that stand on it keep its files, which
@@ -188,11 +209,16 @@ func (e *Engine) DeleteGolden(ctx context.Context, dir, name string) (gone Golde
 			return gone, err
 		}
 	}
-	if gone.Log != "" {
-		if err := os.Remove(gone.Log); err != nil {
-			return gone, fault.Wrap(fault.Unavailable, err, "cannot remove the log of the golden %q", slug)
-		}
-		gone.Log = ""
+	if err := e.removeGoldenLog(gitDir, slug); err != nil {
+		return gone, err
 	}
+	gone.Log = ""
 	return gone, e.sweepFrozen()
+}
+
+func (e *Engine) removeGoldenLog(gitDir, name string) error {
+	if err := os.Remove(e.goldenLog(gitDir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.Wrap(fault.Unavailable, err, "cannot remove the log of the golden %q", name)
+	}
+	return nil
 }

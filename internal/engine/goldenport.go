@@ -158,7 +158,9 @@ func (e *Engine) ImportGolden(ctx context.Context, request GoldenImport) (in Gol
 	if err := e.unpackGolden(ctx, g, archive); err != nil {
 		return Golden{}, errors.Join(fault.Wrap("", err, "cannot import the golden %q", g.Name).WithHint("%s", fault.HintOf(err)), e.removeGolden(ctx, g.dir), e.sweepFrozen())
 	}
-	return e.shownGolden(g), errors.Join(e.clearGoldens(ctx, gitDir, g.Name), e.sweepFrozen())
+	// The log is that of the golden that was replaced.
+	logErr := e.removeGoldenLog(gitDir, g.Name)
+	return e.shownGolden(g), errors.Join(logErr, e.clearGoldens(ctx, gitDir, g.Name), e.sweepFrozen())
 }
 
 // unpackGolden makes the layer of a golden from an archive, and its record.

@@ -43,7 +43,7 @@ func (e *Engine) mergeTip(ctx context.Context, p *place, repo *git.Repository, t
 	if err := e.keepHooksOff(ctx, repo, preview.Changes, request, &streams, &result); err != nil {
 		return result, err
 	}
-	target := landing.MergeTarget{Branch: p.record.Branch, Commit: tip, NeedsCommit: !preview.FastForward && !preview.UpToDate}
+	target := landing.MergeTarget{Verb: request.verb(), Branch: p.record.Branch, Commit: tip, NeedsCommit: !preview.FastForward && !preview.UpToDate}
 	aside, err := landing.SetAside(ctx, repo, preview.Changes, target, request.Args)
 	if err != nil {
 		return result, err
@@ -87,8 +87,8 @@ func (e *Engine) approvedPreview(ctx context.Context, p *place, repo *git.Reposi
 			return preview, approved, err
 		}
 	}
-	return landing.Preview{}, nil, fault.New(fault.Conflict, "cannot merge %q: HEAD of your checkout keeps moving", p.record.Name).
-		WithHint("litterbox merge %s, when nothing else commits there", p.record.Name)
+	return landing.Preview{}, nil, fault.New(fault.Conflict, "cannot %s %q: HEAD of your checkout keeps moving", request.verb(), p.record.Name).
+		WithHint("litterbox %s %s, when nothing else commits there", request.verb(), p.record.Name)
 }
 
 // judged is what was known and approved before git merged.
@@ -148,8 +148,8 @@ func (e *Engine) checkMade(ctx context.Context, p *place, repo *git.Repository, 
 	if err := landing.TakeBack(ctx, repo, base); err != nil {
 		return waits, err
 	}
-	return false, fault.New(fault.Conflict, "cannot merge %q: your checkout changed meanwhile, and the result held %s, which was not approved; the merge was taken back",
-		p.record.Name, listed(unknown)).WithHint("litterbox merge %s", p.record.Name)
+	return false, fault.New(fault.Conflict, "cannot %s %q: your checkout changed meanwhile, and the result held %s, which was not approved; the merge was taken back",
+		request.verb(), p.record.Name, listed(unknown)).WithHint("litterbox %s %s", request.verb(), p.record.Name)
 }
 
 // endAside brings back untracked files that git has not replaced.

@@ -55,7 +55,7 @@ func (e *Engine) launch(ctx context.Context, p *place) *launch {
 }
 
 func (l *launch) failure(err error) error {
-	return fault.Wrap(fault.Unavailable, err, "cannot start the keeper of sandbox %q", l.p.record.Name)
+	return fault.Wrap(fault.Unavailable, err, "cannot start the keeper of %s %q", l.p.kind(), l.p.record.Name)
 }
 
 // abandon ends a keeper that gets no order.
@@ -77,7 +77,7 @@ func (l *launch) command(ctx context.Context, order keeper.Order) (*sandbox.Leas
 	report, err := l.keeper.Command(ctx, order, l.progress)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return nil, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the keeper of sandbox %q", l.p.record.Name)
+		return nil, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the keeper of %s %q", l.p.kind(), l.p.record.Name)
 	case errors.Is(err, keeper.ErrSilent):
 		return nil, fault.New(fault.Internal, "the keeper of sandbox %q ended without a report", l.p.record.Name).
 			WithHint("cat %s", l.p.path("keeper.log"))

@@ -62,7 +62,7 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 	}
 	if gone := e.goneStore().Root; fileExists(gone) {
 		found = append(found, Leftover{What: "what an interrupted emptying of the trash left", Where: gone,
-			fix: func(context.Context) error { return e.clearGone() }})
+			fix: e.fixGone})
 	}
 	repositories, err := e.Store.Repositories()
 	if err != nil {
@@ -81,7 +81,7 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 		if !ok {
 			continue
 		}
-		strays, err := finder.Strays(e.Store.Root, func(id string) bool { return fileExists(e.Store.SandboxDir(id)) })
+		strays, err := finder.Strays(e.Store.Root, func(id string) bool { return fileExists(e.Store.SandboxDir(id)) || e.keptFar(id) })
 		if err != nil {
 			return nil, err
 		}

@@ -131,7 +131,7 @@ func (p *place) saveRules(rules keeper.Rules) error {
 		err = os.Rename(temp, p.path(keeper.LimitsFile))
 	}
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot write the limits of sandbox %q", p.record.Name)
+		return fault.Wrap(fault.Unavailable, err, "cannot write the limits of %s %q", p.kind(), p.record.Name)
 	}
 	return nil
 }

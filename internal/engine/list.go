@@ -356,24 +356,31 @@ func (e *Engine) Stop(ctx context.Context, request StopRequest) (result StopResu
 	return result, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = sandbox.Stopped })
 }
 
+// StartResult is what Start did.
+type StartResult struct {
+	Already bool // it ran when it was asked
+	Notes   []string
+}
+
 // Start starts a stopped sandbox; it is not an error when it runs already.
-func (e *Engine) Start(ctx context.Context, dir, name string, allowDegraded bool) (notes []string, err error) {
+func (e *Engine) Start(ctx context.Context, dir, name string, allowDegraded bool) (result StartResult, err error) {
 	p, err := e.find(ctx, dir, name)
 	if err != nil {
-		return nil, err
+		return StartResult{}, err
 	}
 	ctx, call, err := e.recordIn(ctx, p, "start", map[string]any{"allow_degraded": allowDegraded})
 	if err != nil {
-		return nil, err
+		return StartResult{}, err
 	}
 	defer func() { err = call.end("", nil, err) }()
 	stream, err := e.running(ctx, p, allowDegraded)
 	if err != nil {
-		return nil, err
+		return StartResult{}, err
 	}
-	own := noteStarted(p.record.Name) // what was asked for
-	return slices.DeleteFunc(p.notes, func(note string) bool { return note == own }), stream.Close()
+	own := p.noteStarted() // what was asked for
+	result = StartResult{Already: p.answered, Notes: slices.DeleteFunc(p.notes, func(note string) bool { return note == own })}
+	return result, stream.Close()
 }
 
 // noteStarted tells of a start that a command needed.
-func noteStarted(name string) string { return "started sandbox " + name }
+func (p *place) noteStarted() string { return "started " + p.kind() + " " + p.record.Name }

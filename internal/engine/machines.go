@@ -150,7 +150,8 @@ func (e *Engine) knownMachine(name string) error {
 }
 
 // RemoveMachine removes litterbox's files from a machine, and forgets it. With
-// forget nothing there is touched. A machine with sandboxes is kept.
+// forget nothing there is touched. A machine with sandboxes, or with files of deleted
+// ones, is kept.
 func (e *Engine) RemoveMachine(ctx context.Context, dir, name string, forget bool) (err error) {
 	if err := e.knownMachine(name); err != nil {
 		return err
@@ -167,6 +168,19 @@ func (e *Engine) RemoveMachine(ctx context.Context, dir, name string, forget boo
 	if names := held[name]; len(names) > 0 {
 		return fault.New(fault.Conflict, "cannot remove the machine %q: %d sandboxes are on it: %s", name, len(names), strings.Join(names, ", ")).
 			WithHint("litterbox list --all --machine %s; litterbox delete NAME", name)
+	}
+	trashed, err := e.trashedFar()
+	if err != nil {
+		return err
+	}
+	if names := namesOf(trashed[driver.OnMachine(name)]); len(names) > 0 {
+		return fault.New(fault.Conflict, "cannot remove the machine %q: it keeps the files of %s: %s", name, counted(len(names), "deleted sandbox"), strings.Join(names, ", ")).
+			WithHint("litterbox trash empty --all %s", strings.Join(names, " "))
+	}
+	if !forget {
+		if err := e.sayGone(ctx); err != nil {
+			return err
+		}
 	}
 	err = e.Machines.Remove(ctx, name, forget)
 	if err == nil {

@@ -87,11 +87,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 	if err != nil {
 		return MergeResult{}, err
 	}
-	verb := "apply"
-	if request.Delete {
-		verb = "merge"
-	}
-	ctx, call, err := e.recordIn(ctx, p, verb, map[string]any{"args": request.Args, "yes": request.Yes, "run_hooks": request.RunHooks})
+	ctx, call, err := e.recordIn(ctx, p, request.verb(), map[string]any{"args": request.Args, "yes": request.Yes, "run_hooks": request.RunHooks})
 	if err != nil {
 		return MergeResult{}, err
 	}
@@ -103,7 +99,7 @@ func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeR
 		return MergeResult{ExitCode: exit, Notes: p.notes}, errors.Join(err, landing.PutBack(ctx, repo))
 	}
 	if repo.HeadRef == "refs/heads/"+p.record.Branch {
-		return MergeResult{}, fault.New(fault.Conflict, "cannot merge %q: your checkout is on that very branch", p.record.Branch).
+		return MergeResult{}, fault.New(fault.Conflict, "cannot %s %q: your checkout is on that very branch", request.verb(), p.record.Branch).
 			WithHint("git switch %s", p.record.BaseRef)
 	}
 	before, err := e.readyToLand(ctx, p, repo, request)
@@ -160,9 +156,9 @@ func (e *Engine) resume(ctx context.Context, p *place, repo *git.Repository, tip
 		return MergeResult{}, false, err
 	}
 	if len(under.Unmerged) > 0 {
-		return MergeResult{}, false, fault.New(fault.Conflict, "cannot merge %q: the merge under way has conflicts in %s (%s)",
-			p.record.Name, counted(len(under.Unmerged), "file"), strings.Join(under.Unmerged[:min(3, len(under.Unmerged))], ", ")).
-			WithHint("resolve them, git add them, then litterbox merge %s; or litterbox merge %s --abort", p.record.Name, p.record.Name)
+		return MergeResult{}, false, fault.New(fault.Conflict, "cannot %s %q: the merge under way has conflicts in %s (%s)",
+			request.verb(), p.record.Name, counted(len(under.Unmerged), "file"), strings.Join(under.Unmerged[:min(3, len(under.Unmerged))], ", ")).
+			WithHint("resolve them, git add them, then litterbox %[1]s %[2]s; or litterbox %[1]s %[2]s --abort", request.verb(), p.record.Name)
 	}
 	ours := under.Head == tip
 	if !ours { // the sandbox may have gone on since
@@ -171,7 +167,7 @@ func (e *Engine) resume(ctx context.Context, p *place, repo *git.Repository, tip
 		}
 	}
 	if !ours {
-		return MergeResult{}, false, fault.New(fault.Conflict, "cannot merge %q: another merge is under way", p.record.Name).
+		return MergeResult{}, false, fault.New(fault.Conflict, "cannot %s %q: another merge is under way", request.verb(), p.record.Name).
 			WithHint("git merge --continue, or git merge --abort")
 	}
 	result, err := e.finishMerge(ctx, p, repo, under.Head, request, streams)

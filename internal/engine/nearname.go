@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/agents"
 	"github.com/litterbox-sandbox/litterbox/internal/egress/preset"
@@ -42,7 +43,11 @@ func noWish(sandbox, typed string) error {
 		names = append(names, string(wish))
 	}
 	near := agents.Nearest(typed, names)
-	return fault.New(fault.Invalid, "cannot %q a service%s", typed, didYouMean(typed, names)).
+	which := didYouMean(typed, names)
+	if which == "" {
+		which = ": its actions are " + strings.Join(names, ", ")
+	}
+	return fault.New(fault.Invalid, "cannot %q a service%s", typed, which).
 		WithHint("litterbox service %s %s", sandbox, cmp.Or(near, "status"))
 }
 

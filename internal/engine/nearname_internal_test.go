@@ -12,7 +12,7 @@ func TestNoWish(t *testing.T) {
 	for typed, want := range map[string][2]string{
 		"strat":  {`cannot "strat" a service; did you mean "start"?`, "litterbox service box start"},
 		"log":    {`cannot "log" a service; did you mean "logs"?`, "litterbox service box logs"},
-		"reload": {`cannot "reload" a service`, "litterbox service box status"},
+		"reload": {`cannot "reload" a service: its actions are logs, start, stop, restart, status`, "litterbox service box status"},
 	} {
 		err := noWish("box", typed)
 		if got := [2]string{err.Error(), fault.HintOf(err)}; got != want || fault.KindOf(err) != fault.Invalid {

@@ -97,6 +97,9 @@ func (e *Engine) Prune(ctx context.Context, request PruneRequest) (plan []Pruned
 			problems = append(problems, err)
 		}
 	}
+	if slices.ContainsFunc(plan, func(one Pruned) bool { return one.Kind == "trash" && one.Kept == "" }) {
+		problems = append(problems, e.sayGone(ctx))
+	}
 	if request.All {
 		problems = append(problems, e.forgetRepositories())
 	}
@@ -133,7 +136,7 @@ func (e *Engine) pruneOne(ctx context.Context, one *Pruned, request PruneRequest
 		return e.pruneUserland(one)
 	}
 	if one.Kind == "trash" {
-		return errors.Join(e.emptyOne(ctx, one.trash, false), e.clearGone())
+		return e.emptyOne(ctx, one.trash, false)
 	}
 	var removed bool
 	var err error

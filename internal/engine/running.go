@@ -66,7 +66,7 @@ func (e *Engine) running(ctx context.Context, p *place, degraded bool) (stream *
 
 // start is running without the parts that each client brings along.
 func (e *Engine) start(ctx context.Context, p *place, degraded bool) (stream *net.UnixConn, err error) {
-	if conn, err := p.dial(ctx); err == nil {
+	if conn := p.running(ctx); conn != nil {
 		return e.ready(ctx, p, conn)
 	}
 	defer e.busy("starting " + p.record.Name)()
@@ -86,7 +86,7 @@ func (e *Engine) start(ctx context.Context, p *place, degraded bool) (stream *ne
 		}
 	}
 	// Another command may have been faster during the wait.
-	if conn, err := p.dial(ctx); err == nil {
+	if conn := p.running(ctx); conn != nil {
 		return e.ready(ctx, p, conn)
 	}
 	ctx, call, err := e.recordIn(ctx, p, "start", map[string]any{"allow_degraded": degraded})
@@ -115,7 +115,7 @@ func (e *Engine) start(ctx context.Context, p *place, degraded bool) (stream *ne
 		return nil, err
 	}
 	if forgotten && lease != nil {
-		p.note("the keys of sandbox " + p.record.Name + " were damaged: started it again with new ones" + p.withFiles())
+		p.note("the keys of " + p.kind() + " " + p.record.Name + " were damaged: started it again with new ones" + p.withFiles())
 		if err := p.driver.Destroy(ctx, p.driverLease(lease), true); err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (e *Engine) start(ctx context.Context, p *place, degraded bool) (stream *ne
 	}
 	conn, err := p.dial(ctx)
 	if err != nil {
-		return nil, fault.Wrap("", driver.ErrUnreachable, "cannot reach the keeper of sandbox %q: %v", p.record.Name, err).
+		return nil, fault.Wrap("", driver.ErrUnreachable, "cannot reach the keeper of %s %q: %v", p.kind(), p.record.Name, err).
 			WithHint("litterbox stop %s", p.record.Name)
 	}
 	return conn, nil
@@ -209,7 +209,7 @@ func (e *Engine) unready(ctx context.Context, p *place) error {
 func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*sandbox.Lease, error) {
 	was := p.driverLease(lease)
 	if lease.State == sandbox.LeaseReleased {
-		p.note(noteStarted(p.record.Name))
+		p.note(p.noteStarted())
 		return nil, nil
 	}
 	err := p.attach(ctx, was)
@@ -225,7 +225,7 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 		}
 	}
 	if err == nil {
-		p.note("the keeper of sandbox " + p.record.Name + " was gone: attached again, everything in it still runs")
+		p.note("the keeper of " + p.kind() + " " + p.record.Name + " was gone: attached again, everything in it still runs")
 		return lease, nil
 	}
 	if !errors.Is(err, driver.ErrMachineLost) {
@@ -246,13 +246,13 @@ func (e *Engine) revive(ctx context.Context, p *place, lease *sandbox.Lease) (*s
 	}
 	p.note(done...)
 	if p.driver.Attach(ctx, was) == nil {
-		p.note("sandbox " + p.record.Name + " was recovered: attached again, everything in it still runs")
+		p.note(p.kind() + " " + p.record.Name + " was recovered: attached again, everything in it still runs")
 		return lease, nil
 	}
 	if lease.State != sandbox.LeaseLost { // its keeper went with it, unable to say so
 		e.emit(ctx, p, because(ctx, p, lease, event(sandbox.EventLost, 0, "lease", lease.ID)))
 	}
-	p.note("sandbox " + p.record.Name + " had stopped running, and was started again" + p.withFiles())
+	p.note(p.kind() + " " + p.record.Name + " had stopped running, and was started again" + p.withFiles())
 	return nil, nil
 }
 
@@ -269,7 +269,7 @@ func (p *place) keys() (wire.Keys, error) {
 		return pairs, seal.Decode(data, &pairs)
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return pairs, fault.Wrap(fault.Unavailable, err, "cannot read the keys of sandbox %q", p.record.Name)
+		return pairs, fault.Wrap(fault.Unavailable, err, "cannot read the keys of %s %q", p.kind(), p.record.Name)
 	}
 	if pairs, err = wire.NewKeys(); err != nil {
 		return pairs, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -77,7 +76,9 @@ func (e *Engine) keepsFiles(ctx context.Context, p *place) (stay time.Duration, 
 		stay = trashAge // an unreadable configuration shortens nothing
 	}
 	if p.far() {
-		return 0, "they are in another machine, and the trash is on this one"
+		if why := p.farKeeps(ctx); why != "" {
+			return 0, why
+		}
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(p.dir, &disk); err != nil {
@@ -206,7 +207,7 @@ func (e *Engine) trashOf(ctx context.Context, gitDir string, records []*sandbox.
 		}
 		one := &found[at]
 		one.Repository, one.id, one.Files, one.Commits = record.Repository, record.ID, true, d.Commits
-		one.Bytes = inodes{}.size(e.Store.Trash().SandboxDir(record.ID))
+		one.Bytes = inodes{}.size(e.Store.Trash().SandboxDir(record.ID)) + d.Far
 		keeps := trashAge
 		if settings, err := e.settings(ctx, record.Repository, gitDir); err == nil {
 			keeps = trashKeeps(settings.config.Retention)
@@ -291,7 +292,7 @@ func (e *Engine) EmptyTrash(ctx context.Context, request EmptyRequest) (gone []T
 		}
 	}
 	if len(plan) == 0 {
-		return []Trashed{}, e.clearGone()
+		return []Trashed{}, e.sayGone(ctx)
 	}
 	if request.Confirm != nil {
 		yes, err := request.Confirm(plan)
@@ -321,15 +322,16 @@ func (e *Engine) EmptyTrash(ctx context.Context, request EmptyRequest) (gone []T
 		}
 		gone = append(gone, one)
 	}
-	return gone, errors.Join(append(problems, e.clearGone())...)
+	return gone, errors.Join(append(problems, e.sayGone(ctx))...)
 }
 
 // goneStore is where directories of the trash go to be removed: its contents belong
-// to no sandbox, and the next command that empties removes them.
+// to no sandbox, and the next command that empties removes them. Those whose files are
+// in a machine that does not answer stay until one finds that it does.
 func (e *Engine) goneStore() *store.Store { return e.Store.Trash().Trash() }
 
 // emptyOne deletes the remains of a sandbox: its files, and with tips its last
-// commit. The directory leaves the trash at once, and is removed after that.
+// commit. The directory leaves the trash at once; clearGone removes it.
 func (e *Engine) emptyOne(ctx context.Context, one Trashed, tips bool) error {
 	if one.id != "" {
 		if err := unmounted(e.Store.Trash().SandboxDir(one.id)); err != nil {
@@ -349,19 +351,7 @@ func (e *Engine) emptyOne(ctx context.Context, one Trashed, tips bool) error {
 			return err
 		}
 	}
-	if one.id == "" {
-		return nil
-	}
-	return removeUnmounted(e.goneStore().SandboxDir(one.id))
-}
-
-// clearGone removes the leftovers of an interrupted emptying.
-func (e *Engine) clearGone() error {
-	err := removeUnmounted(e.goneStore().Root)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return errors.Join(err, e.sweepFrozen())
+	return nil
 }
 
 // moveTrash gives the trash of a moved repository to repo.

@@ -44,8 +44,9 @@ type VirtualMachine interface {
 // VM is the virtual machine with the sandboxes that are in it.
 type VM struct {
 	machine.VM
-	Sandboxes []string `json:"sandboxes"` // of every repository
-	Running   []string `json:"running"`   // those of them that run
+	Sandboxes []string `json:"sandboxes"`         // of every repository
+	Deleted   []string `json:"deleted,omitempty"` // sandboxes whose files it keeps for the trash
+	Running   []string `json:"running"`           // those of them that run
 	// Singles are the virtual machines of single sandboxes, and what they are copies of.
 	Singles []SingleVM `json:"singles"`
 }
@@ -77,6 +78,14 @@ func (e *Engine) VMStatus(ctx context.Context) (VM, error) {
 		return VM{}, err
 	}
 	records, _, err := e.Store.Sandboxes()
+	if err != nil {
+		return VM{}, err
+	}
+	trashed, err := e.trashedFar()
+	if err != nil {
+		return VM{}, err
+	}
+	vm.Deleted = namesOf(trashed[found.Driver])
 	for _, record := range records {
 		if record.Driver != found.Driver {
 			continue
@@ -86,7 +95,7 @@ func (e *Engine) VMStatus(ctx context.Context) (VM, error) {
 			vm.Running = append(vm.Running, record.Name)
 		}
 	}
-	return vm, err
+	return vm, nil
 }
 
 func ran(record *sandbox.Sandbox) bool {

@@ -67,13 +67,17 @@ func (p *place) forgetFar() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), forgetPatience)
 	defer cancel()
-	lease := driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir}
-	if recorded, err := p.store.Lease(p.record.ID); err == nil && recorded != nil {
-		lease = p.driverLease(recorded)
-	}
-	if err := carrier.Forget(ctx, lease); err != nil {
+	if err := carrier.Forget(ctx, p.lastLease()); err != nil {
 		p.note("what its machine keeps of sandbox " + p.record.Name + " stays there: " + err.Error())
 	}
+}
+
+// lastLease is how the driver knows the last place of the sandbox.
+func (p *place) lastLease() driver.Lease {
+	if recorded, err := p.store.Lease(p.record.ID); err == nil && recorded != nil {
+		return p.driverLease(recorded)
+	}
+	return driver.Lease{ID: p.record.ID, SandboxID: p.record.ID, StateDir: p.dir}
 }
 
 // hasFiles reports whether the sandbox has files at all, and starts it where only

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
@@ -302,6 +303,18 @@ func (a *Aside) restore(file asideFile) (kept string, err error) {
 		}
 	}
 	return "", fault.New(fault.Unavailable, "cannot put %q back from %q", file.path, from)
+}
+
+// renameNew renames a file to a name that must be free.
+func renameNew(from, to string) error { return renameBy(renameExclusive, from, to) }
+
+// renameBy renames by one call of the system, where the file system has it.
+func renameBy(exclusive func(from, to string) error, from, to string) error {
+	err := exclusive(from, to)
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return renameFree(from, to)
+	}
+	return err
 }
 
 // renameFree renames a file unless the new name is taken, as seen right before.

@@ -35,6 +35,7 @@ type MergeOptions struct {
 // call it by. The name is for reading only: a tag of the same name would be
 // merged in the branch's place.
 type MergeTarget struct {
+	Verb   string // that errors use: merge or apply
 	Branch string
 	Commit string
 	// NeedsCommit says that the checkout has moved on since, so that a merge

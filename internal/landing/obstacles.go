@@ -25,9 +25,9 @@ func inTheWay(paths []string, target MergeTarget) error {
 		more = " and " + strconv.Itoa(n) + " more"
 	}
 	p := git.ShellWord(paths[0])
-	return fault.New(fault.Conflict, "cannot merge %q: it brings %s%s, and your checkout has other content there that git does not track",
-		target.Branch, strings.Join(named, ", "), more).
-		WithHint("git show %s | diff %s - ; then mv %s %s and merge again", git.ShellWord(target.Branch+":"+paths[0]), p, p, git.ShellWord(paths[0]+".mine"))
+	return fault.New(fault.Conflict, "cannot %s %q: it brings %s%s, and your checkout has other content there that git does not track",
+		target.Verb, target.Branch, strings.Join(named, ", "), more).
+		WithHint("git show %s | diff %s - ; then mv %s %s and %s again", git.ShellWord(target.Branch+":"+paths[0]), p, p, git.ShellWord(paths[0]+".mine"), target.Verb)
 }
 
 // obstacle is an untracked entry where a merge writes.

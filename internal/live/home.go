@@ -10,6 +10,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
+// HomeGone reports whether the home of an environment was removed.
+func HomeGone(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, "home"))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // FurnishHome makes the home of an environment, before it first starts: git inside
 // has the author of commits, and starts no work on the whole repository by itself.
 func FurnishHome(dir, author, email string, owner git.Owner) error {

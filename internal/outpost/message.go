@@ -163,7 +163,10 @@ type Status struct {
 	Now          time.Time           `json:"now"` // by its clock
 	Boot         string              `json:"boot"`
 	Capabilities driver.Capabilities `json:"capabilities"`
-	Free         int64               `json:"free"` // bytes of the disk with its state
+	Free         int64               `json:"free"`            // bytes of the disk with its state
+	Total        int64               `json:"total,omitempty"` // bytes of that disk
+	FreeInodes   uint64              `json:"free_inodes,omitempty"`
+	Inodes       uint64              `json:"inodes,omitempty"` // of that disk
 	// Memory is how much programs can have without swapping, in bytes.
 	Memory     int64   `json:"memory,omitempty"`
 	Processors int     `json:"processors,omitempty"`

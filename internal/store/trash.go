@@ -16,6 +16,8 @@ type Deletion struct {
 	At      time.Time `json:"at"`
 	Commits int       `json:"commits"` // that were not merged
 	Tip     string    `json:"tip"`     // its last commit, once its branch is in the trash
+	// Far is what its files take in their machine, in bytes, as far as that was said.
+	Far int64 `json:"far_bytes,omitempty"`
 }
 
 const deletionFile = "deletion.json"

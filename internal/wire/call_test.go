@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -318,8 +319,9 @@ func TestRunPassesControlOn(t *testing.T) {
 	signals, sizes := make(chan string), make(chan wire.Terminal)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
+	var started atomic.Bool
 	go func() {
-		_, err := wire.Run(ctx, here, wire.Exec{}, wire.Streams{Signals: signals, Resize: sizes})
+		_, err := wire.Run(ctx, here, wire.Exec{}, wire.Streams{Started: func() { started.Store(true) }, Signals: signals, Resize: sizes})
 		done <- err
 	}()
 	r := wire.NewReader(there)
@@ -331,7 +333,11 @@ func TestRunPassesControlOn(t *testing.T) {
 		}
 		return frame{kind, string(payload)}
 	}
-	got := []frame{next(), next()}
+	got := []frame{next()}
+	if !started.Load() {
+		t.Error("the command runs, and a signal would still give the request up")
+	}
+	got = append(got, next())
 	signals <- "INT"
 	got = append(got, next())
 	close(signals)

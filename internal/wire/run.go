@@ -18,6 +18,10 @@ const codePipe = 128 + 13
 // Streams are a command's standard streams on the client's side. A nil Stdin is
 // empty; a nil Stdout or Stderr is discarded. Closed channels are quiet.
 type Streams struct {
+	// Started, unless nil, is called once, before the command is sent. From then on
+	// Signals reach it.
+	Started func()
+
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
@@ -40,6 +44,9 @@ type Streams struct {
 // Stdin never delays the return: a Read that is under way is left behind, and
 // the data it returns is lost.
 func Run(ctx context.Context, s Stream, command Exec, streams Streams) (Exit, error) {
+	if streams.Started != nil {
+		streams.Started()
+	}
 	w := NewWriter(s)
 	request := Request{Version: Version, Op: OpExec, Exec: &command}
 	if err := WriteJSON(w, KindRequest, request); err != nil {

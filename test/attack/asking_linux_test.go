@@ -56,6 +56,17 @@ func askingAttacks() []attack {
 			}
 		},
 		Run: func(w *world) {
+			if w.Place != "" {
+				// A place that has no packages of its own offers nothing to ask.
+				w.sandbox()
+				if got := w.Inside(box, "test", "-e", "/var/lib/litterbox/install"); got.Code != 1 {
+					w.Errorf("the keeper offers to install: %+v", got)
+				}
+				if got := w.Litterbox("install", box, "jq"); got.Code != 6 {
+					w.Errorf("install is not refused: %+v", got)
+				}
+				return
+			}
 			program.Need(w, "dpkg-deb", "apt-get", "python3")
 			w.sandbox()
 			w.Must("create", "other")

@@ -211,5 +211,5 @@ func TestCutEngine(t *testing.T) {
 	if cuts < 3 || written < 3 {
 		t.Error("the test shows little")
 	}
-	h.Must("delete", "--force", "box")
+	h.Must("delete", "--force", "--purge", "box")
 }

@@ -72,7 +72,7 @@ func (e trial) life(h *program.Host, name string) {
 	e.want(h.Git("show", name+":made"), "^made$")
 	h.Must("stop", name)
 	e.want(h.Must("exec", name, "--", "cat", "made"), "^made$")
-	h.Must("delete", "--force", name)
+	h.Must("delete", "--force", "--purge", name)
 	h.Must("prune", "--all", "--yes")
 	if left := e.Must("ps", "--all", "--quiet"); left != "" {
 		e.Errorf("containers after prune: %q", left)

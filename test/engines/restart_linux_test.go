@@ -26,7 +26,7 @@ func TestRestartedEngine(t *testing.T) {
 			h.Must("stop", "box")
 			e.want(h.Must("diff", "box"), `^\+again$`)
 			e.machine()
-			h.Must("delete", "--force", "box")
+			h.Must("delete", "--force", "--purge", "box")
 			e.Must("rm", "--force", e.machine()) // live-restore would leave it
 		})
 	}

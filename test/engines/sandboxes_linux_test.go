@@ -76,7 +76,7 @@ func (e trial) sandboxes(h *program.Host) {
 	want(h.Must("exec", "other", "--", "sh", "-c", "test ! -e d && echo apart"), "^apart$")
 	e.machine()
 	want(h.Must("df", "--all"), "^"+e.Driver+" container "+name+" of "+regexp.QuoteMeta(engine.Shell)+": [0-9].*, running, 2 sandboxes in it$")
-	h.Must("delete", "--force", "other")
+	h.Must("delete", "--force", "--purge", "other")
 
 	// The container is killed, and then removed: its volume has everything.
 	for round, end := range []string{"kill", "rm"} {
@@ -123,7 +123,7 @@ func (e trial) sandboxes(h *program.Host) {
 	if now := h.Git("rev-parse", "lost"); now != tip {
 		t.Errorf("the branch moved to %s, from %s", now, tip)
 	}
-	h.Must("delete", "--force", "lost")
+	h.Must("delete", "--force", "--purge", "lost")
 	e.prunes(h)
 }
 
@@ -136,7 +136,7 @@ func (e trial) prunes(h *program.Host) {
 	if got := h.Must("prune", "--all", "--dry-run"); strings.Contains(got, name) {
 		e.Errorf("a container with a sandbox would go:\n%s", got)
 	}
-	h.Must("delete", "--force", "last")
+	h.Must("delete", "--force", "--purge", "last")
 	e.golden(h, name)
 	e.want(h.Must("prune", "--all", "--dry-run"), "^container "+name+" ")
 	e.machine() // it was only shown
@@ -170,5 +170,5 @@ func (e trial) golden(h *program.Host, name string) {
 	e.want(h.Must("golden", "show"), "^used by +of-golden$")
 	h.Must("golden", "delete")
 	e.want(h.Must("exec", "of-golden", "--no-commit", "--", "cat", "built/it"), "^mine$")
-	h.Must("delete", "--force", "of-golden")
+	h.Must("delete", "--force", "--purge", "of-golden")
 }

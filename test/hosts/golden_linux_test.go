@@ -43,7 +43,7 @@ func TestGolden(t *testing.T) {
 	if got := kept(); len(got) != 1 {
 		t.Errorf("built again, the host has the goldens %q", got)
 	}
-	h.Must("delete", "--force", "box")
+	h.Must("delete", "--force", "--purge", "box")
 	h.Must("machine", "remove", "big")
 	h.Put(filepath.Join(h.Home, ".config/litterbox/config.toml"), "")
 	if got := h.Must("golden", "list"); !strings.Contains(got, "no goldens") {

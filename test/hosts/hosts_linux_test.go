@@ -179,6 +179,26 @@ func TestSandbox(t *testing.T) {
 	if found, _ := filepath.Glob(h.left()[0] + "/sandboxes/*"); len(found) > 0 {
 		t.Errorf("merged, the host keeps %q", found)
 	}
+	// Deleted, its files stay there for the trash.
+	h.Must("create", "kept")
+	if got := h.InsideShell("kept", "echo '*.o' >.gitignore && echo ignored >kept.o"); got.Code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	h.Must("delete", "--force", "kept")
+	h.refused([]string{"machine", "remove", "big"}, "it keeps the files of 1 deleted sandbox: kept", "litterbox trash empty --all kept")
+	h.Must("trash", "restore", "kept")
+	if got := h.Must("exec", "kept", "--", "cat", "kept.o"); got != "ignored" {
+		t.Errorf("restored is %q", got)
+	}
+	h.Must("delete", "--force", "kept")
+	h.far.refuse(true)
+	if got := h.Litterbox("trash", "empty", "--yes"); got.Code != 0 || !strings.Contains(got.Stderr, "of the deleted sandbox kept stays there until the next litterbox trash empty") {
+		t.Errorf("emptied while the host is away: %+v", got)
+	}
+	h.far.refuse(false)
+	if found, _ := filepath.Glob(h.left()[0] + "/sandboxes/*"); len(found) != 1 {
+		t.Errorf("emptied while it was away, the host keeps %q", found)
+	}
 	h.Must("machine", "remove", "big")
 	if left := h.left(); len(left) > 0 {
 		t.Errorf("removed, there are %q", left)

@@ -52,6 +52,10 @@ func there(outside report) ground {
 	return ground{
 		outside: outside, uid: one("Uid"), gid: one("Gid"), name: "litterbox", state: "/.litterbox-machine", program: "/.litterbox-machine",
 		commands: []string{"litterbox-guest", "probe"}, search: strings.Split("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", ":"),
+		// Empty until a rule or a login has the sandbox trust the authority of its
+		// keeper, whose certificate the keeper then sends there. No variable names
+		// them before. Here the same two files are mounted (roots).
+		lent:   []string{allRoots, ownRoots},
 		exists: exists, directory: exists,
 	}
 }

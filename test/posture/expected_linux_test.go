@@ -76,6 +76,7 @@ type ground struct {
 	exists, directory func(path string) bool
 
 	roots    []string // files of trusted roots
+	lent     []string // files that this machine lends the place, if that is elsewhere
 	commands []string // the names of the programs inside
 	state    string   // a path on the disk of the state directory
 	program  string   // our program
@@ -303,6 +304,9 @@ func mounts(h *program.Host, g ground) []string {
 	)
 	for _, roots := range g.roots {
 		list = append(list, roots+" "+state+" ro nosuid nodev")
+	}
+	for _, file := range g.lent {
+		list = append(list, file+" "+state+" ro nosuid nodev")
 	}
 	if g.install != "" {
 		list = append(list, g.install+" "+state+" ro nosuid nodev")

@@ -35,6 +35,9 @@ type Host struct {
 	// Files are descriptors 3 and on of every command.
 	Files []*os.File
 
+	// Limit bounds every command: a test that hangs says nothing.
+	Limit time.Duration
+
 	clear []string // empties the machine of its sandboxes
 }
 
@@ -50,7 +53,7 @@ func (b *Built) New(t testing.TB) *Host {
 	b.Require(t)
 	dir := t.TempDir()
 	h := &Host{
-		TB: t, built: b, Dir: dir,
+		TB: t, built: b, Dir: dir, Limit: 3 * time.Minute,
 		Home: filepath.Join(dir, "home"), State: filepath.Join(dir, "state"), Repo: filepath.Join(dir, "src", "project"),
 	}
 	h.Env = []string{
@@ -90,6 +93,7 @@ func (h *Host) end() {
 		}
 	}
 	if len(h.clear) > 0 {
+		h.Litterbox("trash", "empty", "--all", "--yes") // it keeps files in the machine
 		if got := h.Litterbox(h.clear...); got.Code != 0 {
 			h.Errorf("litterbox %q: %s", h.clear, got.Stderr)
 		}
@@ -149,13 +153,10 @@ func (h *Host) Fsck() {
 	}
 }
 
-// limit bounds every command: a test that hangs says nothing.
-const limit = 3 * time.Minute
-
 // Command runs a program of the host in dir, with the host's environment.
 func (h *Host) Command(dir, name string, args ...string) Result {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), h.Limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	var stdout, stderr bytes.Buffer
@@ -172,7 +173,7 @@ func (h *Host) Command(dir, name string, args ...string) Result {
 		h.Fatalf("cannot run %s %q: %v\n%s", name, args, err, result.Stderr)
 	}
 	if ctx.Err() != nil {
-		h.Fatalf("%s %q did not end within %v\n%s", name, args, limit, result.Stderr)
+		h.Fatalf("%s %q did not end within %v\n%s", name, args, h.Limit, result.Stderr)
 	}
 	return result
 }

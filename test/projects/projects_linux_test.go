@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/test/program"
@@ -54,11 +55,12 @@ echo "$1" >~/note$1`
 
 // listing names every file with its mode and content. What a program writes there
 // with a time in it is left out.
-const listing = `find . \( -path ./.git -o -path ./.litterbox \) -prune -o -name __pycache__ -prune -o -name .nyc_output -prune -o ! -name '*.log' \( -type d -printf '%p d\n' -o -printf '%p %y %m %l\n' \) | sort
-find . \( -path ./.git -o -path ./.litterbox \) -prune -o -name __pycache__ -prune -o -name .nyc_output -prune -o ! -name '*.log' -type f -print0 | sort -z | xargs -0 sha1sum`
+const listing = `find . \( -path ./.git -o -path ./.litterbox \) -prune -o -name __pycache__ -prune -o -name .nyc_output -prune -o -name coverage -prune -o ! -name '*.log' \( -type d -printf '%p d\n' -o -printf '%p %y %m %l\n' \) | sort
+find . \( -path ./.git -o -path ./.litterbox \) -prune -o -name __pycache__ -prune -o -name .nyc_output -prune -o -name coverage -prune -o ! -name '*.log' -type f -print0 | sort -z | xargs -0 sha1sum`
 
 func (p project) try(t *testing.T) {
 	h := built.New(t)
+	h.Limit = 20 * time.Minute // nyc looks at every file that node opens
 	h.Env = append(h.Env, "PATH="+p.path(t))
 	p.checkout(h)
 	h.Must("init", "--yes")

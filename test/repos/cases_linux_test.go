@@ -32,6 +32,7 @@ const pageTail = `
 - A file that its owner may not read (mode 000) stops ` + "`git add`" + ` altogether; litterbox commits the rest, keeps the file as it was last committed and says so. Run by root both read it.
 - Sparse files: what is a hole costs a sandbox nothing, so of what its files on the branch have in holes only 64 MiB may be new. A file that git held already at that size, in its place or under another name, is committed however sparse it became. What stays out stands in a note; ` + "`cp --sparse=never FILE COPY`" + ` makes a file that is committed.
 - A repository inside the repository, which is not a submodule, stays out with a note; git commits its commit's name alone, and nothing where it has no commit. Without its ` + "`.git`" + ` its files are committed.
+- A step moves neither ` + "`HEAD`" + ` nor the index inside: ` + "`git status`" + ` there shows what has not been committed inside, whatever stands on the branch ([ADR 61](../adr/0061-steps-leave-head-inside.md)).
 - Of the agent's own commits those come out that ` + "`HEAD`" + ` of the git inside reaches. Its other branches and its stash stay inside.
 - Whatever stays inside and is not ignored is not lost by a merge: ` + "`merge`" + ` keeps the sandbox and says why, ` + "`delete`" + ` needs ` + "`--force`" + `.
 - Filters other than Git LFS (` + "`filter.<name>.clean`" + `) are never run: content goes in as it is.

@@ -138,7 +138,7 @@ func TestEachCommand(t *testing.T) {
 			args []string
 			says string
 		}{
-			{[]string{"list"}, "running"}, {[]string{"start", "box"}, "started"}, {[]string{"status", "box"}, "try: litterbox stop box"}, {[]string{"log", "box"}, "echo one"}, {[]string{"diff", "box"}, "+one"},
+			{[]string{"list"}, "running"}, {[]string{"start", "box"}, "box is running already"}, {[]string{"status", "box"}, "try: litterbox stop box"}, {[]string{"log", "box"}, "echo one"}, {[]string{"diff", "box"}, "+one"},
 			{[]string{"ports", "box"}, "web"}, {[]string{"limits", "box"}, "pids"}, {[]string{"events"}, "started"}, {[]string{"metrics"}, "litterbox_sandbox_memory_bytes{"},
 			{[]string{"resume", "box"}, "not paused"}, {[]string{"prune"}, ""}, {[]string{"doctor", "--fix"}, ""},
 		} {

@@ -194,7 +194,7 @@ func TestLibvirt(t *testing.T) {
 			t.Errorf("the second domain booted: %v\n%s", err, log)
 		}
 	}
-	h.litterbox("delete", "--force", "warm")
+	h.litterbox("delete", "--force", "--purge", "warm")
 
 	if kernel := h.litterbox("exec", "box", "--no-commit", "--", "uname", "-r"); !strings.Contains(kernel, "cloud") {
 		t.Errorf("inside runs the kernel %s", kernel)
@@ -243,7 +243,7 @@ func TestLibvirt(t *testing.T) {
 	if mine := h.litterbox("exec", "box", "--no-commit", "--", "cat", "lines"); mine != "first\nresumed\n" {
 		t.Errorf("beside the fork there is %q", mine)
 	}
-	h.litterbox("delete", "--force", "other")
+	h.litterbox("delete", "--force", "--purge", "other")
 
 	h.litterbox("stop", "box")
 	if state := virsh("domstate", domain); !strings.Contains(state, "shut off") {
@@ -338,7 +338,7 @@ func TestLibvirtShared(t *testing.T) {
 	has("one", "one\n")
 	h.litterbox("fork", "one", "three")
 	has("three", "one\n")
-	h.litterbox("delete", "--force", "three")
+	h.litterbox("delete", "--force", "--purge", "three")
 
 	h.litterbox("stop", "one")
 	has("two", "two\n")
@@ -355,8 +355,8 @@ func TestLibvirtShared(t *testing.T) {
 	if out := h.litterbox("prune", "--all", "--yes"); strings.Contains(out, "virtual machine") {
 		t.Errorf("with sandboxes in it is cleared away:\n%s", out)
 	}
-	h.litterbox("delete", "--force", "--stop", "one")
-	h.litterbox("delete", "--force", "--stop", "two")
+	h.litterbox("delete", "--force", "--purge", "--stop", "one")
+	h.litterbox("delete", "--force", "--purge", "--stop", "two")
 	h.litterbox("prune", "--all", "--yes")
 	if left := strings.Fields(h.must("virsh", "-c", h.uri(), "list", "--all", "--uuid")); len(left) > 0 {
 		t.Errorf("domains are left: %q", left)

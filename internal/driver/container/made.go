@@ -81,18 +81,22 @@ func remembered(root string, kind Kind) ([]Record, error) {
 // container called name, and the directories of the goldens that are kept there. An
 // unreadable record is an error: it may name any container.
 func Inside(root, name string) (sandboxes, goldens []string, err error) {
-	if sandboxes, err = naming(root, "sandboxes", name); err == nil {
-		goldens, err = naming(root, "golden", name)
+	ofSandboxes, err := driver.Records(root, File)
+	if err != nil {
+		return nil, nil, err
+	}
+	ofGoldens, err := filepath.Glob(filepath.Join(root, "golden", "*", File))
+	if err != nil {
+		return nil, nil, err
+	}
+	if sandboxes, err = naming(ofSandboxes, name); err == nil {
+		goldens, err = naming(ofGoldens, name)
 	}
 	return sandboxes, goldens, err
 }
 
-// naming lists the directories of a kind whose record names a container.
-func naming(root, kind, name string) ([]string, error) {
-	records, err := filepath.Glob(filepath.Join(root, kind, "*", File))
-	if err != nil {
-		return nil, err
-	}
+// naming lists the directories of those records that name a container.
+func naming(records []string, name string) ([]string, error) {
 	var found []string
 	for _, path := range records {
 		r, err := readRecord(filepath.Dir(path))

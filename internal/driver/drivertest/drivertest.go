@@ -69,7 +69,7 @@ type Check struct {
 // To add a check: 1. its function in the file of its idea and a line in that
 // file's table, 2. a defect in package fake that fails it and nothing else.
 func Checks() []Check {
-	return slices.Concat(lifecycle(), recovery(), workspace(), surroundings(), concurrency(), traits(), isolation(), optional(), snapshots(), live(), lent())
+	return slices.Concat(lifecycle(), recovery(), workspace(), surroundings(), concurrency(), traits(), isolation(), optional(), snapshots(), live(), lent(), trash())
 }
 
 // checkTime bounds one check. A driver that hangs is wrong, not slow.

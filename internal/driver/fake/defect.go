@@ -42,6 +42,7 @@ const (
 	MountsWritable           Defect = "mounts writable"
 	SharesNothing            Defect = "shares nothing"
 	LendsOnce                Defect = "shows only what it was lent first"
+	EmptiesTheTrash          Defect = "empties the trash when it is asked for its room"
 	MixesPlaces              Defect = "mixes places up"
 	CarriesOneWire           Defect = "carries one wire"
 	PausesNothing            Defect = "pauses nothing"
@@ -98,6 +99,6 @@ func Defects() []Defect {
 		KeepsNoLimits, StartsUnlimited, RevertsNothing, ForgetsSnapshots, TearsRunningSnapshots, RevertsWithoutProcesses, ForksIntoOne, KeepsTooMuch, MeasuresNothing, CopiesLive, ProtectsNothing,
 		ForgetsTraits, ClaimsAnotherSystem, ClaimsDescriptors, LosesStreams, ShowsTheHost, ShowsProcesses, KeepsPrivileges, LetsOut,
 		PretendsToPause, PretendsToResume, PretendsToLimit, PretendsToRevert, PretendsToList, PretendsToFreeze, PretendsToRestore, PretendsToFork, PretendsToKeep,
-		PretendsToMeasure, PretendsToIsolate, PretendsToCarry, PretendsToMount, PretendsToForget, PretendsToBeLive, LendsOnce, PretendsToLend,
+		PretendsToMeasure, PretendsToIsolate, PretendsToCarry, PretendsToMount, PretendsToForget, PretendsToBeLive, LendsOnce, PretendsToLend, EmptiesTheTrash,
 	}
 }

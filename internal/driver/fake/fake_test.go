@@ -110,6 +110,7 @@ func caughtBy() map[fake.Defect]string {
 		fake.PretendsToIsolate:        "refused: isolates fully",
 		fake.PretendsToCarry:          "refused: puts changes into the upper directory",
 		fake.PretendsToMount:          "refused: mounts read-only",
+		fake.EmptiesTheTrash:          "comes back from the trash",
 		fake.PretendsToLend:           "refused: shows what it is lent",
 		fake.PretendsToForget:         "refused: keeps its home",
 	}

@@ -31,7 +31,7 @@ func sharedBy(options Options, stateDir string) Machine {
 	if stateDir == "" {
 		return Machine{Options: options, Shared: true}
 	}
-	return SharedIn(options, filepath.Dir(filepath.Dir(stateDir))) // sandboxes/<id> in the directory of all state
+	return SharedIn(options, driver.Root(stateDir))
 }
 
 // SharedIn returns the shared domain of the directory of all state.

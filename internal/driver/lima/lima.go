@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/lima/limactl"
 	"github.com/litterbox-sandbox/litterbox/internal/driver/remote"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -47,8 +48,7 @@ func New(o Options) *remote.Driver {
 		if stateDir == "" {
 			return asked{At("", o)}
 		}
-		// sandboxes/<id> in the directory of all state
-		return At(filepath.Dir(filepath.Dir(stateDir)), o)
+		return At(driver.Root(stateDir), o)
 	})
 }
 

@@ -41,7 +41,7 @@ const finishedFile = "litterbox-golden"
 // Own is the virtual machine of one sandbox, by its state directory.
 func Own(stateDir string, o Options) Machine {
 	id := filepath.Base(stateDir)
-	machines := machinesDir(filepath.Dir(filepath.Dir(stateDir)))
+	machines := machinesDir(driver.Root(stateDir))
 	golden := Machine{options: o, instance: Golden, dir: filepath.Join(machines, Golden)}
 	instance := instanceOf(id)
 	return Machine{options: o, instance: instance, dir: filepath.Join(machines, instance), golden: &golden, id: id}

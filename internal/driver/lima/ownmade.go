@@ -75,7 +75,7 @@ func (d *OwnDriver) Made(ctx context.Context, root string) ([]driver.Made, error
 			}
 		}
 		if m.id != "" {
-			if _, err := os.Stat(filepath.Join(root, "sandboxes", m.id)); !errors.Is(err, fs.ErrNotExist) {
+			if kept, err := driver.Kept(root, m.id); kept || err != nil {
 				one.Sandboxes = []string{m.id}
 				ids = append(ids, m.id)
 			}

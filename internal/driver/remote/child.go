@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
@@ -44,6 +45,6 @@ func newChild(name string, live bool) *Driver {
 		if stateDir == "" {
 			return Child{}
 		}
-		return Child{Root: filepath.Join(filepath.Dir(filepath.Dir(stateDir)), "machines", ChildName)}
+		return Child{Root: filepath.Join(driver.Root(stateDir), "machines", ChildName)}
 	})
 }

@@ -23,6 +23,19 @@ func (d *Driver) Forget(ctx context.Context, lease driver.Lease) error {
 	return d.at(lease.StateDir).clear(ctx, outpost.Request{Op: outpost.OpForget, Place: at.place(lease)})
 }
 
+// Room implements driver.Retainer. An older outpost says only what is free.
+func (d *Driver) Room(ctx context.Context, lease driver.Lease) (driver.Room, error) {
+	answer, err := d.at(lease.StateDir).ask(ctx, outpost.Request{Op: outpost.OpStatus})
+	if err == nil && answer.Status == nil {
+		err = driver.Joined(driver.ErrUnreachable, errors.New("it does not say what it is"))
+	}
+	if err != nil {
+		return driver.Room{}, err
+	}
+	s := answer.Status
+	return driver.Room{Free: s.Free, Total: s.Total, FreeInodes: s.FreeInodes, Inodes: s.Inodes}, nil
+}
+
 // clear has a machine remove something. One that sleeps is woken for it, and one that
 // is gone has nothing.
 func (c *client) clear(ctx context.Context, q outpost.Request) error {

@@ -49,9 +49,9 @@ func readWhere(stateDir string) (where, error) {
 }
 
 // Inside returns the ids of the sandboxes, of the directory of all state, whose files
-// began in the machine of that name.
+// began in the machine of that name. Files of deleted sandboxes may be kept there.
 func Inside(root, machine string) ([]string, error) {
-	records, err := filepath.Glob(filepath.Join(root, "sandboxes", "*", File))
+	records, err := driver.Records(root, File)
 	if err != nil {
 		return nil, err
 	}

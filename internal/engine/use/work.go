@@ -90,7 +90,7 @@ type Landing interface {
 type Lives interface {
 	Exists(ctx context.Context, dir, name string) (bool, error)
 	Spawn(context.Context, engine.SpawnRequest) ([]engine.Spawned, error)
-	Start(ctx context.Context, dir, name string, allowDegraded bool) (notes []string, err error)
+	Start(ctx context.Context, dir, name string, allowDegraded bool) (engine.StartResult, error)
 	Stop(context.Context, engine.StopRequest) (engine.StopResult, error)
 	Pause(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)
 	Resume(context.Context, engine.PauseRequest) ([]engine.PauseResult, error)

@@ -30,7 +30,6 @@ type attachment struct {
 func (c *console) attach(parent context.Context, captured *capture, ask bool) (context.Context, attachment) {
 	ctx, cancel := context.WithCancel(parent)
 	var started atomic.Bool
-	begin := func() { started.Store(true) }
 
 	caught := make(chan os.Signal, 16)
 	for s := range relayed() {
@@ -48,7 +47,10 @@ func (c *console) attach(parent context.Context, captured *capture, ask bool) (c
 	if ask {
 		stdout, stderr = held{a, stdout}, held{a, stderr}
 	}
-	streams := engine.Streams{Stdout: beginning{begin, stdout}, Stderr: beginning{begin, stderr}, Signals: r.out}
+	streams := engine.Streams{
+		Started: func() { started.Store(true) },
+		Stdout:  stdout, Stderr: stderr, Signals: r.out,
+	}
 	restore := func() {}
 	if in, ok := terminal(c.stdin); ok {
 		out, outTTY := terminal(c.stdout)
@@ -78,31 +80,9 @@ func (c *console) attach(parent context.Context, captured *capture, ask bool) (c
 		a.keyboard = newKeyboard(stdin)
 		stdin, made.ask = a.keyboard, a.ask
 	}
-	streams.Stdin = beginningReader{begin, stdin}
+	streams.Stdin = stdin
 	made.streams = streams
 	return ctx, made
-}
-
-// beginning and beginningReader notice that a command uses its streams: from
-// then on signals are for the command.
-type beginning struct {
-	begin func()
-	io.Writer
-}
-
-func (b beginning) Write(p []byte) (int, error) {
-	b.begin()
-	return b.Writer.Write(p)
-}
-
-type beginningReader struct {
-	begin func()
-	io.Reader
-}
-
-func (b beginningReader) Read(p []byte) (int, error) {
-	b.begin()
-	return b.Reader.Read(p)
 }
 
 // rawInput is the user's terminal, put into raw mode by the first read and not

@@ -27,6 +27,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 type fake struct {
 	init               func(engine.InitRequest) (engine.Initialized, error)
 	environments       []engine.Environment
+	goldens            []engine.Golden
 	environmentShell   func(engine.EnvironmentRequest) (engine.ExecResult, error)
 	deleteEnvironments func(engine.EnvironmentDeletion) ([]engine.Environment, error)
 
@@ -51,7 +52,7 @@ type fake struct {
 	merge     func(engine.MergeRequest) (engine.MergeResult, error)
 	delete    func(engine.DeleteRequest) (engine.DeleteResult, error)
 	stop      func(dir, name string) error
-	start     func(dir, name string, allowDegraded bool) ([]string, error)
+	start     func(dir, name string, allowDegraded bool) (engine.StartResult, error)
 	trust     func(dir string) (engine.TrustResult, error)
 	settings  engine.Configuration
 	doctor    func() (engine.Report, error)
@@ -130,6 +131,8 @@ func (f *fake) List(_ context.Context, dir string, all bool) ([]engine.Info, err
 	return f.list(dir, all)
 }
 
+func (f *fake) Goldens(context.Context, string) ([]engine.Golden, error) { return f.goldens, nil }
+
 func (f *fake) Exists(_ context.Context, dir, name string) (bool, error) { return f.exists(dir, name) }
 
 func (f *fake) Status(_ context.Context, dir, name string) (engine.Status, error) {
@@ -173,7 +176,7 @@ func (f *fake) Install(_ context.Context, r engine.InstallRequest) (engine.Insta
 	return engine.Installation{Name: r.Name, Packages: r.Packages, InForce: r.Stop || len(f.running) == 0}, nil
 }
 
-func (f *fake) Start(_ context.Context, dir, name string, allowDegraded bool) ([]string, error) {
+func (f *fake) Start(_ context.Context, dir, name string, allowDegraded bool) (engine.StartResult, error) {
 	return f.start(dir, name, allowDegraded)
 }
 

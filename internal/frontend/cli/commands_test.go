@@ -239,17 +239,18 @@ func TestDelete(t *testing.T) {
 func TestStopAndStart(t *testing.T) {
 	e := &fake{
 		stop: func(_, name string) error { return nil },
-		start: func(_, name string, degraded bool) ([]string, error) {
+		start: func(_, name string, degraded bool) (engine.StartResult, error) {
 			if !degraded {
-				return nil, errors.New("flag lost")
+				return engine.StartResult{}, errors.New("flag lost")
 			}
-			return []string{"attached again"}, nil
+			return engine.StartResult{Already: name == "runs", Notes: []string{"attached again"}}, nil
 		},
 	}
 	wantOutcome(t, lb(t, e, "", "install", "fix", "jq", "./tool.deb"), outcome{0, "installed jq ./tool.deb in fix\n", ""})
 	golden(t, "json/install.json", lb(t, e, "", "install", "fix", "jq", "--json").Stdout)
 	wantOutcome(t, lb(t, e, "", "stop", "fix"), outcome{0, "stopped fix\n", ""})
 	wantOutcome(t, lb(t, e, "", "start", "fix", "--allow-degraded"), outcome{0, "started fix\n", "note: attached again\n"})
+	wantOutcome(t, lb(t, e, "", "start", "runs", "--allow-degraded"), outcome{0, "runs is running already\n", "note: attached again\n"})
 }
 
 func TestTrust(t *testing.T) {
@@ -309,13 +310,15 @@ func TestCompletion(t *testing.T) {
 			return nil, errNotFound
 		}
 		return []engine.Info{info("fix"), info("fox"), info("other")}, nil
-	}}
+	}, goldens: []engine.Golden{{Name: "default"}, {Name: "fox"}, {Name: "fuller"}}}
 	for _, c := range []struct{ args, want string }{
 		{"exec f", "fix\nfox\n:4"},
 		{"merge f", "fix\nfox\n:4"},
 		{"delete fix o", "other\n:4"},
 		{"cp o", "other:\n:2"},
 		{"list x", ":4"},
+		{"spawn 2 --from f", "fix\nfox\nfuller\n:4"},
+		{"create x --golden f", "fox\nfuller\n:4"},
 		{"-C /broken exec f", ":0"},
 		{"completion z", "zsh\n:4"},
 	} {
@@ -324,23 +327,6 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s completes to %q, want %q", c.args, got.Stdout, c.want)
 		}
 	}
-}
-
-func TestConfigShow(t *testing.T) {
-	e := &fake{settings: engine.Configuration{
-		Settings: []engine.Setting{
-			{Key: "durability", Value: `"strict"`, Origins: []engine.SettingOrigin{{File: "/home/me/config.toml", Value: `"strict"`, Counts: true}}},
-			{Key: "network.allow", Origins: []engine.SettingOrigin{{File: "/src/app/.litterbox.toml", Value: `["a.example"]`}}},
-		},
-		Notes: []string{"network.allow needs trust"},
-	}}
-	wantOutcome(t, lb(t, e, "", "config", "show"), outcome{0, "durability = \"strict\"\n", "note: network.allow needs trust\n"})
-	wantOutcome(t, lb(t, e, "", "config", "show", "--origin"), outcome{0,
-		"/home/me/config.toml\tdurability = \"strict\"\n/src/app/.litterbox.toml\tnetwork.allow = [\"a.example\"]  # does not count\n",
-		"note: network.allow needs trust\n"})
-	golden(t, "json/config.json", lb(t, e, "", "config", "show", "--json").Stdout)
-	wantOutcome(t, lb(t, &fake{}, "", "config", "show"), outcome{0, "",
-		"note: nothing is configured, and every key has its default; litterbox init writes .litterbox.toml\n"})
 }
 
 // policyFake changes no rules.

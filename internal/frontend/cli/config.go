@@ -22,7 +22,7 @@ the .litterbox.toml of this repository.`,
 			if len(args) == 0 {
 				return nil
 			}
-			return usageError(cmd, "%q is not show", args[0])
+			return usageError(cmd, "there is no %q: config shows, and keys are set in .litterbox.toml or in your own config.toml", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

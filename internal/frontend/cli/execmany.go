@@ -137,8 +137,8 @@ func (o *execOptions) one(ctx context.Context, info engine.Info, row *manyRow, s
 		Dir: o.dir, Name: info.Name, Argv: o.argv, Kind: o.kind, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
 		Env: o.env.values, WorkDir: o.directory(), AllowDegraded: o.allowDegraded,
 		Streams: engine.Streams{
-			Stdin: beginningReader{herd.begin, strings.NewReader("")}, Stdout: beginning{herd.begin, io.MultiWriter(out...)},
-			Stderr: beginning{herd.begin, io.MultiWriter(problems...)}, Signals: signals,
+			Started: herd.begin, Stdin: strings.NewReader(""),
+			Stdout: io.MultiWriter(out...), Stderr: io.MultiWriter(problems...), Signals: signals,
 		},
 	})
 	err = errors.Join(err, stdout.flush(), stderr.flush())
@@ -200,7 +200,7 @@ func withHint(err error) string {
 
 // herd passes signals on to several commands at once.
 type herd struct {
-	started atomic.Bool // one has begun to use its streams
+	started atomic.Bool // one has been sent, and gets signals
 
 	mu      sync.Mutex
 	over    bool // an interrupt came: nothing more is begun

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
 func newFork(s *session) *cobra.Command {
@@ -69,6 +70,7 @@ command in the new sandbox starts it.`,
 func newCompare(s *session) *cobra.Command {
 	var test string
 	var json, patch bool
+	var chosen selection
 	cmd := &cobra.Command{
 		Use:   "compare NAME NAME...",
 		Short: "Put sandboxes side by side",
@@ -76,12 +78,32 @@ func newCompare(s *session) *cobra.Command {
 and the exit code of its last command. With --test a command runs in each of them,
 by sh -c, and its exit code is shown instead; nothing is committed, and what it
 writes stays in the sandbox. With --patch the difference between the first two
-follows.`,
+follows.
+
+NAME may be a pattern, quoted: '*' stands for any characters, and 'worker-*' for
+the workers that litterbox spawn made.`,
 		Example: `  litterbox compare try-1 try-2 try-3 --test 'make test'
+  litterbox compare 'try-*'
   litterbox compare try-1 try-2 --patch`,
-		Args:              wantArgs(2, -1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if chosen.names = args; chosen.wildcard() {
+				return nil
+			}
+			return wantArgs(2, -1)(cmd, args)
+		},
 		ValidArgsFunction: s.sandboxNames(true, ""),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
+			if chosen.wildcard() {
+				infos, err := chosen.pick(ctx, e.List, dir)
+				if err != nil {
+					return err
+				}
+				if len(infos) == 1 {
+					return fault.New(fault.Invalid, "cannot compare sandbox %q with itself: no other sandbox is named", infos[0].Name).
+						WithHint("litterbox compare %s NAME", infos[0].Name)
+				}
+				args = namesOf(infos)
+			}
 			request := engine.CompareRequest{Dir: dir, Names: args}
 			if test != "" {
 				request.Test = []string{"sh", "-c", test}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -90,7 +91,9 @@ With --writable-git all of that is writable: anything that CMD leaves in
 					if len(argv) == 0 {
 						r.Command = "a shell"
 					}
-					return e.EnvironmentShell(ctx, engine.EnvironmentRequest{Path: o.dir, WritableGit: writable, Exec: r})
+					result, err := e.EnvironmentShell(ctx, engine.EnvironmentRequest{Path: o.dir, WritableGit: writable, Exec: r})
+					o.name = cmp.Or(result.Environment, o.name)
+					return result, err
 				}
 				o.refused = func(context.Context, engine.Place, time.Time) ([]engine.Refusal, error) { return nil, nil } // in its notes
 				return runExec(ctx, o)

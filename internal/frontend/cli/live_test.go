@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,17 @@ func TestEnvShell(t *testing.T) {
 		if got.Path != c.path || got.WritableGit != c.writable || !cmp.Equal(got.Exec.Argv, c.argv) {
 			t.Errorf("%q asks for %+v", c.args, got)
 		}
+	}
+}
+
+// The document names the environment, as env list does.
+func TestEnvShellNamesTheEnvironment(t *testing.T) {
+	e := &fake{environmentShell: func(engine.EnvironmentRequest) (engine.ExecResult, error) {
+		return engine.ExecResult{Environment: "cool-app-69cc"}, nil
+	}}
+	out := lb(t, e, "", "env", "shell", "--json", "--", "true")
+	if want := `"name": "cool-app-69cc",`; out.Code != 0 || !strings.Contains(out.Stdout, want) {
+		t.Errorf("without %s: %+v", want, out)
 	}
 }
 

@@ -163,8 +163,9 @@ func newMachineRemove(s *session) *cobra.Command {
 		Use:   "remove NAME",
 		Short: "Remove a machine, and what litterbox put on it",
 		Long: `Remove a machine: the directory that litterbox has there is deleted, with the
-program and the cached files in it. A machine with sandboxes is kept. With
---forget the machine is not asked, and its directory stays as it is.`,
+program and the cached files in it. A machine is kept while it has sandboxes, or
+files of deleted ones that the trash keeps. With --forget the machine is not asked,
+and its directory stays as it is.`,
 		Example:           "  litterbox machine remove big",
 		Args:              wantArgs(1, 1),
 		ValidArgsFunction: s.machineNames(1),

@@ -129,6 +129,9 @@ does not accept is refused before anything is lost.
 					if len(vm.Sandboxes) > 0 {
 						what += ", with uncommitted files and homes of the sandboxes " + strings.Join(vm.Sandboxes, ", ")
 					}
+					if len(vm.Deleted) > 0 {
+						what += ", with the files of deleted sandboxes in the trash: " + strings.Join(vm.Deleted, ", ")
+					}
 					return s.console.confirmVM(ctx, what, "litterbox machine recreate --yes")
 				}
 			}

@@ -80,7 +80,7 @@ func spare(s os.Signal, patience *int) bool {
 // litterbox itself goes on: it waits for the command and commits.
 type relay struct {
 	out     chan string        // names without SIG
-	started func() bool        // the command has begun to use its streams
+	started func() bool        // the command has been sent, and gets signals
 	cancel  context.CancelFunc // gives the whole request up
 	now     func() time.Time
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -74,8 +75,26 @@ delete. litterbox teardown deletes them.`,
 	s.driverFlag(cmd, &o.driver, chosenDriver)
 	s.machinesFlag(cmd, &o.request.Machines, "spread them over the machines `NAMES`, such as big,bigger")
 	allowDegradedFlag(cmd, &o.allowDegraded)
-	_ = cmd.RegisterFlagCompletionFunc("from", s.sandboxNames(true, "")) // the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("from", s.complete(s.completeFrom)) // the flag exists
 	return cmd
+}
+
+// completeFrom gives what workers can begin with: sandboxes, then goldens.
+func (s *session) completeFrom(ctx context.Context, e useCases, dir string, _ []string, _ string) ([]string, error) {
+	names, err := s.names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	goldens, err := completeGolden(ctx, e, dir, nil, "")
+	if err != nil {
+		return names, nil //nolint:nilerr // the sandboxes are known
+	}
+	for _, one := range goldens {
+		if !slices.Contains(names, one) { // a sandbox of the name comes first
+			names = append(names, one)
+		}
+	}
+	return names, nil
 }
 
 func runSpawn(ctx context.Context, o *spawnOptions) error {

@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 type startOptions struct {
 	console *console
-	start   func(ctx context.Context, dir, name string, allowDegraded bool) ([]string, error)
+	start   func(ctx context.Context, dir, name string, allowDegraded bool) (engine.StartResult, error)
 	list    listing
 
 	dir           string
@@ -67,13 +68,17 @@ func runStart(ctx context.Context, o *startOptions) error {
 	}
 	var mu sync.Mutex // keeps the lines about one together
 	return forEach(ctx, names, eachAtOnce, func(ctx context.Context, _ int, name string) error {
-		notes, err := o.start(ctx, o.dir, name, o.allowDegraded)
+		started, err := o.start(ctx, o.dir, name, o.allowDegraded)
 		if err != nil {
 			return err
 		}
 		mu.Lock()
-		o.console.notes(notes)
-		err = o.console.print("started %s\n", clean(name))
+		o.console.notes(started.Notes)
+		if started.Already {
+			err = o.console.print("%s is running already\n", clean(name))
+		} else {
+			err = o.console.print("started %s\n", clean(name))
+		}
 		mu.Unlock()
 		if err != nil || o.noWait {
 			return err

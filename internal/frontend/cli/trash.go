@@ -19,7 +19,7 @@ func newTrash(s *session) *cobra.Command {
 deleted sandbox stays in the repository until the trash is emptied. If a sandbox
 had unmerged work, its files (ignored ones too), its home and its log also stay
 for the time that retention.trash sets (7 days unless set), while a tenth of the
-disk, or 10 GiB, is free.`,
+disk, or 10 GiB, is free. Files in another machine stay there meanwhile.`,
 		Example: `  litterbox trash list
   litterbox trash restore fix-login
   litterbox trash empty --older-than 30d`,
@@ -129,7 +129,8 @@ func newTrashEmpty(s *session) *cobra.Command {
 		Use:   "empty [NAME...]",
 		Short: "Delete what the trash holds for good",
 		Long: `Delete the content of the trash for good: commits that no other branch has, and
-files. It lists what would be deleted, and asks.`,
+files. It lists what would be deleted, and asks. Files in a machine that does not
+answer are deleted by the next litterbox trash empty that reaches it.`,
 		Example: `  litterbox trash empty fix-login
   litterbox trash empty --older-than 30d --yes`,
 		Args:              wantArgs(0, -1),

@@ -198,7 +198,8 @@ func (s *Station) status() (outpost.Answer, error) {
 	status.Capabilities.Goldens = status.Capabilities.Fork && status.Capabilities.Snapshots.Freeze
 	var st unix.Statfs_t
 	if unix.Statfs(s.Root, &st) == nil {
-		status.Free = int64(st.Bavail) * int64(st.Bsize)
+		status.Free, status.Total = int64(st.Bavail)*int64(st.Bsize), int64(st.Blocks)*int64(st.Bsize)
+		status.FreeInodes, status.Inodes = st.Ffree, st.Files
 	}
 	measure(&status)
 	return outpost.Answer{Status: &status}, nil
