@@ -46,7 +46,7 @@ func (e *Engine) AgentLogins(ctx context.Context, dir string) (map[string]AgentL
 		}
 		if ready.Login == "" {
 			ready.lacks, ready.mend = "no login", client.Programs[0]+"    # and log in there, or export "+client.Keys[0].Variable+"=…"
-			ready.Missing = "no login: log in with " + client.Programs[0] + ", or export " + client.Keys[0].Variable + "=…"
+			ready.Missing = "no login: " + loginMends(client)
 		}
 		found[client.Name] = ready
 	}
@@ -66,6 +66,11 @@ func (e *Engine) AgentLogins(ctx context.Context, dir string) (map[string]AgentL
 		found[one.Name] = ready
 	}
 	return found, nil
+}
+
+// loginMends says how a client that is built in gets a login.
+func loginMends(client profile.Profile) string {
+	return "log in with " + client.Programs[0] + ", or export " + client.Keys[0].Variable + "=…"
 }
 
 // ownLogin looks at a client of the human's own.

@@ -109,6 +109,9 @@ func (e *Engine) installClient(ctx context.Context, client profile.Profile, dir 
 	command.Dir, command.Env = temp, callerOf(ctx).Env
 	command.WaitDelay = shutdownGrace
 	if out, err := command.CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			return fault.New(fault.Canceled, "canceled: %s was not installed", client.Title)
+		}
 		return fault.Wrap(fault.Unavailable, err, "cannot install %s: npm says %s", client.Title, lastLines(strings.TrimSpace(string(out)), 3)).
 			WithHint("npm install -g %s", client.Package)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/login"
 	"github.com/litterbox-sandbox/litterbox/internal/profile"
 	"github.com/litterbox-sandbox/litterbox/internal/secret"
 )
@@ -121,13 +122,11 @@ func (p *place) hasKey(ctx context.Context, client profile.Profile, env []string
 	return slices.ContainsFunc(client.Keys, func(key profile.Key) bool { return p.keyInside(ctx, key.Variable, env) != "" })
 }
 
-// noteKeys says which of the human's keys does not go in by itself, where the
-// client has none inside.
-func (p *place) noteKeys(ctx context.Context, client profile.Profile, env []string) {
-	for _, key := range client.Keys {
-		if p.keyInside(ctx, key.Variable, env) != "" {
-			return
-		}
+// noteLogin says what would log in a client that has neither a key nor a login of
+// the host's inside, unless it has logged in there by itself.
+func (p *place) noteLogin(ctx context.Context, client profile.Profile) {
+	if len(client.Keys) == 0 || p.loggedInInside(ctx, client) {
+		return
 	}
 	for _, key := range client.Keys {
 		if callerOf(ctx).Get(key.Variable) != "" {
@@ -135,6 +134,23 @@ func (p *place) noteKeys(ctx context.Context, client profile.Profile, env []stri
 			return
 		}
 	}
+	p.note("nothing logs " + client.Title + " in: " + loginMends(client))
+}
+
+// loggedInInside reports whether the client has logged in inside.
+func (p *place) loggedInInside(ctx context.Context, client profile.Profile) bool {
+	return slices.ContainsFunc(login.For(client.Name), func(one login.Login) bool {
+		content, err := p.readHome(ctx, one.File)
+		if err != nil {
+			return false // the note then says what is known
+		}
+		document, err := login.Parse(content)
+		if err != nil {
+			return false
+		}
+		_, err = one.Values(document)
+		return err == nil
+	})
 }
 
 // keyInside is the value of a variable for a command inside.

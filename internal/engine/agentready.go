@@ -73,12 +73,13 @@ func (e *Engine) readyClient(ctx context.Context, p *place, client profile.Profi
 		return ready, err
 	}
 	given := slices.Concat(ready.env, task.Env)
-	login, err := e.bindLogins(ctx, p, client, p.hasKey(ctx, client, given))
+	keys := p.hasKey(ctx, client, given)
+	login, err := e.bindLogins(ctx, p, client, keys)
 	if err != nil {
 		return ready, err
 	}
-	if !login {
-		p.noteKeys(ctx, client, given)
+	if !login && !keys {
+		p.noteLogin(ctx, client)
 	}
 	found := agents.Exclusively(p.record.Repository, client.Name)
 	ready.exclusive, ready.settings = found.Exclusive, found.Rest
@@ -208,6 +209,9 @@ func (e *Engine) clientProgram(ctx context.Context, p *place, client profile.Pro
 	}
 	if len(client.Install) > 0 {
 		out, code, err := p.inside(ctx, `"$@"`, client.Install...)
+		if ctx.Err() != nil {
+			return "", fault.New(fault.Canceled, "canceled: the install command of %s was ended", client.Title)
+		}
 		if err != nil {
 			return "", err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -297,7 +298,10 @@ func (e *Engine) Runs(ctx context.Context, dir, name string) ([]Run, error) {
 		if slug == "" && newer {
 			continue
 		}
-		found = append(found, *e.asItStands(run))
+		now := *e.asItStands(run)
+		_, err := e.Store.Sandbox(run.SandboxID)
+		now.Deleted = errors.Is(err, fs.ErrNotExist)
+		found = append(found, now)
 	}
 	return found, nil
 }

@@ -55,6 +55,7 @@ type Run struct {
 	Metered    *Metered  `json:"metered,omitempty"`  // nil where nothing was counted
 	Last       string    `json:"last,omitempty"`     // what it said last
 	Notes      []string  `json:"notes,omitempty"`
+	Deleted    bool      `json:"deleted,omitempty"` // in listings: its sandbox is gone, or in the trash
 }
 
 // Metered is the cost of a sandbox's model calls during a run, counted on the host.

@@ -197,7 +197,8 @@ func newAgentList(s *session) *cobra.Command {
 		Long: `Show the agents' clients that litterbox knows, and those of [agents] in your
 configuration: whether they are on this machine, which of their settings have
 litterbox, what logs them in inside, and what is missing. Below that are the
-sandboxes of the repository in which an agent works or has worked.`,
+sandboxes of the repository in which an agent works or has worked, also deleted
+ones, for as long as their transcripts are kept.`,
 		Example:           "  litterbox agent list --json",
 		Aliases:           []string{"ls"},
 		Args:              wantArgs(0, 0),
@@ -263,7 +264,11 @@ func runAgentList(ctx context.Context, o *agentOptions) error {
 		if run.State.Over() {
 			at = run.EndedAt
 		}
-		rows = append(rows, []string{run.Sandbox, run.Agent, strings.ReplaceAll(string(run.State), "_", " "), ago(o.console.now(), at), fmt.Sprint(run.Commits), firstOf(run.Prompt)})
+		name := run.Sandbox
+		if run.Deleted {
+			name += " (deleted)"
+		}
+		rows = append(rows, []string{name, run.Agent, strings.ReplaceAll(string(run.State), "_", " "), ago(o.console.now(), at), fmt.Sprint(run.Commits), firstOf(run.Prompt)})
 	}
 	if err := o.console.print("\n"); err != nil {
 		return err

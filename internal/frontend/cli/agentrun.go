@@ -238,21 +238,7 @@ func runAgentRun(ctx context.Context, o *agentRunOptions) error {
 			return err
 		}
 	}
-	making, stop := interruptible(ctx)
-	err := o.check(making)
-	if err == nil {
-		err = o.chooseMachines(making)
-	}
-	var name string
-	if err == nil {
-		name, err = o.place(making)
-	}
-	if err != nil {
-		stop()
-		return err
-	}
-	run, err := o.begin(making, name, o.prompt)
-	stop()
+	run, err := o.prepare(ctx)
 	if err != nil {
 		return err
 	}
@@ -260,6 +246,24 @@ func runAgentRun(ctx context.Context, o *agentRunOptions) error {
 		return o.detached(run)
 	}
 	return o.watch(ctx, run)
+}
+
+// prepare makes what the run needs, and starts it. An interrupt ends it.
+func (o *agentRunOptions) prepare(ctx context.Context) (run engine.Run, err error) {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	defer func() { err = interrupted(ctx, err) }()
+	if err := o.check(ctx); err != nil {
+		return run, err
+	}
+	if err := o.chooseMachines(ctx); err != nil {
+		return run, err
+	}
+	name, err := o.place(ctx)
+	if err != nil {
+		return run, err
+	}
+	return o.begin(ctx, name, o.prompt)
 }
 
 // begin starts a run in the sandbox of that name.

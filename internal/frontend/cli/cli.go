@@ -138,7 +138,7 @@ func (s *session) action(run func(ctx context.Context, e useCases, dir string, a
 		}
 		ctx, stop := interruptible(onOwnBehalf(cmd.Context()))
 		defer stop()
-		return run(ctx, e, dir, args)
+		return interrupted(ctx, run(ctx, e, dir, args))
 	}
 }
 

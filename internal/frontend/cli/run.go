@@ -82,9 +82,10 @@ func runRun(ctx context.Context, o *runOptions) error {
 	return errors.Join(err, deleteErr)
 }
 
-func (o *runOptions) createMissing(ctx context.Context) error {
+func (o *runOptions) createMissing(ctx context.Context) (err error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
+	defer func() { err = interrupted(ctx, err) }()
 	if exists, err := o.exists(ctx, o.dir, o.name); err != nil || exists {
 		return err
 	}

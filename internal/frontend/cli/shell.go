@@ -73,7 +73,7 @@ func chooseShell(ctx context.Context, o *execOptions) (string, error) {
 	defer stop()
 	found, err := o.finds(ctx, engine.Place{Dir: o.dir, Name: o.name}, mine, o.allowDegraded)
 	if err != nil {
-		return "", err
+		return "", interrupted(ctx, err)
 	}
 	if !found {
 		return "sh", nil

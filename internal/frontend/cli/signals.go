@@ -2,10 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 )
 
 // killWindow is how soon a second Ctrl-C must follow the first to mean "now": the
@@ -28,6 +32,27 @@ func interruptible(parent context.Context) (context.Context, context.CancelFunc)
 		signal.Stop(caught)
 	}()
 	return ctx, cancel
+}
+
+// interrupted makes an error of what the end of ctx has caused one that says so.
+// What the error says stays: it may be a reason of its own. One that speaks of the
+// end in words of its own stays as it is.
+func interrupted(ctx context.Context, err error) error {
+	if status := exitStatus(0); err == nil || ctx.Err() == nil || errors.As(err, &status) || errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, one := range joined.Unwrap() {
+			all = append(all, interrupted(ctx, one))
+		}
+		return errors.Join(all...)
+	}
+	text, ended := strings.CutSuffix(err.Error(), ": "+context.Canceled.Error())
+	if kindOf(err) == fault.Canceled && !ended {
+		return err
+	}
+	return fault.New(fault.Canceled, "interrupted: %s", text)
 }
 
 // catch subscribes to signals, except to those that litterbox was started

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -172,7 +173,28 @@ func TestInterruptEndsOtherCommands(t *testing.T) {
 		<-ctx.Done()
 		return engine.Creation{}, fault.Wrap(fault.Canceled, ctx.Err(), "cannot create %q", "fix")
 	}}
-	wantOutcome(t, lb(t, e, "", "create", "fix"), outcome{130, "", "litterbox: cannot create \"fix\": context canceled\n"})
+	wantOutcome(t, lb(t, e, "", "create", "fix"), outcome{130, "", "litterbox: interrupted: cannot create \"fix\"\n"})
+}
+
+func TestAnInterruptIsNamedWhateverBrokeByIt(t *testing.T) {
+	for _, s := range []struct {
+		err  error
+		want string
+	}{
+		{fault.New(fault.Unavailable, "cannot start the keeper").WithHint("litterbox doctor"), "interrupted: cannot start the keeper"},
+		{fault.New(fault.Canceled, "canceled: nothing was made"), "canceled: nothing was made"},
+		{fmt.Errorf("cannot read: %w", context.Canceled), "interrupted: cannot read"},
+		{errors.Join(context.Canceled, fault.New(fault.Internal, "the disk broke")), "interrupted\nlitterbox: interrupted: the disk broke"},
+	} {
+		e := &fake{create: func(ctx context.Context, _ engine.CreateRequest) (engine.Creation, error) {
+			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done()
+			return engine.Creation{}, s.err
+		}}
+		wantOutcome(t, lb(t, e, "", "create", "fix"), outcome{130, "", "litterbox: " + s.want + "\n"})
+	}
 }
 
 func TestTheSecondInterruptEndsAMerge(t *testing.T) {
