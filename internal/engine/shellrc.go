@@ -40,6 +40,9 @@ func interactive(shell config.Shell, caller *caller.Caller, argv []string) (with
 		return []string{argv[0], "-fc", `d=$(mktemp -d) && print -r -- "$` + shellVariable + `" >$d/.zshrc && ZDOTDIR=$d exec "$0" -i`, argv[0]}, []string{shellVariable + "=" + zshRC + own}, nil
 	case "fish":
 		return []string{argv[0], "-C", "set -l rc $" + shellVariable + "; set -e " + shellVariable + "; eval $rc"}, []string{shellVariable + "=" + own}, nil
+	case "sh", "dash", "ash", "ksh":
+		// POSIX: an interactive shell reads the file that ENV names.
+		return []string{argv[0], "-c", `f=$(mktemp) && printf %s "$` + shellVariable + `" >"$f" && ENV=$f && export ENV; exec "$0" -i`, argv[0]}, []string{shellVariable + "=" + shRC + own}, nil
 	}
 	return argv, nil, nil
 }
@@ -91,6 +94,17 @@ if ! shopt -oq posix && [ -r /usr/share/bash-completion/bash_completion ]; then
 	. /usr/share/bash-completion/bash_completion
 fi
 [ -r ~/.bashrc ] && . ~/.bashrc
+`
+
+// shRC is the same for a plain POSIX shell, whose prompt knows variables alone. The
+// file it is read from goes first.
+const shRC = `unset ` + shellVariable + `
+rm -f -- "$ENV"; unset ENV
+PS1='$LITTERBOX:$PWD$ '
+if [ "${TERM:-dumb}" != dumb ] && ls --color=auto -d / >/dev/null 2>&1; then
+	alias ls='ls --color=auto' grep='grep --color=auto'
+fi
+alias ll='ls -alF' la='ls -A' l='ls -CF'
 `
 
 // zshRC is the same for zsh. The directory it is read from goes first.
