@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/litterbox-sandbox/litterbox/internal/config"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/hostile"
 	"github.com/litterbox-sandbox/litterbox/internal/live"
@@ -167,8 +166,8 @@ func (e *Engine) refusedHere(ctx context.Context, p *place, since time.Time) []s
 	if text = strings.TrimPrefix(text, "\n"); text == "" {
 		return nil
 	}
-	if rules != "" {
-		text += "; add " + rules + " to network.allow in " + config.RepositoryFile + ", litterbox trust, litterbox env delete, then repeat"
+	if len(rules) > 0 {
+		text += "; " + e.opening(ctx, p, rules) + ", litterbox env delete, then repeat"
 	}
 	return []string{text}
 }

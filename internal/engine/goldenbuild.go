@@ -327,8 +327,8 @@ func (e *Engine) buildStep(ctx context.Context, p *place, b *building, name stri
 	refused, rules := e.refusedInSetUp(ctx, p, began)
 	failed := fault.New(fault.Invalid, "%s exited %d%s%s", name, result.Exit.Code, said, refused)
 	b.output.note("%s exited %d%s\n", name, result.Exit.Code, refused)
-	if rules != "" {
-		return failed.WithHint("add %s to network.allow, litterbox trust, then %s", rules, b.golden.rebuild())
+	if len(rules) > 0 {
+		return failed.WithHint("%s, then %s", e.opening(ctx, p, rules), b.golden.rebuild())
 	}
 	return failed
 }

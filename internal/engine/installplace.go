@@ -197,8 +197,8 @@ func (e *Engine) runInstall(ctx context.Context, p, q *place, what installation)
 	if len(what.packages) == 0 {
 		return failed.WithHint("%s %s", what.manager.info, what.files[0])
 	}
-	if what.inside && rules != "" {
-		return failed.WithHint("litterbox allow %s %s", p.record.Name, strings.NewReplacer(`"`, "", ",", "").Replace(rules))
+	if what.inside && len(rules) > 0 {
+		return failed.WithHint("litterbox allow %s %s", p.record.Name, strings.Join(rules, " "))
 	}
 	return failed.WithHint("%s %s", what.manager.look, strings.Join(what.packages, " "))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,8 +43,8 @@ func (e *Engine) setUp(ctx context.Context, p *place, request CreateRequest) err
 	}
 	refused, rules := e.refusedInSetUp(ctx, p, began)
 	hint := "correct container.setup-command, then litterbox create " + p.record.Name
-	if rules != "" {
-		hint = fmt.Sprintf("add %s to network.allow in %s, litterbox trust, then litterbox create %s", rules, config.RepositoryFile, p.record.Name)
+	if len(rules) > 0 {
+		hint = e.opening(ctx, p, rules) + ", then litterbox create " + p.record.Name
 	}
 	return fault.New(fault.Invalid, "cannot set up sandbox %q: container.setup-command exited %d%s%s",
 		p.record.Name, result.Exit.Code, said, refused).WithHint("%s", hint)
@@ -52,14 +53,14 @@ func (e *Engine) setUp(ctx context.Context, p *place, request CreateRequest) err
 // refusedNamed is how many refused destinations a failure names.
 const refusedNamed = 5
 
-// refusedInSetUp lists what the network refused since a moment, and the rules that
-// would open it as values of network.allow.
-func (e *Engine) refusedInSetUp(ctx context.Context, p *place, since time.Time) (text, rules string) {
+// refusedInSetUp lists what the network refused since a moment, and values of
+// network.allow that would open it.
+func (e *Engine) refusedInSetUp(ctx context.Context, p *place, since time.Time) (text string, rules []string) {
 	refused, err := e.refusedSince(ctx, p, since)
 	if err != nil {
-		return "\nwhat the network refused meanwhile is not known: " + err.Error(), ""
+		return "\nwhat the network refused meanwhile is not known: " + err.Error(), nil
 	}
-	var named, allow []string
+	var named []string
 	known := map[string]bool{}
 	for _, one := range refused {
 		if !known[one.Destination] {
@@ -69,18 +70,37 @@ func (e *Engine) refusedInSetUp(ctx context.Context, p *place, since time.Time) 
 		rule := cmp.Or(one.Preset, one.Rule)
 		if rule != "" && !known["rule "+rule] {
 			known["rule "+rule] = true
-			allow = append(allow, fmt.Sprintf("%q", rule))
+			rules = append(rules, rule)
 		}
 	}
 	if len(named) == 0 {
-		return "", ""
+		return "", nil
 	}
 	more := ""
 	if n := len(named) - refusedNamed; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 		named = named[:refusedNamed]
 	}
-	return "\nthe network refused " + strings.Join(named, ", ") + more, strings.Join(allow[:min(len(allow), refusedNamed)], ", ")
+	return "\nthe network refused " + strings.Join(named, ", ") + more, rules[:min(len(rules), refusedNamed)]
+}
+
+// opening says how the next set-up gets rules for the network. Those that the
+// repository's file has, and that do not count without trust, wait for that alone.
+func (e *Engine) opening(ctx context.Context, p *place, rules []string) string {
+	missing := slices.Clone(rules)
+	if found, err := e.settings(ctx, p.record.Repository, p.record.GitDir); err == nil && slices.Contains(found.withheld, "network.allow") {
+		if theirs, err := config.Load(p.record.Repository); err == nil {
+			missing = slices.DeleteFunc(missing, func(rule string) bool { return slices.Contains(theirs.Network.Allow, rule) })
+		}
+	}
+	if len(missing) == 0 {
+		return "litterbox trust"
+	}
+	var quoted []string
+	for _, rule := range missing {
+		quoted = append(quoted, fmt.Sprintf("%q", rule))
+	}
+	return fmt.Sprintf("add %s to network.allow in %s, litterbox trust", strings.Join(quoted, ", "), config.RepositoryFile)
 }
 
 // tail keeps the last bytes of an output.
