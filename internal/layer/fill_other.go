@@ -15,5 +15,5 @@ var errCopy = fault.New(fault.Unsupported, "cannot copy a workspace on this syst
 // Make needs openat2(2).
 func (Copy) Make(context.Context, git.Owner, Progress) error { return errCopy }
 
-// Forget has nothing to forget here.
+// Forget fails: there are no copies on this system.
 func (Copy) Forget() error { return errCopy }

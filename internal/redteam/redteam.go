@@ -14,6 +14,7 @@ package redteam
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -111,6 +112,9 @@ const (
 func Run(ctx context.Context, o Options) (report Report, err error) {
 	if o.Only != "" && !slices.Contains(Classes(), o.Only) {
 		return report, fault.New(fault.Invalid, "cannot attack %q: there is no such class", o.Only).WithHint("litterbox redteam --help")
+	}
+	if runtime.GOOS != "linux" {
+		return report, fault.New(fault.Unsupported, "cannot attack sandboxes from %s: the probe and its controls need Linux", runtime.GOOS)
 	}
 	w, err := newWorld(ctx, o)
 	if w != nil {
