@@ -278,10 +278,10 @@ func (b Back) Bring(ctx context.Context, r *git.Repository, each func(Change)) e
 	if err != nil {
 		return err
 	}
-	for rest := b.Writes; len(rest) > 0; {
+	for rest := attributesFirst(b.Writes); len(rest) > 0; {
 		some := rest
 		// Attributes that come hold for what comes after them.
-		if i := slices.IndexFunc(rest, func(c Change) bool { return path.Base(c.Path) == ".gitattributes" }); i >= 0 {
+		if i := slices.IndexFunc(rest, isAttributes); i >= 0 {
 			some = rest[:i+1]
 		}
 		rest = rest[len(some):]
@@ -292,8 +292,26 @@ func (b Back) Bring(ctx context.Context, r *git.Repository, each func(Change)) e
 	return nil
 }
 
-// bring writes changes whose attributes are known. Contents that git converts are
-// read one by one, for only so git says how long they are.
+func isAttributes(c Change) bool { return path.Base(c.Path) == ".gitattributes" }
+
+// attributesFirst puts the attributes of each directory before all else that comes
+// into it: git has them all before it writes the first file.
+func attributesFirst(changes []Change) []Change {
+	var ordered []Change
+	for _, c := range changes {
+		at := len(ordered)
+		if isAttributes(c) {
+			dir := strings.TrimSuffix(c.Path, ".gitattributes")
+			if i := slices.IndexFunc(ordered, func(other Change) bool { return strings.HasPrefix(other.Path, dir) }); i >= 0 {
+				at = i
+			}
+		}
+		ordered = slices.Insert(ordered, at, c)
+	}
+	return ordered
+}
+
+// bring writes changes whose attributes are known.
 func bring(ctx context.Context, tree *checkout, conversions *conversions, changes []Change, each func(Change)) error {
 	var names, oids []string
 	for _, c := range changes {
@@ -305,13 +323,19 @@ func bring(ctx context.Context, tree *checkout, conversions *conversions, change
 	if err != nil {
 		return err
 	}
+	var convert []Change
 	for _, c := range changes {
-		if c.NewMode != 0 && !converted[c.Path] {
+		switch {
+		case c.NewMode == 0:
+		case converted[c.Path]:
+			convert = append(convert, c)
+		default:
 			oids = append(oids, c.NewOid)
 		}
 	}
-	stream := conversions.r.Stream(ctx, oids)
+	stream, convertedStream := conversions.r.Stream(ctx, oids), conversions.stream(ctx, convert)
 	defer stream.Close()
+	defer convertedStream.Close()
 	for _, c := range changes {
 		if err := ctx.Err(); err != nil {
 			return fault.Wrap(fault.Canceled, err, "cannot bring %q", c.Path)
@@ -323,7 +347,11 @@ func bring(ctx context.Context, tree *checkout, conversions *conversions, change
 		}
 		if err == nil {
 			each(c)
-			err = bringOne(ctx, tree, conversions, stream, c, converted[c.Path])
+			if converted[c.Path] {
+				err = bringConverted(ctx, tree, convertedStream, c)
+			} else {
+				err = bringOne(tree, stream, c)
+			}
 		}
 		if err != nil {
 			return fault.Wrap("", err, "cannot bring %q", c.Path)
@@ -332,16 +360,17 @@ func bring(ctx context.Context, tree *checkout, conversions *conversions, change
 	return nil
 }
 
-func bringOne(ctx context.Context, tree *checkout, conversions *conversions, stream *git.Stream, c Change, converted bool) error {
+func bringConverted(ctx context.Context, tree *checkout, stream *convertedStream, c Change) error {
+	data, err := stream.next(ctx, c)
+	if err != nil {
+		return err
+	}
+	return tree.write(c.Path, bytes.NewReader(data), c.NewMode == git.ModeExecutable)
+}
+
+func bringOne(tree *checkout, stream *git.Stream, c Change) error {
 	if c.NewMode == 0 {
 		return tree.remove(c.Path)
-	}
-	if converted {
-		data, err := conversions.content(ctx, c.Path, c.NewOid)
-		if err != nil {
-			return err
-		}
-		return tree.write(c.Path, bytes.NewReader(data), c.NewMode == git.ModeExecutable)
 	}
 	_, size, content, err := stream.Next()
 	if err != nil {

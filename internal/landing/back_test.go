@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 	"github.com/litterbox-sandbox/litterbox/internal/landing"
@@ -85,6 +86,7 @@ func TestBringsWhatGitChecksOut(t *testing.T) {
 		"a.crlf":         "one\ntwo\n", "a.id": "$Id$\n", "a.wide": "w\x00\n\x00", "a.evil": "plain\n", "a.none": "one\n", "a.auto": "one\ntwo\n",
 		"mixed.auto": "one\r\ntwo\n", "binary.auto": "\x00\n", "plain": "plain\n", "empty": "", "no end": "no end",
 		"sub/.gitattributes": "*.crlf -eol\nodd eol=crlf\n", "sub/a.crlf": "one\n", "sub/odd": "one\n", "sub/line\nbreak\".crlf": "one\n",
+		"empty.crlf": "", "no end.crlf": "one\ntwo", " blank.crlf": "one\n", "\ttab.crlf": "one\n", "a b\tc.crlf": "\n\n",
 		"deep/er/" + strings.Repeat("n", 200): strings.Repeat("0123456789\n", 1<<16),
 	}
 	for _, settings := range []string{"", "core.autocrlf=true", "core.autocrlf=input", "core.eol=crlf"} {
@@ -119,14 +121,40 @@ func TestBringsWhatGitChecksOut(t *testing.T) {
 	}
 }
 
+// An object that is gone is an error, and no part of the file before it.
+func TestBringsNoMissingObjects(t *testing.T) {
+	r, base, tip := changedRepository(t, map[string]string{".gitattributes": "*.x eol=crlf\n", "a.x": "one\n", "b.x": "two\n"})
+	plan, err := landing.PlanBack(gittest.Context(t), r, base, tip, landing.BackWants{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	oid := gittest.Git(t, r.Top, "rev-parse", "tip:b.x")
+	if err := os.Remove(filepath.Join(r.Top, ".git/objects", oid[:2], oid[2:])); err != nil {
+		t.Fatal(err)
+	}
+	err = plan.Bring(gittest.Context(t), r, func(landing.Change) {})
+	if fault.KindOf(err) != fault.NotFound {
+		t.Errorf("it brings what is gone: %v", err)
+	}
+	if content, err := os.ReadFile(filepath.Join(r.Top, "a.x")); err == nil && string(content) != "one\r\n" {
+		t.Errorf("a.x has %q", content)
+	}
+}
+
 // The number of git processes does not grow with the number of files.
 func TestBringsManyFilesWithFewProcesses(t *testing.T) {
+	for _, attributes := range []string{"*.x text=auto\n", "*.x eol=crlf\n"} {
+		t.Run(attributes, func(t *testing.T) { bringsManyFilesWithFewProcesses(t, attributes) })
+	}
+}
+
+func bringsManyFilesWithFewProcesses(t *testing.T, attributes string) {
 	real, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
 	}
 	started := func(count int) int {
-		files := map[string]string{".gitattributes": "*.x text=auto\n"}
+		files := map[string]string{".gitattributes": attributes}
 		for i := range count {
 			files[fmt.Sprintf("d%d/f%d.x", i%7, i)] = fmt.Sprintf("%d\n", i)
 		}

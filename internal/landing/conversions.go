@@ -1,8 +1,12 @@
 package landing
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
+	"errors"
+	"io"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -115,4 +119,95 @@ func (c *conversions) content(ctx context.Context, name, oid string) ([]byte, er
 	command := c.r.InCheckout("cat-file", "--filters", "--path="+name, oid)
 	command.Config = c.off
 	return command.Output(ctx)
+}
+
+// convertedStream reads what git would write at many paths of the checkout, in
+// their order, with one git process. git says only how long the objects are, not
+// what they become, so a line that no content has stands between them.
+type convertedStream struct {
+	c       *conversions
+	oids    []string // still to come
+	mark    string
+	begun   bool
+	answers *bufio.Reader
+	pipe    *io.PipeReader
+	ended   chan struct{}
+}
+
+// inOneLine reports whether git cat-file reads a path behind an object's name.
+func inOneLine(name string) bool {
+	return !strings.Contains(name, "\n") && !strings.HasPrefix(name, " ") && !strings.HasPrefix(name, "\t")
+}
+
+// stream starts to read converted changes. The caller closes it.
+func (c *conversions) stream(ctx context.Context, changes []Change) *convertedStream {
+	s := &convertedStream{c: c, mark: rand.Text(), ended: make(chan struct{})}
+	var questions strings.Builder
+	for _, one := range changes {
+		if inOneLine(one.Path) {
+			s.oids = append(s.oids, one.NewOid)
+			questions.WriteString(one.NewOid + " " + one.Path + "\n")
+		}
+	}
+	if len(s.oids) == 0 {
+		close(s.ended)
+		return s
+	}
+	command := c.r.InCheckout("cat-file", "--filters", "--buffer", "--batch="+s.mark)
+	answers, stdout := io.Pipe()
+	command.Config, command.Stdin, command.Stdout = c.off, strings.NewReader(questions.String()), stdout
+	s.pipe, s.answers = answers, bufio.NewReaderSize(answers, 1<<16)
+	go func() {
+		defer close(s.ended)
+		_, err := command.Output(ctx)
+		stdout.CloseWithError(err) // io.EOF without one
+	}()
+	return s
+}
+
+// next is the content of the next change.
+func (s *convertedStream) next(ctx context.Context, change Change) ([]byte, error) {
+	if !inOneLine(change.Path) {
+		return s.c.content(ctx, change.Path, change.NewOid)
+	}
+	if !s.begun {
+		line, err := s.answers.ReadString('\n')
+		if err != nil {
+			return nil, fault.Wrap("", err, "cannot read the object %s", change.NewOid)
+		}
+		if line != s.mark+"\n" {
+			return nil, fault.New(fault.NotFound, "cannot find the object %q", change.NewOid)
+		}
+		s.begun = true
+	}
+	s.oids = s.oids[1:]
+	var data []byte
+	for {
+		line, err := s.answers.ReadBytes('\n')
+		if string(line) == s.mark+"\n" {
+			break
+		}
+		data = append(data, line...)
+		// What is missing is said in its place.
+		if len(s.oids) > 0 && string(line) == s.oids[0]+" missing\n" {
+			return nil, fault.New(fault.NotFound, "cannot find the object %q", s.oids[0])
+		}
+		if errors.Is(err, io.EOF) && len(s.oids) == 0 {
+			break
+		}
+		if err != nil {
+			return nil, fault.Wrap("", err, "cannot read the object %s", change.NewOid)
+		}
+	}
+	// A line break ends each content.
+	return bytes.TrimSuffix(data, []byte("\n")), nil
+}
+
+// Close ends the process.
+func (s *convertedStream) Close() error {
+	if s.pipe != nil {
+		_ = s.pipe.Close() // never fails; git ends when nothing reads
+	}
+	<-s.ended
+	return nil
 }
