@@ -142,6 +142,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	started := time.Now()
 	if !request.NoCommit {
 		p.repo.Prefetch(p.deltaFile(), p.store.Strict()) // what the commit needs of git, while the command runs
+		defer p.repo.EndPrefetch()
 	}
 	endCheckpoints := e.checkpoints(ctx, p, cycle, request)
 	exit, err := wire.Run(ctx, stream, command, wire.Streams{

@@ -36,10 +36,3 @@ func PlainlyClean(t *testing.T, r *Repository) bool {
 	t.Helper()
 	return r.plainlyClean(t.Context())
 }
-
-// ReleaseSpare ends the process that Prefetch started, as time does.
-func ReleaseSpare(r *Repository) {
-	if unused := r.TakeSpare(r.spare.edges, r.spare.strict); unused != nil {
-		unused.release()
-	}
-}

@@ -42,12 +42,23 @@ func (r *Repository) Prefetch(state string, strict bool) {
 			return // the Import that follows meets the same error
 		}
 		r.spare.process, r.spare.edges, r.spare.strict = started, edges, strict
-		r.spare.timer = time.AfterFunc(spareTime, func() {
-			if unused := r.TakeSpare(edges, strict); unused != nil {
-				unused.release()
-			}
-		})
+		r.spare.timer = time.AfterFunc(spareTime, r.EndPrefetch)
 	}()
+}
+
+// EndPrefetch ends what Prefetch began and nothing has used, and waits for its end:
+// afterwards nothing of it touches the repository.
+func (r *Repository) EndPrefetch() {
+	r.spare.mu.Lock()
+	unused := r.spare.process
+	r.spare.process = nil
+	if unused != nil {
+		r.spare.timer.Stop()
+	}
+	r.spare.mu.Unlock()
+	if unused != nil {
+		unused.release()
+	}
 }
 
 // own returns a context for work that no request waits for, on behalf of the

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch/branchtest"
-	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/git/gittest"
 )
 
@@ -25,7 +24,7 @@ func TestPrefetch(t *testing.T) {
 	gittest.Write(t, b.Upper, "two", "2\n")
 	b.Repository.Prefetch(filepath.Join(t.TempDir(), "delta"), false)
 	b.ImportNow()
-	git.ReleaseSpare(b.Repository)
+	b.Repository.EndPrefetch()
 	if n := started(); n != 2 {
 		t.Errorf("%d processes for a commit beside another sandbox's prefetch", n)
 	}
