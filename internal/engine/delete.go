@@ -210,7 +210,7 @@ func (e *Engine) destroy(ctx context.Context, p *place, tip string, keep *store.
 	if result.Trash, result.Tip, err = branch.Trash(ctx, p.repo, p.record.Branch, p.record.Name, at); err != nil && fault.KindOf(err) != fault.NotFound {
 		return result, errors.Join(err, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = was }))
 	}
-	if err := e.stop(ctx, p); err != nil {
+	if err := e.endForGood(ctx, p); err != nil {
 		return result, err
 	}
 	if keep != nil {

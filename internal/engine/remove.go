@@ -38,7 +38,9 @@ func (e *Engine) remove(p *place) error {
 	if err := e.removeWorktree(p); err != nil {
 		return err
 	}
-	p.forgetFar()
+	if err := p.forgetFar(); err != nil {
+		return e.leaveGone(p, err)
+	}
 	// The record goes last: while anything is left, it says that this is being
 	// deleted.
 	entries, err := os.ReadDir(p.dir)

@@ -138,7 +138,7 @@ func (e *Engine) finishDeletion(ctx context.Context, p *place, d store.Deletion)
 	} else if _, d.Tip, err = branch.Trash(ctx, p.repo, p.record.Branch, p.record.Name, d.At); err != nil && fault.KindOf(err) != fault.NotFound {
 		return err
 	}
-	if err := e.stop(ctx, p); err != nil {
+	if err := e.endForGood(ctx, p); err != nil {
 		return err
 	}
 	return e.intoTrash(p, d)

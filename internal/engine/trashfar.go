@@ -77,7 +77,7 @@ func (e *Engine) clearGone(ctx context.Context) (stays []string, err error) {
 			}
 		}
 		if p != nil && away[p.record.Driver] != nil {
-			stays = append(stays, "what its machine keeps of the deleted sandbox "+p.record.Name+" stays there until the next litterbox trash empty: "+away[p.record.Driver].Error())
+			stays = append(stays, p.staysFar(away[p.record.Driver]))
 			continue
 		}
 		problems = append(problems, removeUnmounted(gone.SandboxDir(entry.Name())))
@@ -86,6 +86,32 @@ func (e *Engine) clearGone(ctx context.Context) (stays []string, err error) {
 		problems = append(problems, removeUnmounted(gone.Root))
 	}
 	return stays, errors.Join(append(problems, e.sweepFrozen())...)
+}
+
+// endForGood stops a sandbox that is being deleted. Where its machine does not answer, what
+// runs there is left to it, until clearGone finds that it does.
+func (e *Engine) endForGood(ctx context.Context, p *place) error {
+	err := e.stop(ctx, p)
+	if err != nil && p.far() && errors.Is(err, driver.ErrUnreachable) {
+		p.note("its machine does not answer: what runs there goes on until the trash is emptied")
+		return nil
+	}
+	return err
+}
+
+// staysFar says that the machine of a deleted sandbox did not remove its files.
+func (p *place) staysFar(why error) string {
+	return "what its machine keeps of the deleted sandbox " + p.record.Name + " stays there until the next litterbox trash empty: " + why.Error()
+}
+
+// leaveGone takes a sandbox away whose machine does not answer: its directory waits
+// with what has left the trash, for clearGone to ask again.
+func (e *Engine) leaveGone(p *place, why error) error {
+	if err := p.store.MoveTo(e.goneStore(), p.record.ID); err != nil {
+		return err
+	}
+	p.note(p.staysFar(why))
+	return p.store.Release(p.record.GitDir, p.record.Name, p.record.ID)
 }
 
 // gonePlace is a sandbox that has left the trash and whose files are in another

@@ -58,18 +58,15 @@ func (e *Engine) workspace(p *place) workspace.Workspace {
 // forgetPatience is how long a machine may take to remove files.
 const forgetPatience = time.Minute
 
-// forgetFar has the machine remove what it keeps of a deleted sandbox. An
-// unreachable machine does not prevent the deletion.
-func (p *place) forgetFar() {
+// forgetFar has the machine remove what it keeps of a deleted sandbox.
+func (p *place) forgetFar() error {
 	carrier, lists := p.driver.(driver.Carrier)
 	if !lists || !p.far() {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), forgetPatience)
 	defer cancel()
-	if err := carrier.Forget(ctx, p.lastLease()); err != nil {
-		p.note("what its machine keeps of sandbox " + p.record.Name + " stays there: " + err.Error())
-	}
+	return carrier.Forget(ctx, p.lastLease())
 }
 
 // lastLease is how the driver knows the last place of the sandbox.

@@ -199,6 +199,34 @@ func TestSandbox(t *testing.T) {
 	if found, _ := filepath.Glob(h.left()[0] + "/sandboxes/*"); len(found) != 1 {
 		t.Errorf("emptied while it was away, the host keeps %q", found)
 	}
+	// A sandbox that runs can be deleted while the host is away, and comes back.
+	h.Must("create", "lost")
+	if got := h.InsideShell("lost", "echo '*.o' >.gitignore && echo ignored >kept.o"); got.Code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	h.far.refuse(true)
+	h.far.cut()
+	if got := h.Litterbox("delete", "--force", "lost"); got.Code != 0 || !strings.Contains(got.Stderr, "its machine does not answer: what runs there goes on until the trash is emptied") {
+		t.Errorf("deleted while the host is away: %+v", got)
+	}
+	h.far.refuse(false)
+	h.Must("trash", "restore", "lost")
+	if got := h.Must("exec", "lost", "--", "cat", "kept.o"); got != "ignored" {
+		t.Errorf("restored is %q", got)
+	}
+	h.far.refuse(true)
+	h.far.cut()
+	if got := h.Litterbox("delete", "--force", "--purge", "lost"); got.Code != 0 || !strings.Contains(got.Stderr, "of the deleted sandbox lost stays there until the next litterbox trash empty") {
+		t.Errorf("purged while the host is away: %+v", got)
+	}
+	h.far.refuse(false)
+	if found, _ := filepath.Glob(h.left()[0] + "/sandboxes/*"); len(found) != 2 {
+		t.Errorf("purged while it was away, the host keeps %q", found)
+	}
+	h.Must("trash", "empty", "--yes")
+	if found, _ := filepath.Glob(h.left()[0] + "/sandboxes/*"); len(found) != 0 {
+		t.Errorf("emptied, the host keeps %q", found)
+	}
 	h.Must("machine", "remove", "big")
 	if left := h.left(); len(left) > 0 {
 		t.Errorf("removed, there are %q", left)
