@@ -70,6 +70,7 @@ layer/written_linux.go: hostile.Names
 # Files of a sandbox or a live environment, read whole.
 bound memory: 64 MiB of a file, 512 MiB where it is converted | time: its size as judged before | descriptors: one | output: a blob, 4 GiB
 branch/content.go: io.ReadAll
+landing/conversions.go: ReadSlice ReadString
 
 bound memory: 8 KiB of a worktree's .git | time: its size | descriptors: one | output: one of two notes
 branch/nested.go: io.ReadAll
@@ -222,8 +223,7 @@ const apart = `
 # They read what litterbox or the human wrote, and the files of the kernel and of
 # this machine. Those that grow have bounds of their own: logs are cut and turned.
 app app/child app/inside app/outpost audit caller door driver/container driver/landlock driver/libvirt driver/libvirt/rpc driver/lima
-driver/lima/limactl editor egress/preset frontend/cli ledger lock machine machineimage ownership packagecache payload process secret
-secret/source secret/vault store
+driver/lima/limactl editor egress/preset frontend/cli ledger lock machine machineimage ownership packagecache payload process secret secret/source secret/vault store
 
 # They run inside, with the memory, time and descriptors of the sandbox or machine.
 fsmonitor guest guest/egress guest/overlay guest/proc outpost/boot

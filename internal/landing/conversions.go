@@ -121,6 +121,9 @@ func (c *conversions) content(ctx context.Context, name, oid string) ([]byte, er
 	return command.Output(ctx)
 }
 
+// largestConverted bounds a file that git converts, which is held as a whole.
+const largestConverted = 512 << 20
+
 // convertedStream reads what git would write at many paths of the checkout, in
 // their order, with one git process. git says only how long the objects are, not
 // what they become, so a line that no content has stands between them.
@@ -180,16 +183,27 @@ func (s *convertedStream) next(ctx context.Context, change Change) ([]byte, erro
 		}
 		s.begun = true
 	}
-	s.oids = s.oids[1:]
+	mark, missing := s.mark+"\n", ""
+	if s.oids = s.oids[1:]; len(s.oids) > 0 {
+		missing = s.oids[0] + " missing\n"
+	}
 	var data []byte
-	for {
-		line, err := s.answers.ReadBytes('\n')
-		if string(line) == s.mark+"\n" {
+	for begun := 0; ; { // where the last line begins
+		piece, err := s.answers.ReadSlice('\n')
+		data = append(data, piece...)
+		if len(data) > largestConverted {
+			return nil, fault.New(fault.Unsupported, "a file that git converts is larger than %d MiB", largestConverted>>20)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		line := data[begun:]
+		if string(line) == mark {
+			data = data[:begun]
 			break
 		}
-		data = append(data, line...)
 		// What is missing is said in its place.
-		if len(s.oids) > 0 && string(line) == s.oids[0]+" missing\n" {
+		if missing != "" && string(line) == missing {
 			return nil, fault.New(fault.NotFound, "cannot find the object %q", s.oids[0])
 		}
 		if errors.Is(err, io.EOF) && len(s.oids) == 0 {
@@ -198,6 +212,7 @@ func (s *convertedStream) next(ctx context.Context, change Change) ([]byte, erro
 		if err != nil {
 			return nil, fault.Wrap("", err, "cannot read the object %s", change.NewOid)
 		}
+		begun = len(data)
 	}
 	// A line break ends each content.
 	return bytes.TrimSuffix(data, []byte("\n")), nil
