@@ -85,7 +85,9 @@ func Argv(argv []string, values ...string) []string {
 }
 
 // Name reports whether a variable or an option of this name holds a secret.
-func Name(name string) bool { return mayHave(name, nameWords) && namePattern().MatchString(name) }
+func Name(name string) bool {
+	return (mayHave(name, nameWords) || mayHave(name, shortWords)) && namePattern().MatchString(name)
+}
 
 // Shorter values are not searched for: they would match half of the text.
 const (
@@ -140,7 +142,8 @@ func suspicious(text string) bool { return mayHave(text, nameWords) || mayHave(t
 // Each match of namePattern has one of nameWords, each of another pattern one of
 // either.
 var (
-	nameWords  = []string{"token", "secret", "passw", "passphrase", "key", "credential"}
+	nameWords  = []string{"token", "secret", "passw", "passphrase", "key", "credential", "pass=", "_pwd="}
+	shortWords = []string{"pass", "pwd"} // of a name alone: texts are full of them
 	otherWords = []string{
 		"authorization", "bearer", "://", "curl",
 		"gh", "glpat-", "xox", "npm_", "pypi-", "sk-", "sk_", "rk_", "akia", "asia", "aiza", "ya29.", "hf_", "dop_v1_", "eyj",
@@ -162,7 +165,7 @@ const secretWords = `(?:TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|API_?KEY|ACCESS_?K
 
 // They are compiled when first needed: version and help never do.
 var namePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)` + strings.ReplaceAll(secretWords, "_?", "[_-]?"))
+	return regexp.MustCompile(`(?i)` + strings.ReplaceAll(secretWords, "_?", "[_-]?") + `|(?:^|[_-])PASS$|[_-]PWD$`)
 })
 
 func compile(texts ...string) []*regexp.Regexp {
@@ -179,6 +182,7 @@ func compile(texts ...string) []*regexp.Regexp {
 var named = sync.OnceValue(func() []*regexp.Regexp {
 	const (
 		assigned = `(?i)([\w.-]*` + secretWords + `[\w.-]*["']?\s*[=:]\s*`
+		short    = `(\b(?:(?:[A-Z0-9_]*_)?PASS|[A-Z0-9_]*_PWD)=` // as a shell has it: "pass: 3" is no secret
 		option   = `(?i)(--?[\w-]*(?:token|secret|password|passwd|passphrase|api-?key)\s+`
 		double   = `")(?:[^"\\]|\\.)+(")`
 		single   = `')[^']+(')`
@@ -186,6 +190,7 @@ var named = sync.OnceValue(func() []*regexp.Regexp {
 	)
 	return compile(
 		assigned+double, assigned+single, assigned+bare, // NAME=value, "name": "value"
+		short+double, short+single, short+bare,
 		option+double, option+single, option+bare, // --name value
 		`(?i)(\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)?\s*)(?:\[redacted\]|[\w.~+/=-]+)`,
 		`(?i)(\bbearer\s+)[\w.~+/=-]{8,}`,

@@ -27,6 +27,8 @@ func TestText(t *testing.T) {
 		`DB_PASSWORD="a \"b\" c" psql`:                     `DB_PASSWORD="` + gone + `" psql`,
 		`DB_PASSWORD="a b`:                                 `DB_PASSWORD="` + gone + ` b`, // a string without an end
 		"curl -u me:hunter22 https://x.y":                  "curl -u me:" + gone + " https://x.y",
+		"PASS=hunter22 MYSQL_PWD='two words' SMTP_PASS=x":  "PASS=" + gone + " MYSQL_PWD='" + gone + "' SMTP_PASS=" + gone,
+		"PWD=/here BYPASS=1 PASS: 3 of 4":                  "PWD=/here BYPASS=1 PASS: 3 of 4",
 		"redis://:hunter22@host/0":                         "redis://:" + gone + "@host/0",
 		"echo sk-ant-api03-abcdefgh":                       "echo " + gone,
 		`{"client_secret": "abc"}`:                         `{"client_secret": "` + gone + `"}`,
@@ -59,6 +61,18 @@ func TestTokens(t *testing.T) {
 	} {
 		if got := redact.Tokens(text, "hunter22"); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"API_KEY": true, "github-token": true, "PASS": true, "db_pass": true, "MYSQL_PWD": true, "PGPASSWORD": true, "PASSPHRASE": true,
+		"PWD": false, "OLDPWD": false, "BYPASS": false, "PASSING": false, "COMPASS": false, "KEYBOARD": false,
+	} {
+		if got := redact.Name(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }
