@@ -67,7 +67,9 @@ func (e *Engine) FollowAgent(ctx context.Context, run Run, follow bool, each fun
 		if err != nil {
 			return run, err
 		}
+		deleted := run.Deleted // which no record says
 		run = *e.asItStands(now)
+		run.Deleted = deleted
 		if err := read(); err != nil {
 			return run, err
 		}

@@ -55,6 +55,10 @@ func runTable(run engine.Run) [][]string {
 		rows = append(rows, []string{next, command})
 		next = ""
 	}
+	if run.Deleted {
+		add("litterbox trash restore " + run.Sandbox)
+		return rows
+	}
 	if run.Commits > 0 {
 		add("litterbox diff " + run.Sandbox)
 		add("litterbox merge " + run.Sandbox)

@@ -37,7 +37,7 @@ func (o *agentRunOptions) place(ctx context.Context) (string, error) {
 	if o.in != "" {
 		exists, err := o.e.Exists(ctx, o.dir, o.in)
 		if err == nil && !exists {
-			err = noSandbox(ctx, o.e.List, o.dir, o.in)
+			_, err = o.e.Status(ctx, o.dir, o.in) // says why
 		}
 		return o.in, err
 	}

@@ -199,6 +199,8 @@ func (o *agentRunOptions) arguments(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, "--tasks begins one task after another, and --detach would end that")
 	case o.file != "" && own == 2:
 		return usageError(cmd, "--file and PROMPT exclude each other")
+	case slices.Contains(o.env.files, "-") && (o.prompt == "-" || o.file == "-" || o.tasks == "-"):
+		return usageError(cmd, "standard input cannot be both the task and --env-file")
 	case o.json && o.interactive:
 		return usageError(cmd, "--json prints events, and a full-screen interface has none")
 	}

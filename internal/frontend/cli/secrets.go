@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -137,10 +138,20 @@ func setSecret(ctx context.Context, o *secretsOptions) error {
 	if err != nil {
 		return err
 	}
+	_, entry, _ := strings.Cut(from, ":")
+	elsewhere := ""
 	for _, one := range all {
-		if one.From == from && one.Name != "" {
+		switch {
+		case one.Name == "":
+		case one.From == from:
 			return nil
+		case one.From == "keyring:"+entry, one.From == "age:"+entry:
+			elsewhere = fmt.Sprintf("[secrets.%s] names %s, where nothing was stored; to use this value: from = %q", one.Name, one.From, from)
 		}
+	}
+	if elsewhere != "" {
+		o.console.note("%s", elsewhere)
+		return nil
 	}
 	o.console.note("no configuration uses it yet; add to yours or to .litterbox.toml:\n  [secrets.%s]\n  from = %q\n  hosts = [\"api.example.com\"]", variable(o.request.Name), from)
 	return nil

@@ -69,16 +69,6 @@ func (s selection) pick(ctx context.Context, list listing, dir string) ([]engine
 	return picked, nil
 }
 
-// noSandbox says that no sandbox is called name, and which one was probably
-// meant.
-func noSandbox(ctx context.Context, list listing, dir, name string) error {
-	infos, err := list(ctx, dir, false)
-	if err != nil {
-		return err
-	}
-	return engine.NoSandbox(name, namesOf(infos))
-}
-
 func namesOf(infos []engine.Info) []string {
 	var names []string
 	for _, info := range infos {

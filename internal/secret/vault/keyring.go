@@ -3,6 +3,7 @@ package vault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,7 +18,7 @@ const service = "litterbox"
 
 // reachable reports whether there is a keyring to ask. Without this check, the
 // library would start a message bus of its own.
-func reachable() error {
+func reachable(name string) error {
 	if runtime.GOOS != "linux" {
 		return nil
 	}
@@ -29,17 +30,23 @@ func reachable() error {
 			return nil
 		}
 	}
-	return fault.New(fault.Unavailable, "no keyring can be reached: there is no session bus").WithHint("litterbox secrets set NAME --age")
+	return fault.New(fault.Unavailable, "no keyring can be reached: there is no session bus").WithHint("%s", withoutKeyring(name))
 }
 
-// patiently asks the keyring, which may ask a human and knows no context.
-func patiently[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+// withoutKeyring mends a secret of a keyring that cannot be reached.
+func withoutKeyring(name string) string {
+	return fmt.Sprintf("litterbox secrets set %s --age, and name it with from = \"age:%[1]s\"", name)
+}
+
+// patiently asks the keyring for the entry called name. It may ask a human
+// and knows no context.
+func patiently[T any](ctx context.Context, name string, ask func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
 	}
 	var none T
-	if err := reachable(); err != nil {
+	if err := reachable(name); err != nil {
 		return none, err
 	}
 	answered := make(chan answer, 1)
@@ -53,7 +60,7 @@ func patiently[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 		case errors.Is(a.err, keyring.ErrNotFound):
 			return none, errNoEntry
 		case a.err != nil:
-			return none, fault.New(fault.Unavailable, "the keyring does not answer: %v", a.err).WithHint("litterbox secrets set NAME --age")
+			return none, fault.New(fault.Unavailable, "the keyring does not answer: %v", a.err).WithHint("%s", withoutKeyring(name))
 		}
 		return a.value, nil
 	case <-ctx.Done():
@@ -62,17 +69,17 @@ func patiently[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 }
 
 func keyringGet(ctx context.Context, name string) ([]byte, error) {
-	text, err := patiently(ctx, func() (string, error) { return keyring.Get(service, name) })
+	text, err := patiently(ctx, name, func() (string, error) { return keyring.Get(service, name) })
 	return []byte(text), err
 }
 
 func keyringSet(ctx context.Context, name string, value []byte) error {
 	text := string(value)
-	_, err := patiently(ctx, func() (bool, error) { return true, keyring.Set(service, name, text) })
+	_, err := patiently(ctx, name, func() (bool, error) { return true, keyring.Set(service, name, text) })
 	return err
 }
 
 func keyringRemove(ctx context.Context, name string) error {
-	_, err := patiently(ctx, func() (bool, error) { return true, keyring.Delete(service, name) })
+	_, err := patiently(ctx, name, func() (bool, error) { return true, keyring.Delete(service, name) })
 	return err
 }
