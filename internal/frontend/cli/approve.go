@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -32,7 +33,7 @@ program gave.`,
   litterbox approve fix-login 1
   litterbox approve fix-login 2 --refuse`,
 		Args:              wantArgs(1, 2),
-		ValidArgsFunction: s.sandboxNames(false, ""),
+		ValidArgsFunction: s.thenComplete(completeSignature),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.signatures, o.approve, o.request.Dir, o.request.Name = e.Signatures, e.Approve, dir, args[0]
 			if len(args) == 1 {
@@ -43,12 +44,46 @@ program gave.`,
 				return fault.New(fault.Invalid, "cannot approve %q: it is not the number of a signature", args[1]).WithHint("litterbox approve %s", args[0])
 			}
 			o.request.ID = id
-			return o.approve(ctx, o.request)
+			return answerSignature(ctx, o)
 		}),
 	}
 	cmd.Flags().BoolVar(&o.request.Refuse, "refuse", false, "refuse it instead")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the list as a JSON array")
 	return cmd
+}
+
+// answerSignature says what was approved: the numbers tell little.
+func answerSignature(ctx context.Context, o *approveOptions) error {
+	waiting, err := o.signatures(ctx, o.request.Dir, o.request.Name)
+	if err != nil {
+		return err
+	}
+	if err := o.approve(ctx, o.request); err != nil || o.json {
+		return err
+	}
+	verb := "approved"
+	if o.request.Refuse {
+		verb = "refused"
+	}
+	for _, w := range waiting {
+		if w.ID == o.request.ID {
+			return o.console.print("%s %d: %s, with %s\n", verb, w.ID, clean(w.Purpose), clean(cmp.Or(w.Comment, w.Key)))
+		}
+	}
+	return o.console.print("%s %d\n", verb, o.request.ID)
+}
+
+// completeSignature gives the numbers of the signatures that wait.
+func completeSignature(ctx context.Context, e useCases, dir string, args []string, _ string) ([]string, error) {
+	if len(args) > 1 {
+		return nil, nil
+	}
+	waiting, err := e.Signatures(ctx, dir, args[0])
+	var numbers []string
+	for _, w := range waiting {
+		numbers = append(numbers, decimal(w.ID)+"\t"+clean(w.Purpose))
+	}
+	return numbers, err
 }
 
 func listSignatures(ctx context.Context, o *approveOptions) error {
