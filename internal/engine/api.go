@@ -56,6 +56,7 @@ type Status struct {
 	StateDir   string          `json:"state_dir"`
 	Services   []ServiceStatus `json:"services"`
 	Ports      []Port          `json:"ports"`
+	Signatures []Signature     `json:"signatures,omitempty"` // of the ssh-agent, that wait for litterbox approve
 }
 
 // What frontends show, which know neither driver nor keeper.

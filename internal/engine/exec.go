@@ -165,6 +165,9 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	if note := missingNote(p, request, exit); note != "" {
 		p.note(note)
 	}
+	if note := lateNote(context.WithoutCancel(ctx), p, started); note != "" {
+		p.note(note)
+	}
 	if request.NoCommit {
 		return result, nil
 	}

@@ -297,6 +297,9 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 			return status, err
 		}
 		status.Background = append(status.Background, background...)
+		if signatures, err := p.signatures(ctx); err == nil {
+			status.Signatures = signatures.Waiting
+		}
 	} else {
 		status.Problem = "its keeper is gone; the next command attaches again"
 	}

@@ -6,7 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -97,12 +100,40 @@ func (e *Engine) Signatures(ctx context.Context, dir, name string) ([]Signature,
 	if err != nil {
 		return nil, err
 	}
+	found, err := p.signatures(ctx)
+	return found.Waiting, err
+}
+
+// signatures are those of a sandbox that is offered an ssh-agent.
+func (p *place) signatures(ctx context.Context) (found keeper.Signatures, err error) {
+	if _, err := os.Stat(p.path(keeper.SSHAgentFile)); errors.Is(err, fs.ErrNotExist) {
+		return keeper.Signatures{Waiting: []Signature{}}, nil
+	}
 	stream, err := p.dial(ctx)
 	if err != nil {
-		return []Signature{}, nil // nothing runs, so nothing waits
+		return keeper.Signatures{Waiting: []Signature{}}, nil // nothing runs, so nothing waits
 	}
 	defer stream.Close()
 	return keeper.ReadSignatures(ctx, stream)
+}
+
+// lateNote tells what a command's programs wanted signed in vain: they themselves
+// say only that the agent refused. It is empty where there was nothing.
+func lateNote(ctx context.Context, p *place, began time.Time) string {
+	found, err := p.signatures(ctx)
+	if err != nil {
+		return "" // the command counts
+	}
+	var purposes []string
+	for _, one := range found.Late {
+		if !one.Since.Before(began) && !slices.Contains(purposes, one.Purpose) {
+			purposes = append(purposes, one.Purpose)
+		}
+	}
+	if len(purposes) == 0 {
+		return ""
+	}
+	return "your ssh-agent did not sign, because it was not approved in time: " + strings.Join(purposes, "; ") + "; while it waits: litterbox approve " + p.record.Name
 }
 
 // Approve answers a signature that waits.

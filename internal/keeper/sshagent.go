@@ -58,6 +58,7 @@ type Signature struct {
 // Signatures are the signatures that wait.
 type Signatures struct {
 	Waiting []Signature `json:"waiting"`
+	Late    []Signature `json:"late,omitempty"` // the last that were not answered in time
 }
 
 // Bounds on what a sandbox can make wait for the keeper and the human.
@@ -73,10 +74,12 @@ type signer struct {
 	agent    SSHAgent
 	listener *net.UnixListener
 	room     chan struct{}
+	patience time.Duration // of a signature with the human
 
 	mu      sync.Mutex
 	next    int
 	waiting []*waitingSignature
+	late    []Signature // not answered in time, at most maxSignatures
 }
 
 type waitingSignature struct {
@@ -92,7 +95,7 @@ func (k *keeper) openSSHAgent(ctx context.Context) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	s := &signer{k: k, room: make(chan struct{}, maxAgents)}
+	s := &signer{k: k, room: make(chan struct{}, maxAgents), patience: signPatience}
 	if err == nil {
 		err = seal.Decode(data, &s.agent)
 	}
@@ -191,20 +194,29 @@ func (s *signer) ask(ctx context.Context, purpose string, r sshagent.Request) (a
 			_ = s.k.sign(strconv.Itoa(w.ID), allowed) // else it was answered already
 		}
 	}()
-	patience := time.NewTimer(signPatience)
+	patience := time.NewTimer(s.patience)
 	defer patience.Stop()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.waiting = slices.DeleteFunc(s.waiting, func(other *waitingSignature) bool { return other == w })
-	}()
+	defer s.forget(w)
 	select {
 	case allowed := <-w.answer:
 		return true, allowed
 	case <-patience.C:
+		s.tooLate(w.Signature)
 	case <-ctx.Done():
 	}
 	return false, false
+}
+
+func (s *signer) forget(w *waitingSignature) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = slices.DeleteFunc(s.waiting, func(other *waitingSignature) bool { return other == w })
+}
+
+func (s *signer) tooLate(one Signature) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = append(s.late[max(0, len(s.late)-maxSignatures+1):], one)
 }
 
 // signatures answers OpSignatures.
@@ -218,6 +230,7 @@ func (k *keeper) signatures() Signatures {
 	for _, w := range k.signer.waiting {
 		list.Waiting = append(list.Waiting, w.Signature)
 	}
+	list.Late = slices.Clone(k.signer.late)
 	return list
 }
 
@@ -240,8 +253,8 @@ func (k *keeper) sign(number string, allow bool) error {
 }
 
 // ReadSignatures asks a keeper which signatures wait.
-func ReadSignatures(ctx context.Context, s wire.Stream) ([]Signature, error) {
+func ReadSignatures(ctx context.Context, s wire.Stream) (Signatures, error) {
 	var list Signatures
 	err := wire.AskFor(ctx, s, wire.Request{Op: OpSignatures}, &list)
-	return list.Waiting, err
+	return list, err
 }

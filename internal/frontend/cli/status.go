@@ -136,6 +136,9 @@ func statusRows(c *console, s engine.Status) [][]string {
 	for _, reached := range s.Reached {
 		rows = append(rows, []string{"reached", reached.Text + " (" + ago(c.now(), reached.At) + ")"})
 	}
+	for _, one := range s.Signatures {
+		rows = append(rows, []string{"waits", clean(one.Purpose) + ": litterbox approve " + s.Name + " " + decimal(one.ID)})
+	}
 	for _, cycle := range s.Cycles {
 		rows = append(rows, []string{string(cycle.Kind), cycleLine(c, cycle)})
 	}

@@ -23,3 +23,13 @@ func TestStatusOfAgent(t *testing.T) {
 		t.Errorf("two rows have one name:\n%s", rows)
 	}
 }
+
+// A signature that waits is shown with the command that answers it.
+func TestStatusOfSignature(t *testing.T) {
+	e := &fake{status: func(_, name string) (engine.Status, error) {
+		return engine.Status{Info: engine.Info{Name: name, State: sandbox.Running}, Signatures: []engine.Signature{{ID: 3, Purpose: "sign a commit or a tag of git"}}}, nil
+	}}
+	if rows := lb(t, e, "", "status", "fix").Stdout; !regexp.MustCompile(`(?m)^waits +sign a commit or a tag of git: litterbox approve fix 3$`).MatchString(rows) {
+		t.Errorf("the signature is not shown:\n%s", rows)
+	}
+}

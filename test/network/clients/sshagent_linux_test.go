@@ -111,6 +111,9 @@ func TestSSHAgent(t *testing.T) {
 					if !strings.Contains(one.Purpose, `log in as "outside" to `+asked.Name) {
 						t.Errorf("the question is %q", one.Purpose)
 					}
+					if status := h.Must("status", "box"); answered == 0 && !strings.Contains(status, one.Purpose+": litterbox approve box "+strconv.Itoa(one.ID)) {
+						t.Errorf("the status does not show what waits:\n%s", status)
+					}
 					answer := []string{"approve", "box", strconv.Itoa(one.ID)}
 					if !allow {
 						answer = append(answer, "--refuse")
