@@ -79,7 +79,7 @@ func (l *launch) command(ctx context.Context, order keeper.Order) (*sandbox.Leas
 	case ctx.Err() != nil && err != nil:
 		return nil, fault.Wrap(fault.Canceled, ctx.Err(), "cannot start the keeper of %s %q", l.p.kind(), l.p.record.Name)
 	case errors.Is(err, keeper.ErrSilent):
-		return nil, fault.New(fault.Internal, "the keeper of sandbox %q ended without a report", l.p.record.Name).
+		return nil, fault.New(fault.Internal, "the keeper of %s %q ended without a report", l.p.kind(), l.p.record.Name).
 			WithHint("cat %s", l.p.path("keeper.log"))
 	case err != nil:
 		return nil, l.failure(err)

@@ -86,10 +86,13 @@ func (e *Engine) unreachable(ctx context.Context, p *place, cause error) error {
 // underCommand words the error of a command that could not be finished. If the
 // sandbox is still there, only the wire to it was cut.
 func (e *Engine) underCommand(ctx context.Context, p *place, err error) error {
-	worded := fault.Wrap("", err, "cannot run the command in sandbox %q", p.record.Name)
+	worded := fault.Wrap("", err, "cannot run the command in %s %q", p.kind(), p.record.Name)
 	state, _ := e.state(context.WithoutCancel(ctx), p.record)
 	if fault.KindOf(err) != fault.Unavailable || state != sandbox.Running && state != sandbox.Unreachable {
 		return worded
+	}
+	if p.record.Live != nil {
+		return worded.WithHint("the connection to it was cut and it goes on; see litterbox env list")
 	}
 	return worded.WithHint("the connection to it was cut and the sandbox goes on; see litterbox status %s", p.record.Name)
 }
