@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
@@ -89,6 +90,7 @@ type TrustResult struct {
 	Path   string   `json:"path"`
 	Hash   string   `json:"hash"`
 	Grants []string `json:"grants"`
+	Notes  []string `json:"notes,omitempty"`
 }
 
 // Trust lets the repository's configuration, as it is now, grant what needs the
@@ -131,7 +133,17 @@ func (e *Engine) trust(ctx context.Context, dir, shown string) (result TrustResu
 	if err := (config.Trust{File: e.Store.TrustFile()}).Grant(ctx, repo.CommonDir, repoConfig.Hash); err != nil {
 		return TrustResult{}, err
 	}
-	return TrustResult{Path: repo.Top + "/" + config.RepositoryFile, Hash: repoConfig.Hash, Grants: grants}, nil
+	result = TrustResult{Path: repo.Top + "/" + config.RepositoryFile, Hash: repoConfig.Hash, Grants: grants}
+	if slices.Contains(withheld, "network.allow") {
+		names, err := e.Store.Names(repo.CommonDir)
+		if err != nil {
+			return result, err
+		}
+		if len(names) > 0 {
+			result.Notes = append(result.Notes, "network.allow counts for new sandboxes; for one that exists: litterbox allow NAME "+strings.Join(repoConfig.Network.Allow, " "))
+		}
+	}
+	return result, nil
 }
 
 // grant says what a key that needs trust asks for.

@@ -58,5 +58,6 @@ func runTrust(ctx context.Context, o *trustOptions) error {
 	if len(result.Grants) == 0 {
 		return o.console.print("  nothing in it needs trust\n")
 	}
+	o.console.notes(result.Notes)
 	return nil
 }
