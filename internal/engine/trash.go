@@ -218,19 +218,29 @@ func (e *Engine) trashOf(ctx context.Context, gitDir string, records []*sandbox.
 	return found, nil
 }
 
-// findTrashed finds the newest entry of a name, or exactly one entry.
-func (e *Engine) findTrashed(ctx context.Context, dir, name string) (Trashed, error) {
+// findTrashed finds the newest entry of a name, with the older ones, or exactly one
+// entry.
+func (e *Engine) findTrashed(ctx context.Context, dir, name string) (one Trashed, older []string, err error) {
 	all, err := e.Trash(ctx, dir, false)
 	if err != nil {
-		return Trashed{}, err
+		return one, nil, err
 	}
 	slug, _ := sandbox.Slug(name) // an entry is none
-	for _, one := range all {
-		if one.Entry == name || one.Name == slug {
-			return one, nil
+	for _, each := range all {
+		switch {
+		case each.Entry == name:
+			return each, nil, nil
+		case each.Name != slug:
+		case one.Entry == "":
+			one = each
+		default:
+			older = append(older, each.Entry)
 		}
 	}
-	return Trashed{}, noneTrashed(name, all)
+	if one.Entry == "" {
+		return one, nil, noneTrashed(name, all)
+	}
+	return one, older, nil
 }
 
 // wasDeleted reports whether the trash of a repository has a sandbox called slug, as

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/branch"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
@@ -25,16 +26,20 @@ func (e *Engine) Restore(ctx context.Context, dir, name string) (restored Restor
 		return Restored{}, nil, err
 	}
 	defer func() { err = call.close(Outcome{Tip: restored.Tip, Err: err}) }()
-	one, err := e.findTrashed(ctx, dir, name)
+	one, older, err := e.findTrashed(ctx, dir, name)
 	if err != nil {
 		return Restored{}, nil, err
 	}
 	restored = Restored{Name: one.Name, Tip: one.Tip, Files: one.Files}
-	if !one.Files {
+	if one.Files {
+		err = e.restoreFiles(context.WithoutCancel(ctx), one)
+	} else {
 		notes, err = e.restoreCommits(ctx, dir, one)
-		return restored, notes, err
 	}
-	return restored, nil, e.restoreFiles(context.WithoutCancel(ctx), one)
+	if err == nil && len(older) > 0 {
+		notes = append(notes, "this is the newest of that name; older ones stay in the trash: "+strings.Join(older, ", "))
+	}
+	return restored, notes, err
 }
 
 // restoreFiles does each step so that the next call can continue after a kill: the
