@@ -218,7 +218,12 @@ func (e *Engine) clientProgram(ctx context.Context, p *place, client profile.Pro
 		if found, again, err := p.inside(ctx, search, client.Programs...); err == nil && again == 0 && found != "" {
 			return found, nil
 		}
-		return "", fault.New(fault.NotFound, "cannot find %s after its install command, which exited with %d: %s", client.Programs[0], code, lastLines(out, 3))
+		said := lastLines(out, 3)
+		if said != "" {
+			said = "; it said: " + said
+		}
+		return "", fault.New(fault.NotFound, "cannot find %s after its install command, which exited with %d%s", client.Programs[0], code, said).
+			WithHint("litterbox exec %s -- sh -c 'command -v %s'", p.record.Name, client.Programs[0])
 	}
 	if client.Package == "" {
 		return "", fault.New(fault.NotFound, "cannot find %s in sandbox %q", client.Programs[0], p.record.Name).
