@@ -52,9 +52,10 @@ func (e *Engine) checkpoints(ctx context.Context, p *place, cycle *sandbox.Cycle
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	record, running := *p.record, *cycle
+	began := time.Now() // here: the command may be faster than the goroutine
 	go func() {
 		defer close(done)
-		e.checkpointing(ctx, e.memoryOf(ctx, p, &record), &running, request.Agent, pace)
+		e.checkpointing(ctx, e.memoryOf(ctx, p, &record), &running, request.Agent, pace, began)
 	}()
 	return func() {
 		cancel()
@@ -70,17 +71,17 @@ func (e *Engine) memoryOf(ctx context.Context, p *place, record *sandbox.Sandbox
 	return q
 }
 
-func (e *Engine) checkpointing(ctx context.Context, p *place, cycle *sandbox.Cycle, agent *Working, pace Checkpoints) {
+func (e *Engine) checkpointing(ctx context.Context, p *place, cycle *sandbox.Cycle, agent *Working, pace Checkpoints, began time.Time) {
 	if p.far() {
 		return // each look would be a listing: the command's own commit takes everything
 	}
 	files := p.files()
-	began := time.Now()
 	look := func(after time.Time) (hostile.Changes, time.Duration) {
 		from := time.Now()
 		return files.Look(after, func(name string) bool { return slices.Contains(unwatched, name) }), time.Since(from)
 	}
-	first, _ := look(began)
+	named := began.Add(-ticks) // changes since then are news
+	first, _ := look(named)
 	committed := seenBefore(first, began)
 	last, since, at, least := first, began, began, pace.Least
 	timer := time.NewTimer(checkpointLook)
@@ -92,7 +93,7 @@ func (e *Engine) checkpointing(ctx context.Context, p *place, cycle *sandbox.Cyc
 		case <-timer.C:
 		}
 		now := time.Now()
-		seen, took := look(at)
+		seen, took := look(named)
 		timer.Reset(max(checkpointLook, took*checkpointShare))
 		if !seen.Same(last) {
 			last, since = seen, now
@@ -122,7 +123,7 @@ func (e *Engine) checkpointing(ctx context.Context, p *place, cycle *sandbox.Cyc
 			e.snapshotAfter(context.WithoutCancel(ctx), p, sandbox.SnapshotIteration)
 		}
 		// Changes during the commit count for the next.
-		committed, at = seen, time.Now()
+		committed, named, at = seen, now.Add(-ticks), time.Now()
 	}
 }
 
