@@ -89,6 +89,7 @@ func rejected() []refusal {
 		{name: "a planned section with a name", content: "[watch.claude]\ncommand = 'x'", kind: fault.Unsupported, text: `line 1, column 2: "watch" is not supported by this version yet`, hint: `delete "watch": it would have no effect`},
 		{name: "a tool without an exact version", content: "tools.node = '22'", text: `line 1, column 1: tools.node must be an exact version such as "22.11.0", not "22"`, hint: `tools = { node = "22.11.0" }`},
 		{name: "the name of a tool that a shell obeys", content: "tools.'a;b' = '1.0'", text: `line 1, column 1: tools: "a;b" is not the name of a tool`, hint: `tools = { node = "22.11.0" }`},
+		{name: "an input that is a pattern", content: "golden.inputs = ['db/*.sql']", text: `line 1, column 18: golden.inputs must be files or directories, without patterns, not "db/*.sql"`, hint: `inputs = ["db/schema.sql"]`},
 		{name: "an input outside of the repository", content: "golden.inputs = ['a/../../b']", text: `line 1, column 18: golden.inputs must be paths below the top of the repository, not "a/../../b"`, hint: `inputs = ["db/schema.sql"]`},
 		{name: "another refresh", content: "golden.refresh = 'always'", text: `line 1, column 18: golden.refresh must be "off" or "auto", not "always"`, hint: `refresh = "auto"`},
 		{name: "no package", content: "container.packages = ['jq', '--force']", text: `line 1, column 29: "--force" is not a package name`, hint: `packages = ["ripgrep", "jq=1.6-2.1"]`},

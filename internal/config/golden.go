@@ -69,7 +69,11 @@ func goldenKeys() []key {
 				for _, item := range v.items {
 					clean := path.Clean(item.text)
 					if item.text == "" || clean == "." || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsAny(clean, "\n\x00*?[") {
-						problems = append(problems, wrong(item, `inputs = ["db/schema.sql"]`, "golden.inputs must be paths below the top of the repository, not %q", item.text)...)
+						what := "paths below the top of the repository"
+						if strings.ContainsAny(clean, "*?[") {
+							what = "files or directories, without patterns"
+						}
+						problems = append(problems, wrong(item, `inputs = ["db/schema.sql"]`, "golden.inputs must be %s, not %q", what, item.text)...)
 						continue
 					}
 					c.Golden.Inputs = union(c.Golden.Inputs, []string{clean})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/service"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 )
@@ -48,7 +49,7 @@ func (e *Engine) awaitServices(ctx context.Context, p *place, patience time.Dura
 	}
 	const label = "waiting for services: "
 	for deadline := time.Now().Add(patience); ; {
-		list, err := e.services(ctx, p, true)
+		list, err := e.services(ctx, p, sandbox.Running)
 		if err != nil {
 			return nil, err
 		}

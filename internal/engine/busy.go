@@ -185,7 +185,7 @@ func (e *Engine) lookAtWork(ctx context.Context, p *place, ask func(context.Cont
 	}
 	if inside.Complete {
 		// Not knowing the services blocks nothing: they may be ended.
-		services, err := e.services(ctx, p, true)
+		services, err := e.services(ctx, p, sandbox.Running)
 		if err == nil {
 			for _, one := range services {
 				if one.State != service.Stopped && one.State != service.Exited {

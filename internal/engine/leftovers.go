@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -41,7 +42,7 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 	for _, record := range records {
 		known[record.ID] = record
 	}
-	found := append(e.halfMade(records), e.halfWritten()...)
+	found := slices.Concat(e.halfMade(records), e.abandonedSnapshots(records), e.halfWritten())
 	mounts, err := e.strayMounts(func(id string) bool { return known[id] != nil })
 	if err != nil {
 		return nil, err

@@ -237,7 +237,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	if head == "" {
 		status.Problem = "its branch " + p.record.Branch + " is gone; litterbox reattach makes it again"
 	}
-	switch services, err := e.services(ctx, p, state == sandbox.Running); {
+	switch services, err := e.services(ctx, p, state); {
 	case fault.KindOf(err) == fault.Unsupported:
 		status.Problem = withHint(err)
 	case err != nil:

@@ -142,7 +142,7 @@ func (e *Engine) sample(ctx context.Context, info Info, disk bool) (Sample, erro
 	}
 	sample.Machine = machinery(ctx, p, lease)
 	if info.State == sandbox.Running {
-		services, err := e.services(ctx, p, true)
+		services, err := e.services(ctx, p, sandbox.Running)
 		if err != nil && fault.KindOf(err) != fault.Unsupported { // status says how to mend it
 			return sample, err
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/agents"
@@ -16,8 +17,27 @@ import (
 // NoSandbox says that no sandbox of the repository is called typed, and which of
 // names was probably meant.
 func NoSandbox(typed string, names []string) error {
-	return fault.New(fault.NotFound, "no sandbox named %q in this repository%s", typed, didYouMean(typed, names)).
+	which := didYouMean(typed, names)
+	if worker := workerCalled(typed, names); worker != "" {
+		which = fmt.Sprintf("; did you mean %q?", worker)
+	}
+	return fault.New(fault.NotFound, "no sandbox named %q in this repository%s", typed, which).
 		WithHint("litterbox list")
+}
+
+// workerCalled is the worker that was named by its number, or without its project.
+func workerCalled(typed string, names []string) string {
+	const word = "worker-"
+	number := strings.TrimPrefix(typed, word)
+	if _, err := strconv.ParseUint(number, 10, 32); err != nil {
+		return ""
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "-"+word+number) {
+			return name
+		}
+	}
+	return ""
 }
 
 // didYouMean ends a message about a name that does not exist; it is empty when
@@ -97,9 +117,12 @@ func (e *Engine) noGolden(gitDir, typed, verb string) error {
 
 // missingGolden is noGolden where the names are known.
 func missingGolden(typed, verb string, names []string) error {
+	err := fault.New(fault.NotFound, "cannot %s the golden %q: no golden has this name%s", verb, typed, didYouMean(typed, names))
+	if verb == "delete" || verb != "begin with" && typed != DefaultGolden && len(names) > 0 { // those are of one that exists
+		return err.WithHint("litterbox golden list")
+	}
 	g := golden{Name: typed}
-	return fault.New(fault.NotFound, "cannot %s the golden %q: no golden has this name%s", verb, typed, didYouMean(typed, names)).
-		WithHint("%s", g.rebuild())
+	return err.WithHint("%s", g.rebuild())
 }
 
 // noPreset says that no network preset has that name.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -25,6 +26,8 @@ type RestoreRequest struct {
 	// Stop ends what is at work; ConfirmStop asks. Without both, work refuses.
 	Stop        bool
 	ConfirmStop func([]Work) (bool, error)
+
+	again string // the command of a hint, where it is not restore
 }
 
 // Reverted is a sandbox whose files were taken back.
@@ -105,7 +108,7 @@ func (e *Engine) restore(ctx context.Context, p *place, to *sandbox.Snapshot, re
 	defer unlock()
 	if live {
 		return result, fault.New(fault.Conflict, "cannot restore sandbox %q: it was just started", p.record.Name).
-			WithHint("litterbox restore --stop %s %s", p.record.Name, to.Name())
+			WithHint("%s", cmp.Or(request.again, "litterbox restore --stop "+p.record.Name+" "+to.Name()))
 	}
 	tip := p.repo.GlanceTip(p.record.Branch)
 	if tip == "" {
@@ -145,7 +148,7 @@ func (e *Engine) endForRestore(ctx context.Context, p *place, to *sandbox.Snapsh
 	held := holding(work)
 	if err := mayEnd(p.record.Name, "restore", held, request.Stop, request.ConfirmStop); err != nil {
 		if fault.KindOf(err) == fault.Conflict {
-			err = fault.Wrap("", err, "it has to be stopped").WithHint("end it, or litterbox restore --stop %s %s", p.record.Name, to.Name())
+			err = fault.Wrap("", err, "it has to be stopped").WithHint("end it, or %s", cmp.Or(request.again, "litterbox restore --stop "+p.record.Name+" "+to.Name()))
 		}
 		return nil, err
 	}

@@ -52,7 +52,8 @@ func (e *Engine) Rewind(ctx context.Context, request RewindRequest) (result Reve
 			return Reverted{}, err
 		}
 		if exact != nil {
-			return e.restore(ctx, p, exact, RestoreRequest{Dir: request.Dir, Name: request.Name, Stop: request.Stop, ConfirmStop: request.ConfirmStop})
+			return e.restore(ctx, p, exact, RestoreRequest{Dir: request.Dir, Name: request.Name, Stop: request.Stop, ConfirmStop: request.ConfirmStop,
+				again: "litterbox rewind --stop " + p.record.Name + " " + itoa(request.Iteration) + " (--commits leaves it running)"})
 		}
 	}
 	return e.rewind(ctx, p, to)

@@ -83,7 +83,7 @@ func (e *Engine) Service(ctx context.Context, request ServiceRequest) (result Se
 			}
 		}
 	} else if state, _ := e.state(ctx, p.record); state != sandbox.Running {
-		return ServiceResult{Services: idle(record, names), Notes: p.notes}, nil
+		return ServiceResult{Services: idle(record, names, state), Notes: p.notes}, nil
 	}
 	stream, err := e.running(ctx, p, request.AllowDegraded)
 	if err != nil {
@@ -104,7 +104,7 @@ func (e *Engine) Service(ctx context.Context, request ServiceRequest) (result Se
 		order.Names = request.Services
 	}
 	if request.Action == service.WishStatus {
-		list, err := e.services(ctx, p, true)
+		list, err := e.services(ctx, p, sandbox.Running)
 		return ServiceResult{Services: chosen(list, names), Notes: p.notes}, err
 	}
 	list, err := wire.Services(ctx, stream, order)
@@ -273,29 +273,33 @@ func (e *Engine) startServices(ctx context.Context, p *place) error {
 	return p.tellKeeper(ctx, keeper.OpServices)
 }
 
-// idle is the state of services in a sandbox that does not run.
-func idle(record service.Record, names []string) []ServiceStatus {
+// idle is the state of services in a sandbox that does not run, or is paused.
+func idle(record service.Record, names []string, of sandbox.State) []ServiceStatus {
 	list := []ServiceStatus{}
 	order, _ := service.Order(record.Services) // checked before it was recorded
 	for _, name := range order {
 		if len(names) == 0 || slices.Contains(names, name) {
-			list = append(list, ServiceStatus{Name: name, State: service.Stopped, Wanted: slices.Contains(record.Wanted, name)})
+			one := ServiceStatus{Name: name, State: service.Stopped, Wanted: slices.Contains(record.Wanted, name)}
+			if one.Wanted && of == sandbox.Paused {
+				one.State = service.Paused
+			}
+			list = append(list, one)
 		}
 	}
 	return list
 }
 
 // services is the part of Status about services; nil without any.
-func (e *Engine) services(ctx context.Context, p *place, running bool) ([]ServiceStatus, error) {
+func (e *Engine) services(ctx context.Context, p *place, state sandbox.State) ([]ServiceStatus, error) {
 	var record service.Record
 	if _, err := e.side(p, store.ServicesFile, &record); err != nil || len(record.Services) == 0 {
 		return []ServiceStatus{}, err
 	}
-	if running {
+	if state == sandbox.Running {
 		if stream, err := p.dial(ctx); err == nil {
 			defer stream.Close()
 			return wire.Services(ctx, stream, wire.ServiceOrder{Action: service.WishStatus})
 		}
 	}
-	return idle(record, nil), nil
+	return idle(record, nil, state), nil
 }

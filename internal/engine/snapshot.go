@@ -17,6 +17,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/store"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
@@ -138,6 +139,9 @@ func (e *Engine) keep(ctx context.Context, p *place, kind sandbox.SnapshotKind, 
 	if err := e.dropUnrecorded(ctx, p, had); err != nil {
 		return nil, err
 	}
+	if err := e.dropAbandoned(ctx, p, had); err != nil {
+		return nil, err
+	}
 	taken, err := e.freeze(ctx, p, live, label)
 	if err != nil {
 		return nil, err
@@ -145,6 +149,11 @@ func (e *Engine) keep(ctx context.Context, p *place, kind sandbox.SnapshotKind, 
 	made := &sandbox.Snapshot{
 		Version: sandbox.RecordVersion, Number: 1, ID: taken.ID, Label: label, Kind: kind, CreatedAt: taken.CreatedAt,
 		Iteration: p.record.Iterations, Commit: cmp.Or(p.record.Last, p.record.Base), Sandbox: *p.record,
+	}
+	if kind == sandbox.SnapshotFork {
+		if made.Holder, err = process.Identify(os.Getpid()); err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "cannot identify this process")
+		}
 	}
 	if taken.Memory {
 		if made.Lease, err = p.store.Lease(p.record.ID); err != nil {

@@ -110,6 +110,7 @@ func (e *Engine) Snapshots(ctx context.Context, dir, name string) ([]Snapshot, e
 	if err != nil {
 		return nil, err
 	}
+	all = e.withoutAbandoned(ctx, p, all)
 	far := map[string]int64{}
 	if p.far() && len(all) > 0 {
 		kept, err := p.driver.Snapshots(ctx, p.anyLease())

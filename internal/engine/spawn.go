@@ -37,6 +37,8 @@ type Spawned struct {
 	Info  Info // zero after an error
 	Notes []string
 	Err   error
+	// NotBegun says that it was not even tried, because the command was ended.
+	NotBegun bool
 }
 
 // maxWorkers bounds how many one call makes.
@@ -206,7 +208,7 @@ func (w *workerNumbers) until(ctx context.Context, make func(name string, number
 	for range passedOver {
 		name, number := w.next()
 		if err := ctx.Err(); err != nil {
-			return Spawned{Name: name, Err: fault.New(fault.Canceled, "not begun")}
+			return Spawned{Name: name, NotBegun: true, Err: fault.New(fault.Canceled, "not begun")}
 		}
 		if result = make(name, number); fault.KindOf(result.Err) != fault.AlreadyExists {
 			break

@@ -36,6 +36,7 @@ type Snapshot struct {
 	Policy    int          `json:"policy_revision"`
 	Sandbox   Sandbox      `json:"sandbox"`         // as it was: base, layers, environment
 	Lease     *Lease       `json:"lease,omitempty"` // of the place whose processes are part of it; nil: it has only files
+	Holder    Process      `json:"holder,omitzero"` // of one for forks: who makes them and deletes it then
 }
 
 // Name is the short name of a snapshot: s3.

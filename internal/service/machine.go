@@ -16,6 +16,10 @@ const (
 	Exited   State = "exited"   // it ended, and its policy leaves it ended
 )
 
+// Paused is the state of a wanted service in a paused sandbox, which cannot be
+// asked. No machine is ever in it.
+const Paused State = "paused"
+
 // States lists every state.
 func States() []State {
 	return []State{Stopped, Waiting, Starting, Running, Stopping, Backoff, Exited}

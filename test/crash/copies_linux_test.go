@@ -108,6 +108,9 @@ func TestFork(t *testing.T) {
 		if got := state(h, name); got != fmt.Sprint("state", n) {
 			h.Errorf("the fork is in state %q", got)
 		}
+		if listed := h.Must("snapshots", "box"); strings.Contains(listed, "(fork)") {
+			h.Errorf("what the fork began with is still there:\n%s", listed)
+		}
 		h.Must("delete", "--force", "--purge", name)
 		if got := state(h, "box"); got != fmt.Sprint("state", n) {
 			h.Errorf("without its fork the first one is in state %q", got)

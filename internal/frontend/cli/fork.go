@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,18 +43,19 @@ command in the new sandbox starts it.`,
 			request.Dir, request.Name, request.New = dir, args[0], args[1]
 			made, err := e.Fork(ctx, request)
 			s.console.notes(made.Notes)
-			if err != nil {
+			if err != nil && len(made.Forks) == 0 {
 				return err
 			}
+			// Those made before an error stay, and are named.
 			if json {
-				return s.console.document(list(made.Forks))
+				return errors.Join(err, s.console.document(list(made.Forks)))
 			}
 			for _, one := range made.Forks {
 				if err := s.console.print("forked %s into %s on %s at %s\n", clean(args[0]), clean(one.Name), clean(one.Branch), short(one.Head)); err != nil {
 					return err
 				}
 			}
-			return nil
+			return err
 		}),
 	}
 	cmd.Flags().StringVar(&request.At, "at", "", "begin at an `ITERATION` (its number) or a snapshot instead of now")
@@ -92,6 +95,12 @@ the workers that litterbox spawn made.`,
 			return wantArgs(2, -1)(cmd, args)
 		},
 		ValidArgsFunction: s.sandboxNames(true, ""),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("test") && strings.TrimSpace(test) == "" {
+				return usageError(cmd, "--test needs a command, not %q", test)
+			}
+			return nil
+		},
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			if chosen.wildcard() {
 				infos, err := chosen.pick(ctx, e.List, dir)

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
+	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 func newSnapshot(s *session) *cobra.Command {
@@ -210,6 +212,10 @@ are, and running commands go on. The state before is kept as a snapshot either w
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := strconv.Atoi(args[1])
 			if err != nil || number < 1 {
+				if _, is := sandbox.SnapshotNumber(args[1]); is {
+					return fault.New(fault.Invalid, "cannot rewind to %q: it is a snapshot, and not the number of an iteration", args[1]).
+						WithHint("litterbox restore %s %s", args[0], args[1])
+				}
 				return usageError(cmd, "%q is not an iteration's number: see litterbox log %s", args[1], args[0])
 			}
 			return s.action(func(ctx context.Context, e useCases, dir string, args []string) error {

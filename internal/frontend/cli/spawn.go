@@ -11,6 +11,7 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
 type spawnOptions struct {
@@ -113,8 +114,9 @@ func runSpawn(ctx context.Context, o *spawnOptions) error {
 			}
 		}
 		switch {
+		case one.NotBegun: // the last line counts it
 		case one.Err != nil:
-			printError(o.console.stderr, one.Err)
+			printError(o.console.stderr, interrupted(ctx, one.Err))
 		case !o.json:
 			_ = o.console.print("created %s on branch %s at %s%s\n", clean(one.Name), clean(one.Info.Branch), short(one.Info.Head), onMachine(one.Info)) // the table says it again
 		}
@@ -138,8 +140,11 @@ func runSpawn(ctx context.Context, o *spawnOptions) error {
 		}
 	}
 	var waited error
-	if !o.noWait && o.request.From == "" {
+	if !o.noWait {
 		for _, info := range made {
+			if info.State != sandbox.Running { // a fork starts with its first command
+				continue
+			}
 			waited = errors.Join(waited, o.console.awaitServices(ctx, o.await, o.request.Dir, info.Name))
 		}
 	}
