@@ -27,7 +27,7 @@ deleted; litterbox prune removes them after the time that retention sets.`,
 		Example: `  litterbox agent logs fix-flaky-login --follow
   litterbox agent logs fix-flaky-login --run 1 --raw`,
 		Args:              wantArgs(1, 1),
-		ValidArgsFunction: s.sandboxNames(false, ""),
+		ValidArgsFunction: s.complete(completeRuns(true)),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			o.e, o.dir = e, dir
 			return runAgentLogs(ctx, o, args[0])

@@ -17,7 +17,7 @@ the sandbox's home. Without PROMPT the client's full-screen interface opens.`,
   litterbox agent resume fix-flaky-login`,
 		Args:              wantArgs(1, -1),
 		Annotations:       passThrough(),
-		ValidArgsFunction: s.sandboxNames(false, ""),
+		ValidArgsFunction: s.complete(completeRuns(false)),
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.interactive, "interactive", "i", false, "in the client's own full-screen interface")
@@ -48,7 +48,7 @@ client, which Ctrl-] and then d leaves again, or to the lines of its progress.`,
 		Example:           "  litterbox agent attach fix-flaky-login",
 		Args:              wantArgs(1, 1),
 		Annotations:       passThrough(),
-		ValidArgsFunction: s.sandboxNames(false, ""),
+		ValidArgsFunction: s.complete(completeRuns(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
 				o.e, o.dir = e, dir

@@ -103,6 +103,9 @@ func run(ctx context.Context, c *console, version string, build func() (useCases
 func (s *session) run(ctx context.Context, args []string) int {
 	c := s.console
 	root := newRoot(s, typed(args))
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		plainFlags(root)
+	}
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args to cobra
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)

@@ -321,6 +321,7 @@ func TestCompletion(t *testing.T) {
 		{"create x --golden f", "fox\nfuller\n:4"},
 		{"-C /broken exec f", ":0"},
 		{"completion z", "zsh\n:4"},
+		{"exec --env", "--env\tset K=V in the environment of CMD, or K to what it is here; may be repeated\n--env-file\tset the variables of FILE, a K=V or K a line; - is standard input\n:4"},
 	} {
 		got := lb(t, e, "", append([]string{"__complete"}, strings.Fields(c.args)...)...)
 		if got.Code != 0 || strings.TrimSpace(got.Stdout) != c.want {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/litterbox-sandbox/litterbox/internal/engine"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -128,4 +129,33 @@ func pathsInside(ctx context.Context, e useCases, dir, name, toComplete string) 
 // completeRef gives branches, tags and remote branches.
 func completeRef(ctx context.Context, e useCases, dir string, _ []string, _ string) ([]string, error) {
 	return e.Refs(ctx, dir)
+}
+
+// completeRuns gives the sandboxes in which an agent works or has worked, and for the
+// logs also deleted ones.
+func completeRuns(deleted bool) completer {
+	return func(ctx context.Context, e useCases, dir string, args []string, _ string) ([]string, error) {
+		if len(args) > 0 {
+			return nil, nil
+		}
+		runs, err := e.Runs(ctx, dir, "")
+		var names []string
+		for _, run := range runs {
+			if (deleted || !run.Deleted) && !slices.Contains(names, run.Sandbox) {
+				names = append(names, run.Sandbox)
+			}
+		}
+		return names, err
+	}
+}
+
+// plainFlags makes the descriptions of flags single lines: backquotes name a value for
+// the help page alone, and shells show one line.
+func plainFlags(cmd *cobra.Command) {
+	plain := func(f *pflag.Flag) { f.Usage = strings.NewReplacer("`", "", "\n", " ").Replace(f.Usage) }
+	cmd.Flags().VisitAll(plain)
+	cmd.PersistentFlags().VisitAll(plain)
+	for _, below := range cmd.Commands() {
+		plainFlags(below)
+	}
 }
