@@ -22,11 +22,16 @@ func others(args []string) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		for name, change := range map[string]func(int) error{
-			"limit": lowerLimit, "affinity": setAffinity, "scheduler": setScheduler, "attributes": setAttributes, "parameters": setParameters,
-			"priority": func(pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 19) }, "io priority": setIOPriority,
+		// In this order: an ordinary user may not take a process out of SCHED_IDLE again
+		// (sched(7)), which attributes puts it into.
+		for _, one := range []struct {
+			name   string
+			change func(pid int) error
+		}{
+			{"limit", lowerLimit}, {"affinity", setAffinity}, {"scheduler", setScheduler}, {"attributes", setAttributes}, {"parameters", setParameters},
+			{"priority", func(pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 19) }}, {"io priority", setIOPriority},
 		} {
-			result[name+" "+arg] = named(change(pid))
+			result[one.name+" "+arg] = named(one.change(pid))
 		}
 	}
 	return result, nil
