@@ -333,9 +333,9 @@ func bring(ctx context.Context, tree *checkout, conversions *conversions, change
 			oids = append(oids, c.NewOid)
 		}
 	}
-	stream, convertedStream := conversions.r.Stream(ctx, oids), conversions.stream(ctx, convert)
+	stream, converting := conversions.r.Stream(ctx, oids), conversions.stream(ctx, convert)
 	defer stream.Close()
-	defer convertedStream.Close()
+	defer converting.Close()
 	for _, c := range changes {
 		if err := ctx.Err(); err != nil {
 			return fault.Wrap(fault.Canceled, err, "cannot bring %q", c.Path)
@@ -348,7 +348,7 @@ func bring(ctx context.Context, tree *checkout, conversions *conversions, change
 		if err == nil {
 			each(c)
 			if converted[c.Path] {
-				err = bringConverted(ctx, tree, convertedStream, c)
+				err = bringConverted(ctx, tree, converting, c)
 			} else {
 				err = bringOne(tree, stream, c)
 			}
