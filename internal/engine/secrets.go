@@ -97,8 +97,11 @@ func (p *place) addSecrets(ctx context.Context, spec *driver.Spec) error {
 }
 
 // noteUngiven says that a place has no secrets: its programs do not trust the
-// authority with which they are put in.
+// authority with which they are put in. Nor does it have the human's ssh-agent.
 func (p *place) noteUngiven() {
+	if p.config.SSHAgent.Enabled {
+		p.note("ssh-agent.enabled: your ssh-agent stays out: nothing of this machine is mounted there")
+	}
 	if len(p.config.Secrets) > 0 {
 		p.note("the secrets of the configuration stay out: nothing of this machine is mounted there, so its programs trust no authority of its own")
 	}

@@ -77,6 +77,9 @@ func (e *Engine) spec(ctx context.Context, p *place, fresh bool) (driver.Spec, e
 			return spec, nil
 		}
 		spec.Lent = keeper.RootsLent(p.dir)
+		if err := p.offerSSHAgent(caller, &spec); err != nil {
+			return spec, err
+		}
 		return spec, p.addSecrets(ctx, &spec)
 	}
 	e.addSurroundings(p, caller, &spec, roots.env)

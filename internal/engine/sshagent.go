@@ -15,6 +15,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
+	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
@@ -24,6 +25,9 @@ import (
 const (
 	sshAgentInside   = "/var/lib/litterbox/ssh-agent"
 	sshAgentVariable = "SSH_AUTH_SOCK"
+	// sshAgentFar is the socket that the guest makes, where nothing of this machine is
+	// mounted.
+	sshAgentFar = "/run/litterbox-ssh-agent/socket"
 )
 
 // offerSSHAgent gives the sandbox a way to the human's ssh-agent, where the
@@ -44,7 +48,12 @@ func (p *place) offerSSHAgent(caller *caller.Caller, spec *driver.Spec) error {
 		}
 		return nil
 	}
-	data, err := seal.Encode(keeper.SSHAgent{Socket: socket, Keys: p.config.SSHAgent.Keys, Hosts: p.config.SSHAgent.Hosts})
+	far, knownInside := p.driver.Traits().Mounts != sandbox.MountsAny, filepath.Join(spec.Home, ".ssh", "known_hosts")
+	agent := keeper.SSHAgent{Socket: socket, Keys: p.config.SSHAgent.Keys, Hosts: p.config.SSHAgent.Hosts}
+	if far {
+		agent.Inside, agent.KnownHosts = sshAgentFar, knownInside
+	}
+	data, err := seal.Encode(agent)
 	if err == nil {
 		err = os.WriteFile(file, data, 0o600)
 	}
@@ -61,8 +70,13 @@ func (p *place) offerSSHAgent(caller *caller.Caller, spec *driver.Spec) error {
 	if err != nil {
 		return failed(err)
 	}
+	if far {
+		spec.Lent = append(spec.Lent, driver.Lent{Source: known, Target: knownInside})
+		spec.Env[sshAgentVariable] = sshAgentFar
+		return nil
+	}
 	spec.Mounts = append(spec.Mounts, driver.Mount{Source: dir, Target: sshAgentInside},
-		driver.Mount{Source: known, Target: filepath.Join(spec.Home, ".ssh", "known_hosts")})
+		driver.Mount{Source: known, Target: knownInside})
 	spec.Env[sshAgentVariable] = filepath.Join(sshAgentInside, keeper.SSHAgentSocket)
 	return nil
 }

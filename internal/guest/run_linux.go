@@ -30,6 +30,7 @@ type guest struct {
 	rest     *rest.Rest
 
 	executions executions
+	agents     agents
 
 	prepared chan struct{} // closed when commands can run; then the fields above are set
 	stopOnce sync.Once

@@ -140,6 +140,8 @@ func (g *guest) answer(x *exchange) (any, error) {
 			return nil, fault.New(fault.Unsupported, "cannot carry connections: the sandbox has no network")
 		}
 		return announcing{}, nil
+	case wire.OpSSHAgent:
+		return g.sshAgent(x)
 	case wire.OpKill:
 		return g.kill(x.request.Limit)
 	case wire.OpBuffers:

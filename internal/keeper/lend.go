@@ -33,9 +33,11 @@ func RootsLent(dir string) []driver.Lent {
 const lendPatience = time.Minute
 
 // lend sends the roots as they are now, where nothing of the host is mounted. It
-// runs when the sandbox has to trust an authority of its own; what has been sent
-// is not sent again.
-func (k *keeper) lend() error {
+// runs when the sandbox has to trust an authority of its own.
+func (k *keeper) lend() error { return k.lendFiles(RootsLent(k.order.Spec.StateDir)) }
+
+// lendFiles sends files as they are now. What has been sent is not sent again.
+func (k *keeper) lendFiles(all []driver.Lent) error {
 	lender, can := k.driver.(driver.Lender)
 	if !can || !k.lease.Traits.Lends {
 		return nil
@@ -47,10 +49,10 @@ func (k *keeper) lend() error {
 	if k.lent == nil {
 		k.lent = map[string][]byte{}
 	}
-	for _, one := range RootsLent(k.order.Spec.StateDir) {
+	for _, one := range all {
 		content, err := os.ReadFile(one.Source)
 		if err != nil {
-			return fault.Wrap(fault.Unavailable, err, "cannot read the certificates that sandbox %q trusts", k.order.Spec.Name)
+			return fault.Wrap(fault.Unavailable, err, "cannot read what is lent to sandbox %q", k.order.Spec.Name)
 		}
 		if sent, known := k.lent[one.Target]; known && bytes.Equal(sent, content) {
 			continue
@@ -61,7 +63,7 @@ func (k *keeper) lend() error {
 			return nil
 		}
 		if err != nil {
-			return fault.Wrap("", err, "cannot let sandbox %q trust its own certificate authority", k.order.Spec.Name)
+			return fault.Wrap("", err, "cannot lend %s to sandbox %q", one.Target, k.order.Spec.Name)
 		}
 		k.lent[one.Target] = content
 	}

@@ -37,6 +37,11 @@ type SSHAgent struct {
 	Socket string   `json:"socket"` // of the human's agent
 	Keys   []string `json:"keys,omitempty"`
 	Hosts  []string `json:"hosts,omitempty"`
+
+	// Where nothing of this machine is mounted, the guest makes the socket Inside, and
+	// KnownHosts is the path at which it is lent KnownHostsFile. Empty otherwise.
+	Inside     string `json:"inside,omitempty"`
+	KnownHosts string `json:"known_hosts,omitempty"`
 }
 
 // The keeper's own operations on signatures.
@@ -99,20 +104,28 @@ func (k *keeper) openSSHAgent(ctx context.Context) error {
 	if err == nil {
 		err = seal.Decode(data, &s.agent)
 	}
-	if err == nil {
+	if err == nil && s.agent.Inside == "" {
 		s.listener, err = listenInside(filepath.Join(dir, SSHAgentDir), SSHAgentSocket)
 	}
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot offer your ssh-agent to sandbox %q", k.order.Spec.Name)
 	}
 	k.signer = s
+	if s.agent.Inside != "" {
+		go s.serveFar(ctx)
+		return k.lendKnownHosts()
+	}
 	go s.serve(ctx)
 	context.AfterFunc(ctx, func() { _ = s.listener.Close() })
 	return nil
 }
 
+func (s *signer) proxy() *sshagent.Proxy {
+	return &sshagent.Proxy{Dial: s.dial, Offers: s.offers, Decide: s.decide}
+}
+
 func (s *signer) serve(ctx context.Context) {
-	proxy := &sshagent.Proxy{Dial: s.dial, Offers: s.offers, Decide: s.decide}
+	proxy := s.proxy()
 	for {
 		conn, err := s.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {

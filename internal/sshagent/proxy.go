@@ -36,7 +36,7 @@ type Proxy struct {
 }
 
 // Serve speaks the agent's protocol on conn until it ends. It closes conn.
-func (p *Proxy) Serve(ctx context.Context, conn net.Conn) error {
+func (p *Proxy) Serve(ctx context.Context, conn io.ReadWriteCloser) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer conn.Close()

@@ -61,6 +61,7 @@ const (
 	OpForward   Op = "forward"   // Port → Empty, and from then on bare bytes of a connection to that port inside
 	OpFiles     Op = "files"     // → Empty, and from then on SFTP both ways; older guests do not know it
 	OpNetwork   Op = "network"   // → Empty, and from then on frames of an Egress (ServeNetwork)
+	OpSSHAgent  Op = "ssh-agent" // Path → Empty; KindStarted when a program has connected to the socket there, its bytes as KindStdout frames, answers as KindStdin frames; older guests do not know it
 	OpKill      Op = "kill"      // Limit → ProcessList: KILL to the largest process, or with Limit 0 to all; lists them
 	OpBuffers   Op = "buffers"   // → Buffers: what sockets hold; older guests do not know it
 	OpView      Op = "view"      // Path, Line or Offset, Limit, Hidden → View; KindStdout frames before it; no hidden file unless Hidden, nothing in a .git

@@ -44,12 +44,22 @@ func realAgent(t *testing.T, file string) (socket string) {
 	return socket
 }
 
-// git over SSH works inside with the human's agent, whose keys never enter.
+// git over SSH works inside with the human's agent, whose keys never enter: here, and
+// where nothing of this machine is mounted.
 func TestSSHAgent(t *testing.T) {
 	t.Parallel()
+	for name, driver := range map[string]string{"here": "namespace", "elsewhere": "child"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trySSHAgent(t, name, driver)
+		})
+	}
+}
+
+func trySSHAgent(t *testing.T, name, driver string) {
 	world.Need(t, "git", "ssh", "sshd", "ssh-agent", "ssh-add", "ssh-keygen")
 	h := built.New(t)
-	listed, asked := outside.Host("listed.outside.example"), outside.Host("asked.outside.example")
+	listed, asked := outside.Host("listed-"+name+".outside.example"), outside.Host("asked-"+name+".outside.example")
 	dir := t.TempDir()
 	var private, public string
 	for i, host := range []*world.Host{listed, asked} {
@@ -84,7 +94,7 @@ func TestSSHAgent(t *testing.T) {
 	}
 	h = h.With("SSH_AUTH_SOCK=" + socket)
 	h.Put(filepath.Join(h.Home, ".config/litterbox/config.toml"), "[ssh-agent]\nenabled = true\nhosts = [\""+listed.Name+"\"]\n[network]\nallow = [\""+listed.Name+":22\", \""+asked.Name+":22\"]\n")
-	h.Must("create", "box")
+	h.Must("create", "box", "--driver", driver)
 
 	// A login to a listed host needs no question.
 	url := func(host *world.Host) string { return "ssh://outside@" + host.Name + bareRepository(t) }
