@@ -56,6 +56,7 @@ engine/network.go: os.WriteFile process.ReadAtOnce
 engine/prune.go: os.ReadDir
 engine/pruneuserland.go: filepath.Glob os.ReadDir
 engine/remove.go: os.ReadDir
+engine/environmentaccount.go: os.ReadFile os.WriteFile
 engine/environmentlist.go: os.ReadDir
 live/checkout.go: os.ReadFile
 engine/snapshot.go: os.ReadFile os.WriteFile

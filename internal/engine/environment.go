@@ -37,7 +37,8 @@ type Environment struct {
 	Problem     string            `json:"problem,omitempty"`
 	CreatedAt   time.Time         `json:"created_at"`
 	ID          string            `json:"id"`
-	// Namespace is the file that nsenter --mount joins, of one that root has started.
+	// Namespace is the file that nsenter --mount joins: here, of one that root has
+	// started; in its machine, of one that is in another.
 	Namespace string `json:"namespace"`
 }
 
@@ -314,6 +315,11 @@ func (e *Engine) renewPolicy(ctx context.Context, p *place) error {
 // makeEnvironment makes the record and the directories of a new one. Its place
 // starts with its first command.
 func (e *Engine) makeEnvironment(ctx context.Context, found project, name string, allowDegraded bool) (*place, error) {
+	if fileExists(e.goneStore().Root) { // one that was deleted while its machine was away may still run there
+		if err := e.sayGone(ctx); err != nil {
+			return nil, err
+		}
+	}
 	settings, err := e.settings(ctx, found.top, found.gitDir)
 	if err != nil {
 		return nil, err

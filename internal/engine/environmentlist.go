@@ -127,14 +127,18 @@ func (e *Engine) deleteEnvironment(ctx context.Context, one Environment) (err er
 	return e.removeEnvironment(ctx, p)
 }
 
-// removeEnvironment ends what runs and removes the directory, the record last. It
-// never touches the project, which is mounted inside only.
+// removeEnvironment ends what runs and removes the directory, the record last, and
+// what its machine keeps. It never touches the project, which is mounted inside only.
 func (e *Engine) removeEnvironment(ctx context.Context, p *place) error {
-	if err := e.stop(ctx, p); err != nil {
+	defer func() { e.say(p.notes) }()
+	if err := e.endForGood(ctx, p); err != nil {
 		return err
 	}
 	if err := unmounted(p.dir); err != nil {
 		return err
+	}
+	if err := p.forgetFar(); err != nil {
+		return e.leaveGone(p, err)
 	}
 	if p.driver.Ownership(p.record.ID).UpperUID >= 0 { // root's
 		if err := (live.Accounts{}).Remove(ctx, p.record.Name); err != nil {

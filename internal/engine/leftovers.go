@@ -61,7 +61,10 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 		found = append(found, Leftover{What: "a frozen layer that no sandbox and no snapshot stands on", Where: filepath.Join(e.frozenStore(), name),
 			fix: func(context.Context) error { return e.sweepFrozen() }})
 	}
-	if gone := e.goneStore().Root; fileExists(gone) {
+	for _, gone := range []string{e.goneStore().Root, e.goneEnvironments()} {
+		if !fileExists(gone) {
+			continue
+		}
 		found = append(found, Leftover{What: "what an interrupted emptying of the trash left", Where: gone,
 			fix: e.fixGone})
 	}

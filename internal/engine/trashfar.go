@@ -59,9 +59,29 @@ func (p *place) farSize(ctx context.Context) int64 {
 // gonePatience is how long a machine may take to remove files of the trash.
 const gonePatience = 20 * time.Second
 
-// clearGone removes what has left the trash, and what an interrupted emptying left. It
-// says what stays because its machine does not answer.
+// clearGone removes what has left the trash, and what an interrupted emptying left, of
+// sandboxes and of live environments. It says what stays because its machine does not
+// answer.
 func (e *Engine) clearGone(ctx context.Context) (stays []string, err error) {
+	stays, err = e.clearGoneHere(ctx)
+	if !fileExists(e.goneEnvironments()) {
+		return stays, err
+	}
+	below, opened := e.environments()
+	if opened != nil {
+		return stays, errors.Join(err, opened)
+	}
+	more, cleared := below.clearGoneHere(ctx)
+	return append(stays, more...), errors.Join(err, cleared)
+}
+
+// goneEnvironments is the directory of live environments that wait for their machine.
+func (e *Engine) goneEnvironments() string {
+	return filepath.Join(e.Store.Root, "environments", "trash", "trash")
+}
+
+// clearGoneHere is clearGone for this state directory alone.
+func (e *Engine) clearGoneHere(ctx context.Context) (stays []string, err error) {
 	gone := e.goneStore()
 	entries, err := os.ReadDir(filepath.Dir(gone.SandboxDir("x")))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +121,7 @@ func (e *Engine) endForGood(ctx context.Context, p *place) error {
 
 // staysFar says that the machine of a deleted sandbox did not remove its files.
 func (p *place) staysFar(why error) string {
-	return "what its machine keeps of the deleted sandbox " + p.record.Name + " stays there until the next litterbox trash empty: " + why.Error()
+	return "what its machine keeps of the deleted " + p.kind() + " " + p.record.Name + " stays there until the next litterbox trash empty: " + why.Error()
 }
 
 // leaveGone takes a sandbox away whose machine does not answer: its directory waits

@@ -46,6 +46,7 @@ const (
 	OpDestroy Op = "destroy"
 	OpMetrics Op = "metrics"
 	OpLend    Op = "lend" // Path, Content: of a file of Spec.Lent
+	OpJoin    Op = "join" // → Answer.Namespaces
 
 	// The changes of a place: streams of package workspace/feed follow. Rules
 	// leaves out the content of ignored directories; OpBelow lists one of those.
@@ -153,6 +154,8 @@ type Answer struct {
 	Since string `json:"since,omitempty"`
 	Met   bool   `json:"met,omitempty"`  // a connection was made to Request.Meet
 	Boot  string `json:"boot,omitempty"` // of the machine's kernel
+	// Namespaces is the directory of a running place's namespace files, in the machine.
+	Namespaces string `json:"namespaces,omitempty"`
 	// Snapshots have no layers: those are the machine's.
 	Snapshots []driver.Snapshot `json:"snapshots,omitempty"`
 }

@@ -59,11 +59,14 @@ func NewEnv(o Options) *EnvDriver {
 		if stateDir == "" {
 			return asked{EnvAt("", o)}
 		}
-		// environments/sandboxes/<id> in the directory of all state
-		return EnvAt(filepath.Dir(filepath.Dir(filepath.Dir(stateDir))), o)
+		return EnvAt(envRoot(stateDir), o)
 	}
 	return &EnvDriver{Driver: remote.New(EnvName, traits, machine), options: o}
 }
+
+// envRoot is the directory of all state, by the directory of an environment in it:
+// environments/sandboxes/ID, and environments/trash/… of a deleted one.
+func envRoot(stateDir string) string { return filepath.Dir(driver.Root(stateDir)) }
 
 // Acquire implements driver.Driver. What the environment needs of this machine has to
 // be below the home directory.

@@ -24,7 +24,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Driver implements driver.Driver, driver.Carrier, driver.Retainer, driver.Lender and driver.GoldenKeeper. It is made by [New].
+// Driver implements driver.Driver, driver.Carrier, driver.Retainer, driver.Lender, driver.FarJoiner and driver.GoldenKeeper. It is made by [New].
 type Driver struct {
 	name    string
 	traits  sandbox.Traits

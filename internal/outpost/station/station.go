@@ -164,6 +164,13 @@ func (s *Station) simple(ctx context.Context, q outpost.Request) (outpost.Answer
 		return outpost.Answer{Metrics: &m}, err
 	case outpost.OpLend:
 		return outpost.Answer{}, s.lend(ctx, q)
+	case outpost.OpJoin:
+		joiner, can := s.Driver.(driver.Joiner)
+		if !can {
+			break
+		}
+		dir, err := joiner.Namespaces(lease)
+		return outpost.Answer{Namespaces: dir}, err
 	case outpost.OpRefs:
 		return s.refs(ctx, q.Place)
 	case outpost.OpSize:
