@@ -238,7 +238,7 @@ test/agents: test/program test/tasks
 test/mcp: test/program test/tasks
 test/release:
 test/script:
-test/bench: test/network/world
+test/bench: test/engine test/network/world
 `
 
 // Test files are looser. Besides what their package may, they import the

@@ -137,7 +137,7 @@ func (b *bench) synced(repo, source string) (times []time.Duration, err error) {
 // sshd writes the configuration of a client that starts OpenSSH's server for each
 // connection, without a port.
 func (b *bench) sshd() (config string, err error) {
-	server, err := exec.LookPath("sshd") // it executes itself and wants its whole path
+	server, identity, err := b.server("sshd")
 	if err != nil {
 		return "", err
 	}
@@ -145,29 +145,40 @@ func (b *bench) sshd() (config string, err error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(b.dir, "sshd")
+	config = filepath.Join(filepath.Dir(identity), "client")
+	text := "Host beside\n  User " + who.Username + "\n  ProxyCommand " + strings.Join(server, " ") + clientText(identity)
+	return config, os.WriteFile(config, []byte(text), 0o600)
+}
+
+// server writes the configuration of OpenSSH's server, with keys of its own, into a
+// new directory. It returns the command that serves one connection, and the key of
+// its user.
+func (b *bench) server(name string, settings ...string) (command []string, identity string, err error) {
+	program, err := exec.LookPath("sshd") // it executes itself and wants its whole path
+	if err != nil {
+		return nil, "", err
+	}
+	dir := filepath.Join(b.dir, name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, key := range []string{"host", "user"} {
 		if err := b.command(dir, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", in(key)); err != nil {
-			return "", err
+			return nil, "", err
 		}
 	}
-	if who.Uid == "0" { // where the server begins on a machine without one
+	if os.Geteuid() == 0 { // where the server begins on a machine without one
 		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
-			return "", err
+			return nil, "", err
 		}
 	}
-	for name, text := range map[string]string{
-		"server": "HostKey " + in("host") + "\nAuthorizedKeysFile " + in("user.pub") + "\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n",
-		"client": "Host beside\n  User " + who.Username + "\n  ProxyCommand " + server + " -i -f " + in("server") + "\n  IdentityFile " + in("user") +
-			"\n  IdentitiesOnly yes\n  UserKnownHostsFile /dev/null\n  StrictHostKeyChecking no\n  LogLevel ERROR\n",
-	} {
-		if err := os.WriteFile(in(name), []byte(text), 0o600); err != nil {
-			return "", err
-		}
-	}
-	return in("client"), nil
+	settings = append(settings, "HostKey "+in("host"), "AuthorizedKeysFile "+in("user.pub"), "StrictModes no", "UsePAM no", "PermitRootLogin yes")
+	err = os.WriteFile(in("server"), []byte(strings.Join(settings, "\n")+"\n"), 0o600)
+	return []string{program, "-i", "-f", in("server")}, in("user"), err
+}
+
+// clientText is the rest of a client's configuration.
+func clientText(identity string) string {
+	return "\n  IdentityFile " + identity + "\n  IdentitiesOnly yes\n  UserKnownHostsFile /dev/null\n  StrictHostKeyChecking no\n  LogLevel ERROR\n"
 }

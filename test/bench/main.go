@@ -116,6 +116,7 @@ func parts() []part {
 		{"ports", (*bench).ports},
 		{"network", (*bench).network},
 		{"agents", (*bench).agents},
+		{"machines", (*bench).machines},
 		{"rest", (*bench).rest},
 	}
 }
@@ -257,11 +258,16 @@ func (b *bench) output(dir string, argv ...string) (string, error) {
 
 // hello builds the smallest Go program.
 func (b *bench) hello() error {
-	source := filepath.Join(b.dir, "hello.go")
-	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { println(\"hello\") }\n"), 0o600); err != nil {
+	return b.build("hello", "package main\n\nfunc main() { println(\"hello\") }\n")
+}
+
+// build builds a Go program of one file.
+func (b *bench) build(name, text string) error {
+	source := filepath.Join(b.dir, name+".go")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		return err
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(b.dir, "hello"), source)
+	build := exec.Command("go", "build", "-o", filepath.Join(b.dir, name), source)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // with the user's own caches
 	output, err := build.CombinedOutput()
 	if err != nil {

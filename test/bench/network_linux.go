@@ -27,10 +27,19 @@ type bed struct {
 	ends []func()
 }
 
-func (*bed) Helper()                           {}
-func (b *bed) Cleanup(f func())                { b.ends = append(b.ends, f) }
-func (*bed) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }
-func (*bed) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+func (*bed) Helper()                             {}
+func (b *bed) Cleanup(f func())                  { b.ends = append(b.ends, f) }
+func (*bed) Error(args ...any)                   { fmt.Fprintln(os.Stderr, append([]any{"bench:"}, args...)...) }
+func (b *bed) Errorf(format string, args ...any) { b.Error(fmt.Sprintf(format, args...)) }
+func (*bed) Fatal(args ...any)                   { panic(fmt.Sprint(args...)) }
+func (*bed) Fatalf(format string, args ...any)   { panic(fmt.Sprintf(format, args...)) }
+
+// end undoes what was prepared, the last first.
+func (b *bed) end() {
+	for _, f := range slices.Backward(b.ends) {
+		f()
+	}
+}
 
 // network measures the way out.
 func (b *bench) network() error { return b.again("network") }

@@ -156,24 +156,9 @@ func (b *bench) oci(name string) (other, error) {
 
 // docker runs an image of one small program, without a network.
 func (b *bench) docker() (other, error) {
-	program, err := os.ReadFile(filepath.Join(b.dir, "hello"))
-	if err != nil {
-		return other{}, err
-	}
-	var layer bytes.Buffer
-	archive := tar.NewWriter(&layer)
-	if err := archive.WriteHeader(&tar.Header{Name: "true", Mode: 0o755, Size: int64(len(program))}); err != nil {
-		return other{}, err
-	}
-	_, err = archive.Write(program)
-	if err := errors.Join(err, archive.Close()); err != nil {
-		return other{}, err
-	}
 	image := fmt.Sprintf("litterbox-bench:%d", os.Getpid())
-	load := exec.Command("docker", "import", "-", image)
-	load.Stdin = &layer
-	if output, err := load.CombinedOutput(); err != nil {
-		return other{}, fmt.Errorf("docker import: %w\n%s", err, output)
+	if err := b.imported([]string{"docker"}, image, map[string]string{"true": filepath.Join(b.dir, "hello")}); err != nil {
+		return other{}, err
 	}
 	argv := []string{"docker", "run", "--rm", "--network", "none", image, "/true"}
 	return other{
@@ -181,4 +166,31 @@ func (b *bench) docker() (other, error) {
 		argv:  func() []string { return argv },
 		end:   func() error { return b.command(b.dir, "docker", "rmi", image) },
 	}, nil
+}
+
+// imported makes an image of programs, which need no libc, by the client of an engine.
+func (b *bench) imported(client []string, image string, programs map[string]string) error {
+	var layer bytes.Buffer
+	archive := tar.NewWriter(&layer)
+	for name, path := range programs {
+		content, err := os.ReadFile(path)
+		if err == nil {
+			err = archive.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content))})
+		}
+		if err == nil {
+			_, err = archive.Write(content)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return err
+	}
+	load := exec.Command(client[0], append(client[1:len(client):len(client)], "import", "-", image)...)
+	load.Env, load.Stdin = b.env, &layer
+	if output, err := load.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s import: %w\n%s", client[0], err, output)
+	}
+	return nil
 }
