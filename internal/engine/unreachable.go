@@ -74,11 +74,19 @@ func (e *Engine) machineAnswers(ctx context.Context, p *place) bool {
 	return err == nil || errors.Is(err, driver.ErrMachineLost)
 }
 
-// unreachable is the error of a sandbox that is there and does not answer.
+// unreachable is the error of a sandbox that is there and does not answer. Without a
+// cause, the hypervisor of its machine may know one.
 func (e *Engine) unreachable(ctx context.Context, p *place, cause error) error {
 	var since time.Time
 	if lease, err := e.lease(ctx, p); err == nil && lease != nil {
 		since = silentSince(lease)
+		if _, has := p.driver.(driver.Hypervised); has && cause == nil {
+			ctx, cancel := context.WithTimeout(ctx, attachPatience)
+			defer cancel()
+			if err := p.driver.Attach(ctx, p.driverLease(lease)); errors.Is(err, driver.ErrUnreachable) {
+				cause = err
+			}
+		}
 	}
 	return keeper.ErrUnreachable(p.record.Name, since, cause)
 }

@@ -38,12 +38,35 @@ func (m Machine) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
+	stands := make(chan error, 1)
+	go func() { // a domain that stands still says nothing
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(silence):
+		}
+		if answer, err := m.ask(ctx, h, OpState); err == nil {
+			if err := m.stuck(h, answer); err != nil {
+				stands <- err
+				cancel()
+			}
+		}
+	}()
 	conn, err := m.dial(ctx, h)
-	if err != nil {
+	if err == nil {
+		return conn, nil
+	}
+	select {
+	case why := <-stands:
+		return nil, driver.Joined(driver.ErrUnreachable, why)
+	default:
 		return nil, err
 	}
-	return conn, nil
 }
+
+// silence is how long a domain may take to answer before libvirt is asked whether it
+// stands still.
+const silence = time.Second
 
 // dialPatience is how long a running machine may take to answer.
 const dialPatience = 30 * time.Second

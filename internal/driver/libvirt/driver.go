@@ -3,7 +3,6 @@ package libvirt
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -61,20 +60,26 @@ func (o Options) capabilities() driver.Capabilities {
 // askPatience bounds a look at libvirt that only informs.
 const askPatience = 5 * time.Second
 
-// Attach implements driver.Driver. A paused domain answers nothing.
+// Attach implements driver.Driver. A paused domain answers nothing; one that stood still
+// for want of room goes on where there is some again.
 func (d *Driver) Attach(ctx context.Context, lease driver.Lease) error {
-	if d.machine(lease).Paused() {
-		return nil
+	m := d.machine(lease)
+	if m.Paused() {
+		return m.stillPaused(ctx)
 	}
 	err := d.Driver.Attach(ctx, lease)
-	if errors.Is(err, driver.ErrUnreachable) {
-		if r, reading := readKept(lease.StateDir); reading == nil && r.Copying {
-			// A fork was killed, or goes on: this waits for it.
-			if err := d.machine(lease).withKept(ctx, func(handle, *keptRecord) error { return nil }); err != nil {
-				return err
-			}
-			err = d.Driver.Attach(ctx, lease)
+	if !errors.Is(err, driver.ErrUnreachable) {
+		return err
+	}
+	if r, reading := readKept(lease.StateDir); reading == nil && r.Copying {
+		// A fork was killed, or goes on: this waits for it.
+		if err := m.withKept(ctx, func(handle, *keptRecord) error { return nil }); err != nil {
+			return err
 		}
+		return d.Driver.Attach(ctx, lease)
+	}
+	if m.wentOn(ctx) {
+		return d.Driver.Attach(ctx, lease)
 	}
 	return err
 }
@@ -164,46 +169,4 @@ func (m Machine) hypervised(ctx context.Context, measured bool, inside *remote.D
 		return m.State(ctx)
 	}
 	return m.Measure(ctx, func(ctx context.Context) error { return inside.Ping(ctx, stateDir) })
-}
-
-// Files implements driver.Carrier. The domain is started if it is off: the files
-// are on its disk.
-func (d *Driver) Files(lease driver.Lease) driver.Files {
-	return files{d.Driver.Files(lease), d.machine(lease)}
-}
-
-// files are the files of the place. Nothing is started just to measure their size.
-type files struct {
-	driver.Files
-	machine Machine
-}
-
-// awake asks once more after starting a domain that was off.
-func (m Machine) awake(ctx context.Context, ask func() error) error {
-	err := ask()
-	if !errors.Is(err, driver.ErrMachineLost) {
-		return err
-	}
-	if err := m.Wake(ctx); err != nil {
-		return err
-	}
-	return ask()
-}
-
-// List implements driver.Files.
-func (f files) List(ctx context.Context) (r io.ReadCloser, err error) {
-	err = f.machine.awake(ctx, func() (err error) { r, err = f.Files.List(ctx); return err })
-	return r, err
-}
-
-// Content implements driver.Files.
-func (f files) Content(ctx context.Context, path string) (r io.ReadCloser, err error) {
-	err = f.machine.awake(ctx, func() (err error) { r, err = f.Files.Content(ctx, path); return err })
-	return r, err
-}
-
-// Refs implements driver.Files.
-func (f files) Refs(ctx context.Context) (refs map[string]string, err error) {
-	err = f.machine.awake(ctx, func() (err error) { refs, err = f.Files.Refs(ctx); return err })
-	return refs, err
 }

@@ -52,8 +52,3 @@ func (m Machine) beside(h handle) (handle, error) {
 	}
 	return h, m.makeDir(h)
 }
-
-// Rebranch implements driver.Brancher.
-func (d *Driver) Rebranch(ctx context.Context, lease driver.Lease, from, to string) error {
-	return d.machine(lease).awake(ctx, func() error { return d.Driver.Rebranch(ctx, lease, from, to) })
-}

@@ -170,11 +170,7 @@ func (m Machine) start(ctx context.Context, h handle) error {
 	case answer.State == Runs:
 		return nil
 	case answer.State == Paused:
-		if err := m.stuck(h, answer); err != nil {
-			return err
-		}
-		_, err := m.ask(ctx, h, OpResume)
-		return errors.Join(err, m.unmark(h))
+		return errors.Join(m.goOn(ctx, h, answer), m.unmark(h))
 	}
 	if err := m.prepare(h); err != nil {
 		return err
@@ -183,18 +179,9 @@ func (m Machine) start(ctx context.Context, h handle) error {
 		return err
 	}
 	if _, err := m.ask(ctx, h, OpStart); err != nil {
-		return err
+		return m.explained(h, err)
 	}
 	return m.awaited(ctx, h)
-}
-
-// stuck is the error of a domain that stands still since it could not write.
-func (m Machine) stuck(h handle, answer Answer) error {
-	if answer.State == Paused && answer.Reason == "ioerror" {
-		return fault.Wrap("", driver.ErrDiskFull, "cannot use the domain %s: it stands still since it could not write", h.UUID).
-			WithHint("df -h %s", h.Dir)
-	}
-	return nil
 }
 
 // define tells libvirt what the domain is.

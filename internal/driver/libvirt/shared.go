@@ -2,6 +2,7 @@ package libvirt
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -52,46 +53,12 @@ func (d *Shared) Machine(ctx context.Context, lease driver.Lease, measured bool)
 	return sharedBy(d.options, lease.StateDir).hypervised(ctx, measured, d.Driver, lease.StateDir)
 }
 
-// Files implements driver.Carrier. The domain is started if it is off: the files
-// are on its disk.
-func (d *Shared) Files(lease driver.Lease) driver.Files {
-	return files{d.Driver.Files(lease), sharedBy(d.options, lease.StateDir)}
-}
-
-// awake wakes the domain for a question about files that no place needs.
-func (d *Shared) awake(ctx context.Context, lease driver.Lease, ask func() error) error {
-	return sharedBy(d.options, lease.StateDir).awake(ctx, ask)
-}
-
-// Snapshot implements driver.Snapshotter.
-func (d *Shared) Snapshot(ctx context.Context, lease driver.Lease, label string) (taken driver.Snapshot, err error) {
-	err = d.awake(ctx, lease, func() (err error) { taken, err = d.Driver.Snapshot(ctx, lease, label); return err })
-	return taken, err
-}
-
-// Snapshots implements driver.Snapshotter.
-func (d *Shared) Snapshots(ctx context.Context, lease driver.Lease) (all []driver.Snapshot, err error) {
-	err = d.awake(ctx, lease, func() (err error) { all, err = d.Driver.Snapshots(ctx, lease); return err })
-	return all, err
-}
-
-// Revert implements driver.Snapshotter.
-func (d *Shared) Revert(ctx context.Context, lease driver.Lease, id string) error {
-	return d.awake(ctx, lease, func() error { return d.Driver.Revert(ctx, lease, id) })
-}
-
-// DeleteSnapshot implements driver.Snapshotter.
-func (d *Shared) DeleteSnapshot(ctx context.Context, lease driver.Lease, id string) error {
-	return d.awake(ctx, lease, func() error { return d.Driver.DeleteSnapshot(ctx, lease, id) })
-}
-
-// Fork implements driver.Snapshotter.
-func (d *Shared) Fork(ctx context.Context, from driver.Lease, id string, to driver.Lease) (said []string, err error) {
-	err = d.awake(ctx, from, func() (err error) { said, err = d.Driver.Fork(ctx, from, id, to); return err })
-	return said, err
-}
-
-// Rebranch implements driver.Brancher.
-func (d *Shared) Rebranch(ctx context.Context, lease driver.Lease, from, to string) error {
-	return d.awake(ctx, lease, func() error { return d.Driver.Rebranch(ctx, lease, from, to) })
+// Attach implements driver.Driver. A domain that stood still for want of room goes on
+// where there is some again.
+func (d *Shared) Attach(ctx context.Context, lease driver.Lease) error {
+	err := d.Driver.Attach(ctx, lease)
+	if errors.Is(err, driver.ErrUnreachable) && sharedBy(d.options, lease.StateDir).wentOn(ctx) {
+		err = d.Driver.Attach(ctx, lease)
+	}
+	return err
 }

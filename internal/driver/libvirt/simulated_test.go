@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,58 +36,11 @@ type domain struct {
 	state     libvirt.State
 	reason    string
 	memory    string
+	full      bool            // it cannot write, and stands still again
 	asked     []string        // of the place, inside
 	known     map[string]bool // to libvirt
 	ports     []net.Listener
 	links     []net.Conn
-}
-
-// disk is the content of a simulated disk's file, after the header of a true one.
-type disk struct {
-	data string
-	kept map[string]moment
-}
-
-type moment struct {
-	state        libvirt.State
-	memory, data string
-}
-
-const diskHeader = 4 << 16 // what the driver writes
-
-func (d disk) String() string {
-	text := "data " + d.data + "\n"
-	for _, name := range slices.Sorted(maps.Keys(d.kept)) {
-		m := d.kept[name]
-		text += fmt.Sprintf("kept %s %s %s %s\n", name, m.state, m.memory, m.data)
-	}
-	return text
-}
-
-func readDisk(path string) (d disk, err error) {
-	d.kept = map[string]moment{}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return d, err
-	}
-	for line := range strings.Lines(string(data[min(diskHeader, len(data)):])) {
-		words := strings.Split(strings.TrimSuffix(line, "\n"), " ")
-		switch {
-		case len(words) == 2:
-			d.data = words[1]
-		case len(words) == 5:
-			d.kept[words[1]] = moment{libvirt.State(words[2]), words[3], words[4]}
-		}
-	}
-	return d, nil
-}
-
-func (d disk) write(path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(data[:min(diskHeader, len(data))], d.String()...), 0o600)
 }
 
 var (
@@ -142,7 +93,9 @@ func (s *simulated) perform(q libvirt.Request) (libvirt.Answer, error) {
 	case libvirt.OpSuspend:
 		d.state, d.reason = libvirt.Paused, "user"
 	case libvirt.OpResume:
-		d.state, d.reason = libvirt.Runs, "unpaused"
+		if d.state, d.reason = libvirt.Runs, "unpaused"; d.full {
+			d.state, d.reason = libvirt.Paused, "ioerror"
+		}
 	case libvirt.OpStop:
 		s.off(d)
 	case libvirt.OpUndefine:
@@ -215,9 +168,14 @@ func (s *simulated) serve(d *domain, l net.Listener) {
 		}
 		s.mu.Lock()
 		d.links = append(d.links, conn)
+		silent := d.reason == "ioerror"
 		s.mu.Unlock()
 		go func() {
 			defer conn.Close()
+			if silent {
+				_, _ = io.Copy(io.Discard, conn) // until the host gives up
+				return
+			}
 			port, err := outpost.AcceptPort(conn)
 			switch {
 			case err != nil:

@@ -39,16 +39,28 @@ func (d *Driver) Room(ctx context.Context, lease driver.Lease) (driver.Room, err
 // clear has a machine remove something. One that sleeps is woken for it, and one that
 // is gone has nothing.
 func (c *client) clear(ctx context.Context, q outpost.Request) error {
-	_, err := c.ask(ctx, q)
-	if sleeper, ok := c.machine.(Sleeper); ok && errors.Is(err, driver.ErrMachineLost) {
-		if err = sleeper.Wake(ctx); err == nil {
-			_, err = c.ask(ctx, q)
-		}
-	}
+	err := c.awake(ctx, func() error {
+		_, err := c.ask(ctx, q)
+		return err
+	})
 	if errors.Is(err, driver.ErrMachineLost) {
 		return nil
 	}
 	return err
+}
+
+// awake asks once more after waking a machine that sleeps: the files of its places are
+// on its disk.
+func (c *client) awake(ctx context.Context, ask func() error) error {
+	err := ask()
+	sleeper, sleeps := c.machine.(Sleeper)
+	if !sleeps || !errors.Is(err, driver.ErrMachineLost) {
+		return err
+	}
+	if err := sleeper.Wake(ctx); err != nil {
+		return err
+	}
+	return ask()
 }
 
 // files asks the outpost. It implements driver.Files.
@@ -58,13 +70,16 @@ type files struct {
 	dir   string // the sandbox's state directory
 }
 
-func (f files) stream(ctx context.Context, q outpost.Request) (io.ReadCloser, error) {
+func (f files) stream(ctx context.Context, q outpost.Request) (r io.ReadCloser, err error) {
 	q.Place = f.place
-	stream, _, err := f.c.open(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	return stream, nil
+	err = f.c.awake(ctx, func() error {
+		stream, _, err := f.c.open(ctx, q)
+		if err == nil {
+			r = stream
+		}
+		return err
+	})
+	return r, err
 }
 
 // List implements driver.Files.
@@ -99,11 +114,15 @@ func (f files) ListBelow(ctx context.Context, path string) (io.ReadCloser, error
 
 // Refs implements driver.Files.
 func (f files) Refs(ctx context.Context) (map[string]string, error) {
-	answer, err := f.c.ask(ctx, outpost.Request{Op: outpost.OpRefs, Place: f.place})
+	var answer outpost.Answer
+	err := f.c.awake(ctx, func() (err error) {
+		answer, err = f.c.ask(ctx, outpost.Request{Op: outpost.OpRefs, Place: f.place})
+		return err
+	})
 	return answer.Refs, err
 }
 
-// Size implements driver.Files.
+// Size implements driver.Files. No machine is woken just to be measured.
 func (f files) Size(ctx context.Context) (changes, home int64, err error) {
 	answer, err := f.c.ask(ctx, outpost.Request{Op: outpost.OpSize, Place: f.place})
 	return answer.Changes, answer.Home, err

@@ -19,7 +19,12 @@ const listedName = "listed"
 
 // listing asks for the files: for the difference from the listing before, where both
 // ends have it, and else for all. What comes is checked as if it had come whole.
-func (f files) listing(ctx context.Context, q outpost.Request) (io.ReadCloser, error) {
+func (f files) listing(ctx context.Context, q outpost.Request) (r io.ReadCloser, err error) {
+	err = f.c.awake(ctx, func() (err error) { r, err = f.list(ctx, q); return err })
+	return r, err
+}
+
+func (f files) list(ctx context.Context, q outpost.Request) (io.ReadCloser, error) {
 	path := filepath.Join(f.dir, listedName)
 	before, err := os.ReadFile(path)
 	if err != nil || len(before) > feed.MaxKept {

@@ -25,11 +25,16 @@ func (d *Driver) keep(ctx context.Context, lease driver.Lease, q outpost.Request
 		return outpost.Answer{}, err
 	}
 	q.Place = at.place(lease)
-	stream, answer, err := d.at(lease.StateDir).openWithin(ctx, q, keepPatience)
-	if err != nil {
-		return answer, err
-	}
-	return answer, stream.Close()
+	c := d.at(lease.StateDir)
+	var answer outpost.Answer
+	err = c.awake(ctx, func() error {
+		stream, said, err := c.openWithin(ctx, q, keepPatience)
+		if answer = said; err != nil {
+			return err
+		}
+		return stream.Close()
+	})
+	return answer, err
 }
 
 // Snapshot implements driver.Snapshotter: what the place has written is frozen in
