@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -182,7 +183,7 @@ func callerString(pid uint32, address uint64) (string, bool) {
 		if err != nil || n <= 0 {
 			return "", false
 		}
-		if end := strings.IndexByte(string(buf[:n]), 0); end >= 0 {
+		if end := bytes.IndexByte(buf[:n], 0); end >= 0 {
 			return string(append(text, buf[:end]...)), true
 		}
 		text = append(text, buf[:n]...)
