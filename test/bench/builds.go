@@ -18,6 +18,9 @@ const (
 	whatUntar     = "untar of the Go source tree"
 )
 
+// besideOverlay shows what the sandbox adds to the kernel's own overlay.
+const besideOverlay = "an overlay outside"
+
 // work is one kind of work, done inside and outside, warm.
 type work struct {
 	what    string
@@ -99,7 +102,8 @@ func (b *bench) goBuild() error {
 	), b.command(repo, b.litterbox, "delete", "--force", "build"))
 }
 
-// untar unpacks the source of Go's standard library and tools.
+// untar unpacks the source of Go's standard library and tools, inside, outside, and
+// on an overlay without a sandbox.
 func (b *bench) untar() error {
 	found, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -117,7 +121,7 @@ func (b *bench) untar() error {
 	if err := os.Mkdir(repo, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(repo, ".gitignore"), []byte("/out/\n/source.tar\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(repo, ".gitignore"), []byte("/out*/\n/source.tar\n"), 0o644); err != nil {
 		return err
 	}
 	if err := errors.Join(
@@ -127,7 +131,29 @@ func (b *bench) untar() error {
 		b.command(repo, b.litterbox, "cp", archive, "untar:source.tar")); err != nil {
 		return err
 	}
-	return errors.Join(b.inAndOut(repo, "untar", min(b.rounds, 5),
-		work{whatUntar, "rm -rf out; mkdir out; : %d", "tar -xf source.tar -C out"},
-	), b.command(repo, b.litterbox, "delete", "--force", "untar"))
+	const unpack = "mkdir out%[1]d && tar -xf source.tar -C out%[1]d" // nothing is deleted beside it
+	clone, upper, work, at := repo+"-outside", repo+"-upper", repo+"-work", repo+"-overlay"
+	if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(work, 0o755), os.Mkdir(at, 0o755), b.command(b.dir, "cp", archive, upper+"/")); err != nil {
+		return err
+	}
+	alone := []string{"unshare", "--mount"}
+	if os.Geteuid() != 0 {
+		alone = append(alone, "--map-root-user")
+	}
+	mount := fmt.Sprintf("mount -t overlay -o userxattr,lowerdir=%s,upperdir=%s,workdir=%s overlay %s && cd %[4]s && ", repo, upper, work, at)
+	few := *b
+	few.rounds = min(b.rounds, 5)
+	timings, err := few.measure(
+		func(i int) error {
+			return b.command(repo, b.litterbox, "exec", "untar", "--no-commit", "--", "sh", "-c", fmt.Sprintf(unpack, i))
+		},
+		func(i int) error { return b.command(clone, "sh", "-c", fmt.Sprintf(unpack, i)) },
+		func(i int) error { return b.command(b.dir, append(alone, "sh", "-c", mount+fmt.Sprintf(unpack, i))...) },
+	)
+	if err != nil {
+		return err
+	}
+	b.timed(whatUntar, "", timings[0], outside, timings[1])
+	b.timed(whatUntar, "", timings[0], besideOverlay, timings[2])
+	return b.command(repo, b.litterbox, "delete", "--force", "untar")
 }

@@ -106,13 +106,13 @@ func parts() []part {
 		{"durability", (*bench).durability},
 		{"go-build", (*bench).goBuild},
 		{"npm", (*bench).npm},
-		{"untar", (*bench).untar},
+		{"untar", inMemory((*bench).untar)},
 		{"creates", (*bench).creates},
 		{"lifecycle", (*bench).lifecycle},
 		{"snapshots", (*bench).snapshots},
 		{"goldens", (*bench).goldens},
 		{"environments", (*bench).environments},
-		{"doors", (*bench).doors},
+		{"doors", inMemory((*bench).doors)},
 		{"ports", (*bench).ports},
 		{"network", (*bench).network},
 		{"agents", (*bench).agents},
@@ -143,9 +143,8 @@ func run(o options) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	b := &bench{options: o, litterbox: program, dir: dir, report: &report{}, smallest: map[string]timing{}, env: append(os.Environ(),
-		"HOME="+dir, "XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
-		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "GIT_CONFIG_GLOBAL="+filepath.Join(dir, "gitconfig"))}
+	b := &bench{options: o, litterbox: program, dir: dir, report: &report{}, smallest: map[string]timing{}, env: append(
+		append(os.Environ(), surroundings(dir)...), "GIT_CONFIG_GLOBAL="+filepath.Join(dir, "gitconfig"))}
 	config := "[user]\n\tname = Bench\n\temail = bench@example.com\n[init]\n\tdefaultBranch = main\n"
 	if err := os.WriteFile(filepath.Join(dir, "gitconfig"), []byte(config), 0o600); err != nil {
 		return 1, err
