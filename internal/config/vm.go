@@ -80,7 +80,7 @@ func vmKeys() []key {
 			}
 			return nil
 		}),
-		own("image", "string", `What the virtual machine begins with: a name of Lima's ("debian-13" unless set, "ubuntu-24.04"), the https URL or the absolute path of a disk image with cloud-init, sudo and an SSH server.`+recreated, text, func(c *Config, v value) []problem {
+		own("image", "string", `What a virtual machine begins with. Of Lima's: a name ("debian-13" unless set, "ubuntu-24.04"), the https URL or the absolute path of a disk image with cloud-init, sudo and an SSH server. Of libvirt's: the absolute path of any disk image with a Linux system, whose userland new sandboxes see ([virtual-machines.md](virtual-machines.md#a-disk-image-of-your-own)); names do not count there, and a URL is refused.`+recreated, text, func(c *Config, v value) []problem {
 			c.VM.Image = v.text
 			name := v.text != "" && strings.Trim(v.text, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" && v.text[0] != '-' && v.text[0] != '.'
 			if name || (strings.HasPrefix(v.text, "https://") || filepath.IsAbs(v.text)) && !strings.ContainsAny(v.text, "\n\r\x00\x1b{}") {

@@ -11,6 +11,7 @@ type VM struct {
 	CPUs   int           `json:"cpus,omitempty"`
 	Memory int64         `json:"memory_bytes,omitempty"`
 	Idle   time.Duration `json:"idle_ns,omitempty"` // how long it runs without a place; negative: for ever
+	Image  string        `json:"image,omitempty"`   // vm.image: a driver's name for one, an address, or a path
 }
 
 // Hypervised is also implemented by drivers whose places are in virtual machines of a

@@ -244,7 +244,7 @@ func (e *Engine) configureVM(ctx context.Context) error {
 
 // vmOf is what a virtual machine that begins with a sandbox is given.
 func vmOf(c config.VM) driver.VM {
-	return driver.VM{CPUs: c.CPUs, Memory: c.Bytes, Idle: c.IdleStop}
+	return driver.VM{CPUs: c.CPUs, Memory: c.Bytes, Idle: c.IdleStop, Image: c.Image}
 }
 
 // bringVM makes sure that the virtual machine runs where sandboxes of that driver

@@ -40,7 +40,8 @@ type Image struct {
 	System   string            `json:"system"`
 	Kernel   string            `json:"kernel"` // the package with its version
 	Packages []string          `json:"packages"`
-	Files    map[string]string `json:"files"` // SHA-256 in hexadecimal digits
+	Files    map[string]string `json:"files"`          // SHA-256 in hexadecimal digits
+	Disk     string            `json:"disk,omitempty"` // of the user's, with the userland (WithDisk)
 }
 
 // ID names the content of an image.
@@ -65,7 +66,7 @@ func Open(dir string) (image Image, path string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return image, "", fault.New(fault.NotFound, "there is no image for virtual machines in %s", dir).WithHint("litterbox machine build-image")
 	}
-	if err == nil && (image.Version != version || len(image.Files) != 4) {
+	if err == nil && (image.Version < oldest || image.Version > version || len(image.Files) != 4) {
 		err = errors.New("another version of litterbox made it")
 	}
 	if err != nil {
@@ -77,8 +78,9 @@ func Open(dir string) (image Image, path string, err error) {
 // current is the link to the newest image, beside the images.
 const current = "current"
 
-// version 2: machines may come up from a copied memory, and have other random numbers.
-const version = 2
+// oldest is the first version in which machines may come up from a copied memory, and
+// have other random numbers. The present one takes disks of the user's.
+const oldest, version = 2, disks
 
 // Order is what an image is made of.
 type Order struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,12 +26,10 @@ func wanted() []string {
 	}
 }
 
-// initrd packs the program and the modules below dir.
+// initrd packs the program and the modules below dir. Those of file systems that only
+// disks of the user's have are loaded when such a disk is there.
 func initrd(path, dir string, program func() (io.ReadCloser, error)) error {
-	order, files, err := modules(dir, wanted())
-	if err != nil {
-		return err
-	}
+	lists := map[string][]string{boot.Order: wanted(), boot.OrderOf("xfs"): {"xfs"}, boot.OrderOf("btrfs"): {"btrfs"}}
 	outpost, err := program()
 	if err != nil {
 		return err
@@ -54,17 +53,28 @@ func initrd(path, dir string, program func() (io.ReadCloser, error)) error {
 		w.add(name, directory, nil)
 	}
 	w.add("init", executable, init)
-	var list bytes.Buffer
-	for _, name := range order {
-		data, err := os.ReadFile(files[name])
+	packedAlready := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		order, files, err := modules(dir, lists[name])
 		if err != nil {
 			return err
 		}
-		file := filepath.Base(files[name])
-		w.add(strings.TrimPrefix(boot.Modules, "/")+"/"+file, regular, data)
-		fmt.Fprintln(&list, file)
+		var list bytes.Buffer
+		for _, module := range order {
+			file := filepath.Base(files[module])
+			fmt.Fprintln(&list, file)
+			if packedAlready[file] {
+				continue
+			}
+			packedAlready[file] = true
+			data, err := os.ReadFile(files[module])
+			if err != nil {
+				return err
+			}
+			w.add(strings.TrimPrefix(boot.Modules, "/")+"/"+file, regular, data)
+		}
+		w.add(strings.TrimPrefix(boot.Modules, "/")+"/"+name, regular, list.Bytes())
 	}
-	w.add(strings.TrimPrefix(boot.Modules, "/")+"/"+boot.Order, regular, list.Bytes())
 	w.add("TRAILER!!!", 0, nil)
 	return errors.Join(w.err, packed.Close(), f.Close())
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"text/template"
@@ -20,12 +21,14 @@ type domain struct {
 	Type                string // kvm, or qemu where the processor is emulated
 	Memory, CPUs        int    // MiB
 	Image, Dir          string
+	Root                string // the file of the image with the userland
 	Ports               []string
 	Idle                int // seconds; 0 and less is never
 	RootSerial          string
 	StateSerial         string
 	Prefix              string
 	IdleOption          string
+	RootFormat          string
 }
 
 // A domain has no network card, and no host directory is mounted in it: its
@@ -50,8 +53,8 @@ const domainText = `<domain type='{{.Type}}'>
   <on_crash>destroy</on_crash>
   <devices>
     <disk type='file' device='disk'>
-      <driver name='qemu' type='raw'/>
-      <source file='{{x .Image}}/root.squashfs'/>
+      <driver name='qemu' type='{{.RootFormat}}'/>
+      <source file='{{x .Image}}/{{.Root}}'/>
       <target dev='vda' bus='virtio'/>
       <readonly/>
       <serial>{{.RootSerial}}</serial>
@@ -82,6 +85,9 @@ const domainText = `<domain type='{{.Type}}'>
 // text is the domain as libvirt reads it.
 func (d domain) text() (string, error) {
 	d.RootSerial, d.StateSerial, d.Prefix, d.IdleOption = boot.RootDisk, boot.StateDisk, boot.PortPrefix, boot.IdleOption
+	if d.RootFormat = "raw"; d.Root == rootQcow2 {
+		d.RootFormat = "qcow2"
+	}
 	for i := range d.Ports {
 		if d.Ports[i] = socketOf(d.Dir, i); len(d.Ports[i]) > maxSocket {
 			return "", fmt.Errorf("the path %s is longer than the %d bytes that a socket's may have", d.Ports[i], maxSocket)
@@ -99,6 +105,31 @@ func (d domain) text() (string, error) {
 	var b strings.Builder
 	err = parsed.Execute(&b, d)
 	return b.String(), err
+}
+
+// The files with the userland: what was built, or a disk of the user's.
+const (
+	rootBuilt = "root.squashfs"
+	rootQcow2 = "root.qcow2"
+	rootRaw   = "root.raw"
+)
+
+// rootOf is the one that an image has.
+func rootOf(image string) string {
+	for _, name := range []string{rootQcow2, rootRaw} {
+		if _, err := os.Stat(filepath.Join(image, name)); err == nil {
+			return name
+		}
+	}
+	return rootBuilt
+}
+
+// builtOf is the image whose kernel another one has, or the image itself.
+func builtOf(image string) string {
+	if built, err := filepath.EvalSymlinks(filepath.Join(image, "built")); err == nil {
+		return built
+	}
+	return image
 }
 
 // maxSocket is the longest path of a socket that the kernel takes (unix(7)),

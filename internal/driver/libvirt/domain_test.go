@@ -15,7 +15,7 @@ import (
 // or a directory of the host.
 func TestDomain(t *testing.T) {
 	t.Parallel()
-	d := domain{Name: "litterbox-1", UUID: newUUID(), Sandbox: `a'b<c>&"d`, Type: "qemu", Memory: 512, CPUs: 2, Image: "/i'&<x>", Dir: "/d", Ports: make([]string, Machine{}.ports()), Idle: 60}
+	d := domain{Name: "litterbox-1", UUID: newUUID(), Sandbox: `a'b<c>&"d`, Type: "qemu", Memory: 512, CPUs: 2, Image: "/i'&<x>", Root: rootOf("/i'&<x>"), Dir: "/d", Ports: make([]string, Machine{}.ports()), Idle: 60}
 	text, err := d.text()
 	if err != nil {
 		t.Fatal(err)

@@ -35,6 +35,9 @@ type Options struct {
 	Dir        string // where the disks of the system's domains are
 	// Image finds the newest image: the directory of its files.
 	Image func() (string, error)
+	// WithDisk returns the directory of an image with the userland of a disk image of the
+	// user's, and the rest of a built one.
+	WithDisk func(ctx context.Context, built, file string) (string, error)
 	// Emulated makes QEMU emulate the processor even where hardware could virtualize.
 	Emulated bool
 }
@@ -136,7 +139,7 @@ func (m Machine) Ensure(ctx context.Context) error {
 	return m.locked(ctx, func() error {
 		h, err := readHandle(m.StateDir)
 		if errors.Is(err, driver.ErrMachineLost) {
-			h, err = m.newHandle()
+			h, err = m.newHandle(ctx)
 			if err == nil && !m.Shared { // a saved machine would serve once
 				return m.begin(ctx, h)
 			}
@@ -149,14 +152,30 @@ func (m Machine) Ensure(ctx context.Context) error {
 }
 
 // newHandle names a domain that does not exist yet.
-func (m Machine) newHandle() (handle, error) {
-	image, err := m.Options.Image()
+func (m Machine) newHandle(ctx context.Context) (handle, error) {
+	image, err := m.image(ctx)
 	if err != nil {
 		return handle{}, err
 	}
 	h := handle{Version: 1, Driver: Name, URI: m.uri(), UUID: newUUID(), Image: image, CPUs: m.given.CPUs, Memory: int(m.given.Memory >> 20), Idle: m.given.Idle}
 	h.Dir = m.dir(h.URI, h.UUID)
 	return h, h.write(m.StateDir)
+}
+
+// image is the directory of the image that a new domain begins with. A name in vm.image
+// is one of Lima's, and has no meaning here.
+func (m Machine) image(ctx context.Context) (string, error) {
+	image, err := m.Options.Image()
+	switch given := m.given.Image; {
+	case err != nil:
+		return "", err
+	case filepath.IsAbs(given):
+		return m.Options.WithDisk(ctx, image, given)
+	case strings.Contains(given, "://"):
+		return "", fault.Wrap("", driver.ErrUnsupported, "cannot make a virtual machine from %q: the driver %s takes a file as vm.image", given, Name).
+			WithHint("curl -LO %s, and its path as vm.image", given)
+	}
+	return image, nil
 }
 
 // start brings the domain up, and returns when its outpost answers. Only one
@@ -232,7 +251,7 @@ func (m Machine) refused(h handle, err error) error {
 func (m Machine) domain(h handle) domain {
 	d := domain{
 		Name: nameOf(h.UUID), UUID: h.UUID, Sandbox: m.sandbox(), Type: "qemu",
-		Memory: h.Memory, CPUs: h.CPUs, Image: h.Image, Dir: h.Dir, Ports: make([]string, m.ports()), Idle: int(h.Idle.Seconds()),
+		Memory: h.Memory, CPUs: h.CPUs, Image: h.Image, Root: rootOf(h.Image), Dir: h.Dir, Ports: make([]string, m.ports()), Idle: int(h.Idle.Seconds()),
 	}
 	if d.Memory == 0 {
 		d.Memory = 1024

@@ -86,7 +86,7 @@ func (d *Driver) Made(context.Context, string) ([]driver.Made, error) {
 		if err == nil {
 			err = seal.Decode(data, &r)
 		}
-		if err == nil && r.Image == image || errors.Is(err, fs.ErrPermission) {
+		if err == nil && builtOf(r.Image) == image || errors.Is(err, fs.ErrPermission) {
 			continue
 		}
 		dir, of := filepath.Dir(file), "an older version"

@@ -131,7 +131,7 @@ func (d *Driver) Acquire(ctx context.Context, spec driver.Spec) (driver.Lease, e
 		return lease, err
 	}
 	there := spec
-	there.Lent = nil
+	there.Lent, there.VM = nil, driver.VM{}
 	for _, one := range spec.Lent {
 		there.Lent = append(there.Lent, driver.Lent{Target: one.Target})
 	}

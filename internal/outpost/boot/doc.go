@@ -10,7 +10,7 @@ package boot
 
 // The disks, by their serial numbers.
 const (
-	RootDisk  = "litterbox-root"  // squashfs: the userland
+	RootDisk  = "litterbox-root"  // the userland: squashfs, or a disk of the user's that has a root
 	StateDisk = "litterbox-state" // ext4: layers, and the writes of places
 )
 
@@ -26,6 +26,9 @@ const (
 	Modules = "/modules"
 	Order   = "order"
 )
+
+// OrderOf is Order for the modules of a file system that only disks of the user's have.
+func OrderOf(filesystem string) string { return Order + "-" + filesystem }
 
 // IdleOption on the kernel's command line says after how many seconds without a
 // link or a place the machine switches itself off; without it, never.

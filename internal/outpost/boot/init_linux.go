@@ -82,7 +82,7 @@ func prepare() error {
 	if err := console(); err != nil {
 		return err
 	}
-	if err := load(); err != nil {
+	if err := load(Order); err != nil {
 		return err
 	}
 	root, err := disk(RootDisk)
@@ -93,7 +93,7 @@ func prepare() error {
 	if err != nil {
 		return err
 	}
-	if err := mount(root, "/new", "squashfs", unix.MS_RDONLY, ""); err != nil {
+	if err := userland(root); err != nil {
 		return err
 	}
 	for _, m := range []struct {
@@ -114,6 +114,7 @@ func prepare() error {
 		}
 	}
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
+		_ = os.MkdirAll("/new"+dir, 0o755) // the mount reports what is wrong
 		if err := unix.Mount(dir, "/new"+dir, "", unix.MS_MOVE, ""); err != nil {
 			return fmt.Errorf("cannot move %s: %w", dir, err)
 		}
@@ -158,10 +159,10 @@ func console() error {
 	return nil
 }
 
-// load loads the modules. It names one that this kernel refuses and tries the
-// rest: whatever needs it reports that later.
-func load() error {
-	order, err := os.ReadFile(filepath.Join(Modules, Order))
+// load loads the modules of a list. It names one that this kernel refuses and tries
+// the rest: whatever needs it reports that later.
+func load(list string) error {
+	order, err := os.ReadFile(filepath.Join(Modules, list))
 	if err != nil {
 		return err
 	}
