@@ -60,7 +60,7 @@ func claude() Client {
 		},
 		rules: func(h Host, s Scope) string { return in(s, "CLAUDE.md", filepath.Join(dir(h), "CLAUDE.md")) },
 		next: func(s Scope, exclusive bool) []string {
-			steps := []string{"start claude anew"}
+			steps := []string{"restart claude"}
 			if s == Project {
 				steps = append(steps, "trust this folder when it asks, and approve the server litterbox of .mcp.json")
 			}
@@ -105,7 +105,7 @@ func codex() Client {
 		granted: patch.Object{{Key: "default_tools_approval_mode", Value: "approve"}},
 		rules:   func(h Host, s Scope) string { return in(s, "AGENTS.md", filepath.Join(dir(h), "AGENTS.md")) },
 		next: func(s Scope, exclusive bool) []string {
-			steps := []string{"start codex anew"}
+			steps := []string{"restart codex"}
 			if s == Project {
 				steps = append(steps, "trust this folder when it asks: Codex reads .codex/config.toml, and what it denies, in trusted folders only")
 			}
@@ -198,7 +198,7 @@ func gemini() Client {
 		granted: patch.Object{{Key: "trust", Value: true}},
 		rules:   func(h Host, s Scope) string { return in(s, "GEMINI.md", h.home(".gemini", "GEMINI.md")) },
 		next: func(s Scope, exclusive bool) []string {
-			steps := []string{"start gemini anew"}
+			steps := []string{"restart gemini"}
 			if s == Project {
 				steps = append(steps, "trust this folder when it asks: Gemini CLI reads .gemini/settings.json, and what it denies, in trusted folders only")
 			}
@@ -249,7 +249,7 @@ func opencode() Client {
 		},
 		rules: func(h Host, s Scope) string { return in(s, "AGENTS.md", h.config("opencode", "AGENTS.md")) },
 		next: func(Scope, bool) []string {
-			return []string{"start opencode anew", "opencode mcp list shows litterbox as connected"}
+			return []string{"restart opencode", "opencode mcp list shows litterbox as connected"}
 		},
 	}
 }

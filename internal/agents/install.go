@@ -285,7 +285,7 @@ func (w *work) deny(f *file, c Client, s setting) error {
 		return err
 	}
 	if now, there := doc.Get(s.path...); there && !patch.Same(now, s.value) && !w.force {
-		return fault.New(fault.Conflict, "cannot make litterbox the only tool of %s: %s sets %s to something else than %q", c.Title, display(f.shown), strings.Join(s.path, "."), s.value).
+		return fault.New(fault.Conflict, "cannot make litterbox the only tool of %s: %s sets %s to something other than %q", c.Title, display(f.shown), strings.Join(s.path, "."), s.value).
 			WithHint("litterbox agent install %s --exclusive --force, which replaces it until you uninstall", c.Name)
 	}
 	return f.set(s.format, s.path, s.value)

@@ -18,7 +18,7 @@ type Status struct {
 // State is the state of an entry.
 type State string
 
-// The states; "" is none.
+// The states; "" if there is none.
 const (
 	StateInstalled State = "installed"
 	StateForeign   State = "foreign" // an entry of that name that litterbox did not write, or a changed one

@@ -57,7 +57,7 @@ func locate(repository string, scope Scope, path string) (place, error) {
 	p.rel, err = filepath.Rel(p.base, full)
 	outside := err != nil || !filepath.IsLocal(p.rel)
 	if outside || scope == Project && strings.EqualFold(strings.SplitN(p.rel, "/", 2)[0], ".git") {
-		return place{}, fault.New(fault.Denied, "cannot change %s: a symbolic link leads it to %s, which is no place for the files of a repository", display(p.shown), display(full)).
+		return place{}, fault.New(fault.Denied, "cannot change %s: it is a symbolic link to %s, where files of a repository do not belong", display(p.shown), display(full)).
 			WithHint("put a regular file there, or use --scope user")
 	}
 	return p, nil

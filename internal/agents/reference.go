@@ -39,11 +39,11 @@ func Reference() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | `%s` |\n", c.Name, c.Title, files(Project), files(User), strings.Join(c.path, "."))
 	}
 	b.WriteString(`
-Without ` + "`--scope`" + ` the project's file is written, where the client has one. Such a file belongs to the repository: commit it, and everybody who works there has the entry; it names the program ` + "`litterbox`" + `, which each of them has on their ` + "`PATH`" + `. Files move with ` + "`CLAUDE_CONFIG_DIR`, `CODEX_HOME` and `XDG_CONFIG_HOME`" + `; on macOS the user's file of VS Code is below ` + "`~/Library/Application Support/Code`" + `.
+Without ` + "`--scope`" + ` the project's file is written, where the client has one. Such a file belongs to the repository: commit it, and everyone who works there gets the entry; it names the program ` + "`litterbox`" + `, which each of them needs on their ` + "`PATH`" + `. Files move with ` + "`CLAUDE_CONFIG_DIR`, `CODEX_HOME` and `XDG_CONFIG_HOME`" + `; on macOS the user's file of VS Code is below ` + "`~/Library/Application Support/Code`" + `.
 
 ## What --exclusive writes
 
-Rules alone isolate nothing: a model that has a shell uses it. ` + "`--exclusive`" + ` denies a client's own tools in its own settings, and allows those of litterbox without a question.
+Rules alone isolate nothing: a model that has a shell will use it. ` + "`--exclusive`" + ` denies a client's own tools in its own settings, and allows those of litterbox without a question.
 
 | name | file | setting |
 |---|---|---|
@@ -75,13 +75,13 @@ Rules alone isolate nothing: a model that has a shell uses it. ` + "`--exclusive
 - Reading is not denied: the model can still look at the files of your checkout, and at what is not committed.
 - Codex and Gemini CLI read a project's settings, and so what they deny, only in folders that you trust.
 - Codex started with ` + "`--dangerously-bypass-approvals-and-sandbox`" + ` (` + "`--yolo`" + `) has no sandbox of its own and still offers its model ` + "`apply_patch`" + `, which then writes to your checkout: Codex has no setting that takes the tool away. Start it without that flag; litterbox's tools need no approval. Root can forbid the flag on a machine, for every repository, with ` + "`" + strings.TrimSpace(CodexRequirements) + "`" + ` in ` + "`/etc/codex/requirements.toml`" + `: Codex then does not start with it.
-- A program that can write these files can take the denial away. A sandbox cannot; you and other programs of yours can.
+- A program that can write these files can remove the denial. A sandbox cannot; you and your other programs can.
 - With ` + "`--scope user`" + ` the denial holds wherever you use the client.
-- A setting of yours that says something else is not replaced without ` + "`--force`" + `; ` + "`uninstall`" + ` puts it back.
+- A setting of yours with another value is not replaced without ` + "`--force`" + `; ` + "`uninstall`" + ` puts it back.
 
 ## What --rules writes
 
-A short text for the model, between two marks, at the end of a file that the client gives to it. It stays while another client that reads the same file is installed.
+A short text for the model, between two markers, at the end of a file that the client reads. It stays while another client that reads the same file is installed.
 
 | name | for the project | for you |
 |---|---|---|
@@ -93,9 +93,9 @@ A short text for the model, between two marks, at the end of a file that the cli
 	b.WriteString(`
 ## How files are changed
 
-- Everything else in a file stays byte for byte: comments, order, trailing commas, line ends, a missing newline at the end. ` + "`--print`" + ` shows the lines that would come and go, and writes nothing.
-- ` + "`uninstall`" + ` gives back the bytes that were there, and removes a file and directories that ` + "`install`" + ` made. From a file that was changed since, it takes out what litterbox wrote and leaves the rest. What was written is recorded in the state directory, below ` + "`agents`" + `.
-- All files are read and planned before the first is written, and each is replaced at once. One that cannot be understood is an error with its line, and nothing is written.
+- Everything else in a file stays byte for byte: comments, order, trailing commas, line endings, a missing final newline. ` + "`--print`" + ` shows the lines that would be added and removed, and writes nothing.
+- ` + "`uninstall`" + ` restores the original bytes, and removes a file and directories that ` + "`install`" + ` made. From a file that has changed since, it removes what litterbox wrote and leaves the rest. What was written is recorded in the state directory, below ` + "`agents`" + `.
+- All files are read and all changes planned before the first is written, and each file is replaced atomically. A file that cannot be parsed is an error with its line, and nothing is written.
 - An entry ` + "`litterbox`" + ` that another program made, or that was changed by hand, is not replaced or removed without ` + "`--force`" + `.
 - A symbolic link stays, and what it leads to changes; for the project only within the repository, and not into its ` + "`.git`" + `. A file that belongs to another user is not touched; root keeps owner and mode.
 `)

@@ -80,7 +80,7 @@ func (f *file) document(format patch.Format) (patch.Document, error) {
 	doc, err := patch.Open(format, f.now)
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "cannot understand %s", display(f.shown)).
-			WithHint("mend that line, or move the file away: mv %s %s", display(f.full), display(f.full+".broken"))
+			WithHint("fix that line, or move the file away: mv %s %s", display(f.full), display(f.full+".broken"))
 	}
 	return doc, nil
 }

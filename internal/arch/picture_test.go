@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/packages.md anew")
+var update = flag.Bool("update", false, "rewrite docs/packages.md")
 
 // The picture of packages in the documentation is made from the imports.
 func TestPictureOfPackages(t *testing.T) {
@@ -53,11 +53,11 @@ func TestPictureOfPackages(t *testing.T) {
 	said, sizes := unsized(string(want))
 	is, now := unsized(got)
 	if diff := cmp.Diff(said, is); diff != "" {
-		t.Errorf("docs/packages.md is not what the imports say; write it anew: go test ./internal/arch -update\n%s", diff)
+		t.Errorf("docs/packages.md is not what the imports say; rewrite it: go test ./internal/arch -update\n%s", diff)
 	}
 	for pkg, was := range sizes {
 		if was.far(now[pkg]) {
-			t.Errorf("docs/packages.md says %v of %s, which has %v; write it anew: go test ./internal/arch -update", was, pkg, now[pkg])
+			t.Errorf("docs/packages.md says %v of %s, which has %v; rewrite it: go test ./internal/arch -update", was, pkg, now[pkg])
 		}
 	}
 }

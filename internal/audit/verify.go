@@ -201,11 +201,11 @@ func (v *verifier) flush(next *Entry) {
 	v.junk = nil
 	switch {
 	case next == nil:
-		v.find(line, 0, TornLine, "the log ends with %d bytes that are no entry: torn by a crash, or cut", found.Bytes)
+		v.find(line, 0, TornLine, "the log ends with %d bytes that are not an entry: torn by a crash, or cut", found.Bytes)
 	case next.Event == EventTorn && next.Torn != nil && *next.Torn == *found:
 		v.find(line, next.Seq, TornLine, "%d bytes before entry %d were torn by a crash", found.Bytes, next.Seq)
 	default:
-		v.find(line, next.Seq, Foreign, "%d bytes before entry %d are no entry", found.Bytes, next.Seq)
+		v.find(line, next.Seq, Foreign, "%d bytes before entry %d are not an entry", found.Bytes, next.Seq)
 	}
 }
 
@@ -225,7 +225,7 @@ func (v *verifier) link(number int, e Entry) {
 	case e.Prev == v.last.Hash:
 		v.find(number, e.Seq, Changed, "entry %d follows entry %d", e.Seq, v.last.Seq)
 	case e.Prev == "" && e.Seq == 1:
-		v.find(number, e.Seq, Reordered, "a log begins anew at line %d", number)
+		v.find(number, e.Seq, Reordered, "a new log begins at line %d", number)
 	case v.where[e.Prev] != 0:
 		v.find(number, e.Seq, Reordered, "entry %d belongs after line %d", e.Seq, v.where[e.Prev])
 	case !v.begun || e.Seq > v.last.Seq+1:

@@ -141,7 +141,7 @@ func (b *Behind) Followed(q BehindRequest, stayed map[string]bool, strict bool) 
 		if err != nil {
 			return fault.Wrap(fault.Internal, err, "cannot read what git diff-tree printed")
 		}
-		d.files[c.Path] = layer.File{Mode: c.NewMode, Oid: string(oid)} // read anew by the next commit
+		d.files[c.Path] = layer.File{Mode: c.NewMode, Oid: string(oid)} // read again by the next commit
 	}
 	d.last, d.lastTree, d.shared = b.Tip, b.tree, len(stayed)+len(b.Modules) > 0
 	if err := d.stage(q.State, strict); err != nil {

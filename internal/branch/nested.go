@@ -12,7 +12,7 @@ func whyNested(d workspace.Dir) string {
 	if isWorktree(d) {
 		return "it is a worktree of git; what is committed there is on a branch that litterbox branches lists"
 	}
-	return "it is a git repository of its own; without its .git it would come out"
+	return "it is a separate git repository; it would come out without its .git"
 }
 
 // isWorktree reports whether a directory looks like one that git worktree has

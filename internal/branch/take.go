@@ -111,7 +111,7 @@ func take(ctx context.Context, r *git.Repository, q TakeRequest, received *Recei
 	name := func(tip string) error {
 		err := r.UpdateRefs(ctx, "cannot make the branch", q.Branch, "create "+git.Heads+q.Branch+"\x00"+tip+"\x00")
 		if _, _, taken := r.Resolve(ctx, git.Heads+q.Branch); err != nil && taken == nil {
-			return fault.New(fault.AlreadyExists, "cannot make the branch %q: there is one of that name", q.Branch)
+			return fault.New(fault.AlreadyExists, "cannot make the branch %q: it exists already", q.Branch)
 		}
 		return err
 	}

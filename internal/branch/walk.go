@@ -290,7 +290,7 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 			w.result.left.Add(path)
 		}
 		if !given && link.Oid != w.old.files[path].Oid {
-			w.result.notes.Add("of %q only the commit's name comes out: it is a git repository of its own, whose commits stay inside unless they are pushed from there", path)
+			w.result.notes.Add("%q comes out as a commit id only: it is a separate git repository, and its commits stay inside unless they are pushed from there", path)
 		}
 		w.result.files[path] = link
 		return nil

@@ -30,14 +30,14 @@ func (a Agents) Commands() map[string][]string {
 }
 
 // agentsMeaning documents agents.
-const agentsMeaning = `Clients of agents beside those that ` + "`litterbox agent run`" + ` knows, each a table of its own, ` + "`[agents.NAME]`" + `; one that is named like a client that it knows replaces that.
+const agentsMeaning = `Clients of agents besides those that ` + "`litterbox agent run`" + ` knows, each a table of its own, ` + "`[agents.NAME]`" + `; a table with the name of a known client replaces it.
 
 | key | meaning |
 |---|---|
 | ` + "`command`" + ` | command and arguments. In the arguments ` + "`{prompt}`, `{model}` and `{project}`" + ` are replaced; without ` + "`{prompt}`" + ` the task is on standard input |
-| ` + "`install`" + ` | a command that is run inside first when the program is not there |
-| ` + "`allow`" + ` | network rules that running it brings into force, as in network.allow |
-| ` + "`secrets`" + ` | names of ` + "`[secrets]`" + ` that it cannot do without: running it allows their hosts, and says at once which one has no value |
+| ` + "`install`" + ` | a command to run inside first if the program is missing |
+| ` + "`allow`" + ` | network rules that running it adds, as in network.allow |
+| ` + "`secrets`" + ` | names of ` + "`[secrets]`" + ` that it needs: running it allows their hosts, and reports at once which one has no value |
 
 ` + "```toml" + `
 [agents.mine]

@@ -171,7 +171,7 @@ func readPaths(v value) ([]string, []problem) {
 	for _, item := range v.items {
 		clean, why := cleanPath(item.text)
 		if why == "" && seen[clean] {
-			why = "it is there twice"
+			why = "it is listed twice"
 		}
 		if why != "" {
 			problems = append(problems, wrong(item, "", "cannot mount %q: %s", item.text, why)...)

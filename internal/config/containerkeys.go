@@ -20,7 +20,7 @@ func containerKeys() []key {
 					"- `\"docker.io/library/debian:12\"`: an image of a registry, pulled once; `litterbox create --pull` asks again. A login of `docker login` or `podman login` is used, outside of the sandbox.\n" +
 					"- `\"oci:/path/to/layout\"` or `\"oci:/path/to/layout:NAME\"`: an OCI image layout.\n" +
 					"- `\"docker-archive:/path.tar\"`: what `docker save` writes.\n\n" +
-					"No container engine is needed. Of the image's configuration, `Env` counts (below `container.env`), the name in `User` becomes the inner user's, and `WorkingDir` exists; commands start in the project all the same, and everything belongs to the one user of the sandbox. Toolchains of your home are not mounted then; `mounts.read-only` can name them.",
+					"No container engine is needed. Of the image's configuration, `Env` applies (below `container.env`), the inner user gets the name in `User`, and `WorkingDir` exists; commands still start in the project, and everything belongs to the one user of the sandbox. Toolchains in your home are not mounted with an image; `mounts.read-only` can name them.",
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -32,7 +32,7 @@ func containerKeys() []key {
 		{
 			Key: Key{
 				Name: "container.runtime", Type: "string", Own: true,
-				Meaning: "The runtime of new containers of the driver docker, by the name that `docker info` lists, such as `\"runsc\"` (gVisor) or `\"kata\"`; the engine's default, unless set. One that the engine does not have, and one in whose containers no sandbox can be isolated fully, are refused by name ([engines.md](engines.md#runtimes)). Podman takes its runtime from containers.conf.",
+				Meaning: "The runtime of new containers of the driver docker, by the name that `docker info` lists, such as `\"runsc\"` (gVisor) or `\"kata\"`; the engine's default, unless set. A runtime that the engine does not have, or in whose containers no sandbox can be fully isolated, is refused by name ([engines.md](engines.md#runtimes)). Podman takes its runtime from containers.conf.",
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -44,7 +44,7 @@ func containerKeys() []key {
 		{
 			Key: Key{
 				Name: "container.packages", Type: "list of strings", NeedsTrust: true,
-				Meaning: `Packages that apt, or the package manager of the base image, installs in the system directories of every new sandbox, for example ["ripgrep", "postgresql"]: see ` + "`litterbox install`" + `. They come from the sources that this machine, or the base image, names. A golden keeps them, so that sandboxes need not wait. Those of the repository and of the user are joined.`,
+				Meaning: `Packages that apt, or the package manager of the base image, installs in the system directories of every new sandbox, for example ["ripgrep", "postgresql"]: see ` + "`litterbox install`" + `. They come from the sources that this machine, or the base image, names. A golden keeps them, so that sandboxes do not wait for them. The lists of the repository and of the user are combined.`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -58,8 +58,8 @@ func containerKeys() []key {
 		{
 			Key: Key{
 				Name: "container.package-caches", Type: "list of strings",
-				Untrusted: "it can only take some away",
-				Meaning:   "Package caches of yours that serve inside, so that builds find what has been downloaded: of " + strings.Join(packagecache.Names(), ", ") + "; all of them, unless set. What a sandbox adds is its own, yours never change. `[]` keeps all out. A repository can only take some away.",
+				Untrusted: "it can only remove some",
+				Meaning:   "Which of your package caches sandboxes can use, so that builds find what has been downloaded: " + strings.Join(packagecache.Names(), ", ") + "; all of them, unless set. What a sandbox adds stays in that sandbox, and yours never change. `[]` keeps them all out. A repository can only remove some.",
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -77,8 +77,8 @@ func containerKeys() []key {
 		{
 			Key: Key{
 				Name: "container.build-caches", Type: "list of strings", NeedsTrust: true,
-				Meaning: "Build caches of yours that serve inside, so that the first build of a sandbox finds what you have built: of " + strings.Join(packagecache.BuildNames(), ", ") + "; none, unless set. What a sandbox adds is its own: yours never change, and no other sandbox sees it.\n\n" +
-					"A build cache holds what was made of *all* your projects: compiled code, and the output of tests. Sandboxes can read it, so name one only where they may. A [golden](golden.md) gives sandboxes a build cache of this repository alone.",
+				Meaning: "Which of your build caches sandboxes can use, so that the first build of a sandbox finds what you have built: " + strings.Join(packagecache.BuildNames(), ", ") + "; none, unless set. What a sandbox adds stays in that sandbox: yours never change, and no other sandbox sees it.\n\n" +
+					"A build cache holds the results of *all* your projects: compiled code, and the output of tests. Sandboxes can read it, so name one only if they may. A [golden](golden.md) gives sandboxes a build cache of this repository alone.",
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -93,7 +93,7 @@ func containerKeys() []key {
 			Key: Key{
 				Name: "container.setup-command", Type: "list of strings",
 				Untrusted: "it runs inside",
-				Meaning:   `Command and arguments run once inside when a sandbox is created, for example ["npm", "ci"]. It runs in the project directory, and its result is committed. For several commands use ["sh", "-c", "…"].`,
+				Meaning:   `Command and arguments to run inside once, when a sandbox is created, for example ["npm", "ci"]. It runs in the project directory, and its result is committed. For several commands use ["sh", "-c", "…"].`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -108,7 +108,7 @@ func containerKeys() []key {
 			Key: Key{
 				Name: "container.env", Type: "table of strings",
 				Untrusted: "it is set inside only",
-				Meaning:   "Environment variables of every command inside. Do not put secrets here: they would be in the file, and inside. Variables of the repository and of the user are joined, the repository's win.",
+				Meaning:   "Environment variables of every command inside. Do not put secrets here: they would be in the file, and inside. Variables of the repository and of the user are combined; the repository's win.",
 			},
 			shape: table,
 			read: func(c *Config, v value) []problem {
@@ -139,7 +139,7 @@ func containerKeys() []key {
 			Key: Key{
 				Name: "container.ports", Type: "list of strings, or table of numbers",
 				Untrusted: "a port leads into the sandbox, listens on loopback, and its number is free",
-				Meaning:   `Named ports that are forwarded from this machine, for example ["web", "api"] or { web = 3000, api = 0 }, where 0 means any. Each gets an unused port of this machine, on the loopback interface, which stays the same as long as it is free; ` + "`litterbox ports NAME`" + ` shows them. Inside, PORT_WEB is the number to listen on and HOST_PORT_WEB the one on this machine; they are equal unless a number is given. Those of the repository and of the user are joined.`,
+				Meaning:   `Named ports that are forwarded from this machine, for example ["web", "api"] or { web = 3000, api = 0 }, where 0 means any. Each gets an unused port of this machine, on the loopback interface, which stays the same as long as it is free; ` + "`litterbox ports NAME`" + ` shows them. Inside, PORT_WEB is the number to listen on and HOST_PORT_WEB the one on this machine; they are equal unless a number is given. The ports of the repository and of the user are combined.`,
 			},
 			shape: nested,
 			nest:  readPorts,
@@ -150,7 +150,7 @@ func containerKeys() []key {
 		{
 			Key: Key{
 				Name: "container.ports-listen", Type: "string", Own: true,
-				Meaning: `Address of this machine that forwarded ports listen on, for example "0.0.0.0"; loopback unless set. Everybody who reaches that address reaches what runs in your sandboxes.`,
+				Meaning: `Address of this machine that forwarded ports listen on, for example "0.0.0.0"; loopback unless set. Anyone who can reach that address can reach what runs in your sandboxes.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {

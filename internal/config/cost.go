@@ -28,7 +28,7 @@ func costKeys() []key {
 		{
 			Key: Key{
 				Name: "cost.meter", Type: "true or false", Own: true,
-				Meaning: "Count what calls of language models cost, also in sandboxes that have no budget. Their hosts are looked into then, with the sandbox's own certificate authority. Unless set, a host is looked into only where there is another reason, such as a budget. See [cost.md](cost.md).",
+				Meaning: "Count what calls of language models cost, even in sandboxes without a budget. This inspects connections to their hosts, with the sandbox's own certificate authority. Unless set, a host is inspected only for another reason, such as a budget. See [cost.md](cost.md).",
 			},
 			shape: boolean,
 			read: func(c *Config, v value) []problem {
@@ -40,7 +40,7 @@ func costKeys() []key {
 		{
 			Key: Key{
 				Name: "cost.day-budget", Type: "string", Own: true,
-				Meaning: `What calls of all sandboxes together may cost on one day, for example "20 USD" or "5M tokens". A call that may cost more than what is left is refused before it is sent.`,
+				Meaning: `What calls of all sandboxes together may cost in one day, for example "20 USD" or "5M tokens". A call that may cost more than what is left is refused before it is sent.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -56,7 +56,7 @@ func costKeys() []key {
 		{
 			Key: Key{
 				Name: "cost.hosts", Type: "list of strings", Own: true,
-				Meaning: `More hosts that answer calls of models in one of the known formats, for example ["openrouter.ai", "llm.example.com"]. Known without that: ` + strings.Join(meter.Known(), ", ") + ".",
+				Meaning: `More hosts that answer model calls in one of the known formats, for example ["openrouter.ai", "llm.example.com"]. These are known already: ` + strings.Join(meter.Known(), ", ") + ".",
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -76,8 +76,8 @@ func costKeys() []key {
 		{
 			Key: Key{
 				Name: "cost.prices", Type: "table of tables", Own: true,
-				Meaning: `What models cost, in dollars per million tokens, in place of the program's table: ` + "`[cost.prices.\"my-model\"]`" + ` with ` + "`input`" + ` and ` + "`output`" + `, and where they differ from the input ` + "`cache-read`, `cache-write` and `cache-write-hour`" + `. ` +
-					"`context` and `max-output`" + ` say how many tokens the model reads and writes at most, which bounds what is reserved for a call that does not say.`,
+				Meaning: `What models cost, in dollars per million tokens, instead of the built-in table: ` + "`[cost.prices.\"my-model\"]`" + ` with ` + "`input`" + ` and ` + "`output`" + `, and, where they differ from the input, ` + "`cache-read`, `cache-write` and `cache-write-hour`" + `. ` +
+					"`context` and `max-output`" + ` are the most tokens that the model reads and writes, which bounds what is reserved for a call that does not say.`,
 			},
 			shape: nested,
 			nest:  readPrices,

@@ -64,7 +64,7 @@ func rejected() []refusal {
 		{name: "a part of the system to write", content: "mounts.read-write = ['/usr/local']", text: `line 1, column 22: cannot share "/usr/local": /usr belongs to the system`},
 		{name: "all homes to write", content: "mounts.read-write = ['/home/']", text: `line 1, column 22: cannot share "/home/": it holds more than one directory to share`},
 		{name: "the whole home to write", content: "mounts.read-write = ['~/.']", text: `line 1, column 22: cannot mount "~/.": it is the whole home directory; name what is needed of it`},
-		{name: "a mount twice", content: "mounts.read-only = ['/a', '/b', '/a/']", text: `line 1, column 33: cannot mount "/a/": it is there twice`},
+		{name: "a mount twice", content: "mounts.read-only = ['/a', '/b', '/a/']", text: `line 1, column 33: cannot mount "/a/": it is listed twice`},
 		{name: "a mount with a newline", content: `mounts.read-only = ["/a\nb"]`, text: `line 1, column 21: cannot mount "/a\nb": it holds a control character`},
 
 		{name: "an unknown default", content: "[network]\ndefault = 'ask'", text: `line 2, column 11: network.default must be "deny" or "allow", not "ask"`, hint: `default = "deny"`},

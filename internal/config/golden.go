@@ -18,7 +18,7 @@ type Golden struct {
 
 // What create does about a golden that is stale.
 const (
-	RefreshAuto = "auto" // makes it anew first
+	RefreshAuto = "auto" // makes it again first
 	RefreshOff  = "off"  // only says so
 )
 
@@ -28,7 +28,7 @@ func goldenKeys() []key {
 		{
 			Key: Key{
 				Name: "tools", Type: "table of strings", NeedsTrust: true,
-				Meaning: `Exact versions of tools that a golden has, for example { node = "22.11.0", go = "1.23.4" }. One that is there in that version is used; else the tool's own installer (go, rustup), or a runtime manager that is there (mise, asdf; fnm, nvm for node; uv, pyenv for python), installs it into HOME. Commands in sandboxes find these first.`,
+				Meaning: `Exact versions of tools for a golden, for example { node = "22.11.0", go = "1.23.4" }. A tool that is already installed in that version is used; otherwise the tool's own installer (go, rustup) or an installed version manager (mise, asdf; fnm, nvm for node; uv, pyenv for python) installs it into HOME. Commands in sandboxes find these first.`,
 			},
 			shape: table,
 			read:  readTools,
@@ -42,7 +42,7 @@ func goldenKeys() []key {
 		{
 			Key: Key{
 				Name: "golden.agents", Type: "list of strings", NeedsTrust: true,
-				Meaning: `Clients of agents that ` + "`litterbox build`" + ` makes sure are there, for example ["claude"]; ` + "`litterbox agent run --help`" + ` lists them.`,
+				Meaning: `Clients of agents that ` + "`litterbox build`" + ` installs if they are missing, for example ["claude"]; ` + "`litterbox agent run --help`" + ` lists them.`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -61,7 +61,7 @@ func goldenKeys() []key {
 			Key: Key{
 				Name: "golden.inputs", Type: "list of strings",
 				Untrusted: "it only says when a golden is stale",
-				Meaning:   `Files and directories of the repository that a golden depends on beside its lock files, for example ["db/schema.sql", "packages/api/package-lock.json"]: when the base of a new sandbox has others, the golden is stale. Those of the repository and of the user are joined.`,
+				Meaning:   `Files and directories of the repository that a golden depends on besides its lock files, for example ["db/schema.sql", "packages/api/package-lock.json"]: when they differ in the base of a new sandbox, the golden is stale. The lists of the repository and of the user are combined.`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -85,7 +85,7 @@ func goldenKeys() []key {
 		{
 			Key: Key{
 				Name: "golden.refresh", Type: `"off" or "auto"`, NeedsTrust: true,
-				Meaning: `What ` + "`litterbox create`" + ` does when a golden is stale: "off", unless set, uses it and says so; "auto" makes a fresh one first.`,
+				Meaning: `What ` + "`litterbox create`" + ` does when a golden is stale: "off", the default, uses it and prints a note; "auto" builds a fresh one first.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {

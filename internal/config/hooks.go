@@ -18,7 +18,7 @@ func hookKeys() []key {
 		{
 			Key: Key{
 				Name: "hooks.pre_run", Type: "list of strings", NeedsTrust: true,
-				Meaning: `Command and arguments run inside before each run of an agent (` + "`litterbox agent run`, `agent resume`" + `), for example ["npm", "ci"]. It runs in the project directory, what it changed is committed, and when it fails the agent does not begin. For several commands use ["sh", "-c", "…"].`,
+				Meaning: `Command and arguments to run inside before each run of an agent (` + "`litterbox agent run`, `agent resume`" + `), for example ["npm", "ci"]. It runs in the project directory, its changes are committed, and if it fails the agent does not start. For several commands use ["sh", "-c", "…"].`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {

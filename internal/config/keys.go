@@ -63,7 +63,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "driver", Type: "string", NeedsTrust: true,
-				Meaning: "What makes and runs new sandboxes, by the name that `litterbox doctor` lists; `--driver` goes before it. A sandbox that is there keeps the one that it was created with.",
+				Meaning: "The driver that makes and runs new sandboxes, by the name that `litterbox doctor` lists; `--driver` overrides it. An existing sandbox keeps the driver that it was created with.",
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -75,7 +75,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "machine", Type: "string", Own: true,
-				Meaning: "The machine on which new sandboxes are made, by the name that `litterbox machine list` shows; `--machine` and `--driver` go before it.",
+				Meaning: "The machine on which new sandboxes are made, by the name that `litterbox machine list` shows; `--machine` and `--driver` override it.",
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -88,7 +88,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "editors.cache", Type: "list of strings", Own: true,
-				Meaning: "Editors whose servers all sandboxes share: of " + strings.Join(packagecache.EditorNames(), ", ") + "; none, unless set. They are read from your own home, where the editor itself puts them (`~/.vscode-server/cli/servers`), and lie inside below what a sandbox adds, which is its own: yours never change, and no other sandbox sees it. A server that is there is not downloaded again ([ssh.md](ssh.md#editors)).",
+				Meaning: "Editors whose servers all sandboxes share: " + strings.Join(packagecache.EditorNames(), ", ") + "; none, unless set. They are read from your own home, where the editor itself puts them (`~/.vscode-server/cli/servers`), and appear inside below what a sandbox adds, which stays in that sandbox: yours never change, and no other sandbox sees it. A server that exists is not downloaded again ([ssh.md](ssh.md#editors)).",
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -100,7 +100,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "git.branch-prefix", Type: "string",
-				Untrusted: "a branch that exists is not touched",
+				Untrusted: "an existing branch is not touched",
 				Meaning:   `Put in front of the sandbox's name to make its branch, for example "agent/".`,
 			},
 			shape: text,
@@ -113,7 +113,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "git.history", Type: `"steps", "milestones" or "one"`,
-				Untrusted: "the files that land are the same, and the commits before stay reachable",
+				Untrusted: "the same files land, and the original commits stay reachable",
 				Meaning:   `What merge and apply land: the commits as they are ("steps", the default), what came since the last milestone as one commit ("milestones"), or all of it as one ("one"). --squash=milestone and --squash=all choose for one merge.`,
 			},
 			shape: text,
@@ -126,7 +126,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "mounts.read-only", Type: "list of strings", NeedsTrust: true,
-				Meaning: "Host files and directories that are visible inside, read-only, at their own paths: absolute, or beginning with ~/. Those of the repository and of the user are joined.",
+				Meaning: "Host files and directories that are visible inside, read-only, at their own paths: absolute, or beginning with ~/. The lists of the repository and of the user are combined.",
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -142,9 +142,9 @@ func schema() []key {
 			Key: Key{
 				Name: "mounts.read-write", Type: "list of strings", NeedsTrust: true,
 				Meaning: "Host directories that a sandbox shares with you and can write, at their own paths: absolute, or beginning with ~/. " +
-					"What is written there is on the host at once: it is in no commit, no limit of the disk counts it, and no snapshot holds it. " +
-					"Treat programs and configuration in it as the sandbox's. Refused are system directories, your whole home, and what holds litterbox's own files or the repository; a path with a symbolic link in it is left out with a note. " +
-					"It needs mounts, so the degraded tier leaves it out. Those of the repository and of the user are joined.",
+					"What is written there is on the host at once: it is in no commit and no snapshot, and does not count towards limits.disk. " +
+					"Treat programs and configuration in it as written by the sandbox. System directories, your whole home, and directories that hold litterbox's own files or the repository are refused; a path with a symbolic link in it is left out with a note. " +
+					"It needs mounts, so the degraded tier leaves it out. The lists of the repository and of the user are combined.",
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -159,8 +159,8 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "network.default", Type: `"deny" or "allow"`, NeedsTrust: true, TrustFor: egress.Allow,
-				Untrusted: "deny only closes",
-				Meaning:   `What happens to a destination that no rule names: "deny", unless set. With "allow" everything on the public internet can be reached that network.deny does not name, which is shown in listings.`,
+				Untrusted: "deny only restricts",
+				Meaning:   `What happens to a destination that no rule names: "deny", unless set. With "allow", everything on the public internet that network.deny does not name can be reached, and listings show that.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -173,7 +173,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "network.allow", Type: "list of strings", NeedsTrust: true,
-				Meaning: `Rules for what may be reached, for example ["api.example.com", "*.example.org:443", "github.com:22", "10.1.2.3:5432", "preset:npm"]. A host without a port means 443 and 80. Rules of the repository and of the user are joined.`,
+				Meaning: `Rules for what may be reached, for example ["api.example.com", "*.example.org:443", "github.com:22", "10.1.2.3:5432", "preset:npm"]. A host without a port means 443 and 80. Rules of the repository and of the user are combined.`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -188,8 +188,8 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "network.deny", Type: "list of strings",
-				Untrusted: "it only closes",
-				Meaning:   `Rules for what may not be reached, whatever network.allow says, for example ["telemetry.example.com"]. A host without a port means every port. Rules of the repository and of the user are joined.`,
+				Untrusted: "it only restricts",
+				Meaning:   `Rules for what may not be reached, whatever network.allow says, for example ["telemetry.example.com"]. A host without a port means every port. Rules of the repository and of the user are combined.`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -204,7 +204,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "security.nested", Type: "true or false", NeedsTrust: true,
-				Meaning: "Allow user namespaces inside, which bwrap, Chromium's own sandbox and rootless Podman need. It opens kernel code to the sandbox that is closed otherwise, and is shown in listings.",
+				Meaning: "Allow user namespaces inside, which bwrap, Chromium's own sandbox and rootless Podman need. It opens kernel code to the sandbox that is otherwise closed, and listings show it.",
 			},
 			shape: boolean,
 			read: func(c *Config, v value) []problem {
@@ -222,7 +222,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "copy", Type: "list of strings", NeedsTrust: true,
-				Meaning: `Ignored files and directories of your checkout that a new sandbox gets a copy of, without committing them, for example ["config/local.test", "fixtures/*.db"]. Relative to the top of the repository; * stands for any characters but a slash. What git does not ignore stays out. Those of the repository and of the user are joined.`,
+				Meaning: `Ignored files and directories of your checkout to copy into a new sandbox, without committing them, for example ["config/local.test", "fixtures/*.db"]. Paths are relative to the top of the repository; * stands for any characters except a slash. Files that git does not ignore stay out. The lists of the repository and of the user are combined.`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -235,7 +235,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "retention.max-age", Type: "string", NeedsTrust: true,
-				Meaning: `litterbox prune clears away sandboxes in which nothing happened for so long, for example "30d" or "12h". Nothing is ever cleared away by itself.`,
+				Meaning: `litterbox prune removes sandboxes that have been idle for this long, for example "30d" or "12h". Nothing is ever removed automatically.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -248,7 +248,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "retention.max-disk", Type: "string", NeedsTrust: true,
-				Meaning: `While the sandboxes take more than this, for example "20GiB", litterbox prune clears away the oldest.`,
+				Meaning: `While the sandboxes take more disk than this, for example "20GiB", litterbox prune removes the oldest.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -261,7 +261,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "retention.keep-last", Type: "number", NeedsTrust: true,
-				Meaning: `So many of the sandboxes that were used last stay, however old they are.`,
+				Meaning: `How many of the most recently used sandboxes to keep, however old they are.`,
 			},
 			shape: number,
 			read: func(c *Config, v value) []problem {
@@ -277,7 +277,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "retention.states", Type: "list of strings", NeedsTrust: true,
-				Meaning: `In which states a sandbox may be cleared away: "stopped", "failed" and "orphaned"; the first two unless set. What runs never goes.`,
+				Meaning: `The states in which a sandbox may be removed: "stopped", "failed" and "orphaned"; the first two unless set. A running sandbox is never removed.`,
 			},
 			shape: list,
 			read: func(c *Config, v value) []problem {
@@ -290,7 +290,7 @@ func schema() []key {
 		{
 			Key: Key{
 				Name: "retention.trash", Type: "string", NeedsTrust: true,
-				Meaning: `The files of a sandbox that is deleted with work that is not merged, its home and its log stay for so long, for example "30d"; "7d" unless set, and "off" keeps none. They stay only while a tenth of the disk, or 10 GiB, is free; those of a sandbox in another machine stay there, by its disk. ` + "`litterbox trash`" + ` lists and restores them, and ` + "`litterbox prune`" + ` clears away what is older.`,
+				Meaning: `How long to keep the files, the home and the log of a sandbox that is deleted with unmerged work, for example "30d"; "7d" unless set, and "off" keeps none. They stay only while a tenth of the disk, or 10 GiB, is free; the files of a sandbox on another machine stay there, and that machine's disk counts. ` + "`litterbox trash`" + ` lists and restores them, and ` + "`litterbox prune`" + ` removes what is older.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -312,7 +312,7 @@ func schema() []key {
 			Key: Key{
 				Name: "durability", Type: `"normal" or "strict"`, NeedsTrust: true, TrustFor: string(Normal),
 				Untrusted: "more is flushed, nothing less",
-				Meaning:   `"strict" flushes every commit to the disk before the command returns; with "normal" a power loss may cost the last seconds, never consistency.`,
+				Meaning:   `"strict" flushes every commit to the disk before the command returns; with "normal", a power loss may cost the last seconds, but never consistency.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {

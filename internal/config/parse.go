@@ -215,7 +215,7 @@ func (r *reader) store(key key, content value, at position) {
 
 // notOwn refuses a key of a repository that only the human may set.
 func (r *reader) notOwn(key key, at position) {
-	r.complain(at, "set it in your own config.toml", "%s counts in your own configuration only", key.Name)
+	r.complain(at, "set it in your own config.toml", "%s has an effect only in your own configuration", key.Name)
 }
 
 // collect gathers a table: TOML lets it come in pieces.

@@ -24,9 +24,9 @@ func readPorts(c *Config, t tree) []problem {
 		variable := service.PortVariable(name)
 		switch {
 		case !validPortName(name):
-			r.wrong(part, "%q is not a name for a port: lower-case letters, digits and inner dashes, 32 at most; the number inside stands beside it in a table such as { web = 3000 }", name)
+			r.wrong(part, "%q is not a name for a port: lower-case letters, digits and inner dashes, 32 at most; a table such as { web = 3000 } gives the number inside", name)
 		case slices.ContainsFunc(c.Container.Ports, func(p Port) bool { return service.PortVariable(p.Name) == variable }):
-			r.wrong(part, "%q is there twice", name)
+			r.wrong(part, "%q is listed twice", name)
 		case len(c.Container.Ports) == maxPorts:
 			r.wrong(part, "more than %d ports", maxPorts)
 		default:

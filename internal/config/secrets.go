@@ -9,11 +9,11 @@ import (
 )
 
 // secretsMeaning documents [secrets].
-const secretsMeaning = `Values that programs inside use and never see, such as keys of an API. Each is a table of its own, ` + "`[secrets.NAME]`" + `: inside, the variable NAME holds a placeholder, and the keeper puts the value in its place on the way to the hosts that are named, and nowhere else. [secrets.md](secrets.md) says how. A secret of the repository replaces the user's of the same name as a whole.
+const secretsMeaning = `Values that programs inside use and never see, such as API keys. Each is a separate table, ` + "`[secrets.NAME]`" + `: inside, the variable NAME holds a placeholder, and the keeper puts the value in its place on the way to the hosts that are named, and nowhere else. [secrets.md](secrets.md) says how. A secret of the repository replaces the user's of the same name as a whole.
 
 | key | meaning |
 |---|---|
-| ` + "`from`" + ` | where the value is read when it is used: ` + "`\"keyring:NAME\"`" + ` or ` + "`\"age:NAME\"`" + `, as ` + "`litterbox secrets set NAME`" + ` stores it, ` + "`\"env:VARIABLE\"`" + ` of the caller of a command, ` + "`\"file:PATH\"`" + `, absolute or beginning with ~/, or ` + "`'command:[\"pass\", \"show\", \"x\"]'`" + `, run on the host |
+| ` + "`from`" + ` | where the value comes from, read at each use: ` + "`\"keyring:NAME\"`" + ` or ` + "`\"age:NAME\"`" + `, as ` + "`litterbox secrets set NAME`" + ` stores it, ` + "`\"env:VARIABLE\"`" + ` of the caller of a command, ` + "`\"file:PATH\"`" + `, absolute or beginning with ~/, or ` + "`'command:[\"pass\", \"show\", \"x\"]'`" + `, run on the host |
 | ` + "`hosts`" + ` | which hosts the value may be sent to, over TLS: ` + "`\"api.example.com\"`" + `, ` + "`\"api.example.com:8443\"`" + `, ` + "`\"*.example.com\"`" + `; without TLS only where ` + "`\"http://…\"`" + ` is written. network.allow has to allow them too |
 | ` + "`in`" + ` | where in a request the placeholder is replaced: ` + "`[\"header\"]`" + ` unless set; also "query", "body" and "basic", the user name or password of HTTP's Basic scheme |
 
@@ -68,7 +68,7 @@ func readSecret(r *nestReader, t tree, name string, fields map[string]any) secre
 				}
 			}
 			if len(spec.Hosts) == 0 && len(r.problems) == 0 {
-				r.wrong(part, "hosts must name one at least")
+				r.wrong(part, "hosts must name at least one")
 			}
 		case "in":
 			for _, text := range r.texts(part) {
@@ -79,7 +79,7 @@ func readSecret(r *nestReader, t tree, name string, fields map[string]any) secre
 				}
 			}
 			if len(spec.In) == 0 && len(r.problems) == 0 {
-				r.wrong(part, "in must name one place at least")
+				r.wrong(part, "in must name at least one place")
 			}
 		case "value":
 			r.wrong(part, "no configuration holds a value: litterbox secrets set NAME stores it, and from = \"keyring:NAME\" names it")

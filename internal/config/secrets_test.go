@@ -44,7 +44,7 @@ func TestSecrets(t *testing.T) {
 		"[secrets.A-B]\n" + good:                                             "not the name of a variable",
 		"[secrets.A]\nfrom = 'keyring:api'":                                  "hosts is missing",
 		"[secrets.A]\nhosts = ['a.example']":                                 "from is missing",
-		"[secrets.A]\n" + good + "in = []":                                   "in must name one place",
+		"[secrets.A]\n" + good + "in = []":                                   "in must name at least one place",
 		"[secrets.A]\n" + good + "in = ['path']":                             `cannot use the place "path"`,
 		"[secrets.A]\n" + good + "value = 'x'":                               "no configuration holds a value",
 		"[secrets.A]\n" + good + "host = 'x'":                                `unknown key "host"`,

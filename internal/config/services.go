@@ -16,18 +16,18 @@ type Port struct {
 }
 
 // servicesMeaning documents container.services.
-const servicesMeaning = `Services: programs that run beside the commands, such as a database or a development server. Each is a table of its own, ` + "`[container.services.NAME]`" + `; a name has lower-case letters, digits, dashes and underscores. They start after container.setup-command and with every later start of the sandbox, until they are stopped. A service of the repository replaces the user's of the same name as a whole.
+const servicesMeaning = `Services: programs that run alongside the commands, such as a database or a development server. Each is a separate table, ` + "`[container.services.NAME]`" + `; a name has lower-case letters, digits, dashes and underscores. They start after container.setup-command and with every later start of the sandbox, until they are stopped. A service of the repository replaces the user's of the same name as a whole.
 
 | key | meaning |
 |---|---|
 | ` + "`command`" + ` | command and arguments; it has to stay in the foreground. It runs in the project directory, with the environment of every command |
 | ` + "`env`" + ` | further environment variables |
-| ` + "`ready`" + ` | how one sees that it does its work: ` + "`{ port = 5432 }`" + `, ` + "`{ port = \"web\" }`" + ` for a name of container.ports, ` + "`{ file = \"run/ready\" }`" + ` or ` + "`{ command = [\"pg_isready\"] }`" + `; ` + "`timeout`" + ` is "60s" unless set. Without it a service is ready once it has run for a quarter of a second |
+| ` + "`ready`" + ` | how to tell that it is ready: ` + "`{ port = 5432 }`" + `, ` + "`{ port = \"web\" }`" + ` for a name of container.ports, ` + "`{ file = \"run/ready\" }`" + ` or ` + "`{ command = [\"pg_isready\"] }`" + `; ` + "`timeout`" + ` is "60s" unless set. Without it a service is ready once it has run for a quarter of a second |
 | ` + "`needs`" + ` | services that must be ready before it starts, for example ["db"]; it ends before they do |
-| ` + "`restart`" + ` | "always" (unless set), "on-failure" or "never": what happens when it ends by itself. Between two starts lies a pause that grows from a quarter of a second to half a minute |
+| ` + "`restart`" + ` | "always" (unless set), "on-failure" or "never": what happens when it ends by itself. The pause before a restart grows from a quarter of a second to half a minute |
 | ` + "`signals`" + ` | ` + "`{ stop = \"SIGINT\", restart = \"SIGHUP\" }`" + `: what ends it, SIGTERM unless set, and what ` + "`litterbox service NAME restart`" + ` sends to it. Without a restart signal it is stopped and started |
 | ` + "`stop-timeout`" + ` | how long it may take to end before it is killed, "5s" unless set |
-| ` + "`autostart`" + ` | false: it starts only on request |
+| ` + "`autostart`" + ` | false: it starts on request only |
 
 ` + "```toml" + `
 [container.services.db]

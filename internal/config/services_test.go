@@ -96,8 +96,8 @@ func TestServiceErrors(t *testing.T) {
 		"[container.services.a]\ncommand=['a']\nneeds=['a']":                 `line 1, column 2: cannot order the services: a needs a`,
 		`container.ports = "web"`:                                            "line 1, column 1: container.ports: must be a list",
 		`container.ports = [3000]`:                                           "line 1, column 1: container.ports: every element must be a string",
-		`container.ports = ["web", "web"]`:                                   `line 1, column 1: container.ports: "web" is there twice`,
-		`container.ports = ["web=3000"]`:                                     `"web=3000" is not a name for a port: lower-case letters, digits and inner dashes, 32 at most; the number inside stands beside it in a table such as { web = 3000 }`,
+		`container.ports = ["web", "web"]`:                                   `line 1, column 1: container.ports: "web" is listed twice`,
+		`container.ports = ["web=3000"]`:                                     `"web=3000" is not a name for a port: lower-case letters, digits and inner dashes, 32 at most; a table such as { web = 3000 } gives the number inside`,
 		`container.ports = ["my_web"]`:                                       `line 1, column 1: container.ports: "my_web" is not a name for a port`,
 		"[container.ports]\nweb = 70000":                                     `line 2, column 1: container.ports: web must be a port from 1 to 65535`,
 		`container.ports-listen = "everywhere"`:                              `line 1, column 26: container.ports-listen must be an address of this machine`,
@@ -112,9 +112,9 @@ func TestServiceErrors(t *testing.T) {
 // Only the human decides what runs as an agent, and what models cost.
 func TestTablesThatAreNotForRepositories(t *testing.T) {
 	for content, want := range map[string]string{
-		"driver = \"namespace\"\n[agents.mine]\ncommand = [\"sh\"]\n": "line 2, column 2: agents counts in your own configuration only",
-		"agents.mine.command = [\"sh\"]\n":                            "line 1, column 1: agents counts in your own configuration only",
-		"[cost.prices.\"my-model\"]\ninput = 1\noutput = 1\n":         "line 1, column 2: cost.prices counts in your own configuration only",
+		"driver = \"namespace\"\n[agents.mine]\ncommand = [\"sh\"]\n": "line 2, column 2: agents has an effect only in your own configuration",
+		"agents.mine.command = [\"sh\"]\n":                            "line 1, column 1: agents has an effect only in your own configuration",
+		"[cost.prices.\"my-model\"]\ninput = 1\noutput = 1\n":         "line 1, column 2: cost.prices has an effect only in your own configuration",
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, config.RepositoryFile), []byte(content), 0o600); err != nil {
@@ -135,7 +135,7 @@ func TestPortsListenIsNotForRepositories(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := config.Load(dir)
-	if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "line 2, column 1: container.ports-listen counts in your own configuration only") {
+	if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "line 2, column 1: container.ports-listen has an effect only in your own configuration") {
 		t.Errorf("from a repository: %v", err)
 	}
 	who := &caller.Caller{Env: []string{"XDG_CONFIG_HOME=" + dir}}

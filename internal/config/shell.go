@@ -10,7 +10,7 @@ func shellKeys() []key {
 		{
 			Key: Key{
 				Name: "shell.rc", Type: "string", Own: true,
-				Meaning: "A file of yours, absolute or beginning with ~/, that the shell of `litterbox shell` reads when it starts: aliases, a prompt. It is read anew for each shell, 64 KiB at most, and everything inside can see it. It is in the language of your shell. Without it the shell has colors, completion and the usual aliases; the other startup files of your home stay outside.",
+				Meaning: "A file of yours, absolute or beginning with ~/, that the shell of `litterbox shell` reads when it starts: aliases, a prompt. It is read again for each shell, may have up to 64 KiB, and is visible to everything inside. It is written in the language of your shell. Without it, the shell has colors, completion and the usual aliases; the other startup files of your home stay outside.",
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {

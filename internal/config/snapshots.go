@@ -28,7 +28,7 @@ func snapshotKeys() []key {
 		{
 			Key: Key{
 				Name: "snapshots.every", Type: `"iteration", "milestone" or "off"`, NeedsTrust: true,
-				Meaning: `Take a snapshot by itself after each iteration, or after each milestone; "off" unless set. While a sandbox runs each one copies what was written since the sandbox was last frozen, but for files that the one before has unchanged, and holds it still meanwhile. It is read when a sandbox starts.`,
+				Meaning: `Take a snapshot automatically after each iteration, or after each milestone; "off" unless set. While a sandbox runs, each snapshot pauses it and copies what was written since it was last frozen, except for files that the previous snapshot already has. The key is read when a sandbox starts.`,
 			},
 			shape: text,
 			read: func(c *Config, v value) []problem {
@@ -43,7 +43,7 @@ func snapshotKeys() []key {
 		{
 			Key: Key{
 				Name: "snapshots.keep", Type: "number", NeedsTrust: true,
-				Meaning: `So many of the snapshots that were taken by themselves stay in each sandbox, 10 unless set; the oldest go when a new one is taken. Those that you or a restore took stay until they are deleted.`,
+				Meaning: `How many automatic snapshots to keep in each sandbox, 10 unless set; the oldest is removed when a new one is taken. Snapshots that you or a restore took stay until they are deleted.`,
 			},
 			shape: number,
 			read: func(c *Config, v value) []problem {

@@ -30,8 +30,8 @@ func sshAgentKeys() []key {
 		{
 			Key: Key{
 				Name: "ssh-agent.enabled", Type: "true or false", NeedsTrust: true, TrustFor: "true",
-				Untrusted: "false only takes away",
-				Meaning:   "Let programs inside ask your ssh-agent (SSH_AUTH_SOCK) for signatures, each of which you approve. See [ssh-agent.md](ssh-agent.md).",
+				Untrusted: "false only restricts",
+				Meaning:   "Let programs inside ask your ssh-agent (SSH_AUTH_SOCK) for signatures; you approve each one. See [ssh-agent.md](ssh-agent.md).",
 			},
 			shape: boolean,
 			read: func(c *Config, v value) []problem {
@@ -44,7 +44,7 @@ func sshAgentKeys() []key {
 		{
 			Key: Key{
 				Name: "ssh-agent.keys", Type: "list of strings", Own: true,
-				Meaning: `Keys of your agent that are offered, by fingerprint or comment, for example ["work@laptop"]; all of them, unless set.`,
+				Meaning: `Which keys of your agent are offered, by fingerprint or comment, for example ["work@laptop"]; all of them, unless set.`,
 			},
 			shape: list,
 			read:  names("ssh-agent.keys", `keys = ["work@laptop"]`, func(c *Config) *[]string { return &c.SSHAgent.Keys }),
@@ -53,7 +53,7 @@ func sshAgentKeys() []key {
 		{
 			Key: Key{
 				Name: "ssh-agent.hosts", Type: "list of strings", Own: true,
-				Meaning: `Hosts to which logins need no question, for example ["github.com"]: by a name that your known_hosts has for the key with which the host proves itself.`,
+				Meaning: `Hosts that programs may log in to without a question, for example ["github.com"]: a name that your known_hosts has for the key that the host proves.`,
 			},
 			shape: list,
 			read:  names("ssh-agent.hosts", `hosts = ["github.com"]`, func(c *Config) *[]string { return &c.SSHAgent.Hosts }),

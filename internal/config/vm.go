@@ -47,9 +47,9 @@ func vmKeys() []key {
 			merge: func(*Config, Config) {}, // never from a repository
 		}
 	}
-	const recreated = " It counts when the machine is made: `litterbox machine recreate`."
+	const recreated = " It takes effect when the machine is made: `litterbox machine recreate`."
 	return []key{
-		own("isolation", `"shared" or "vm"`, `Whether sandboxes of the driver lima share one virtual machine, as they do unless set, or new ones get one each: "vm" makes lima the driver lima-vm.`, text, func(c *Config, v value) []problem {
+		own("isolation", `"shared" or "vm"`, `Whether new sandboxes of the driver lima share one virtual machine, the default, or get one each: "vm" turns lima into the driver lima-vm.`, text, func(c *Config, v value) []problem {
 			c.VM.Isolation = v.text
 			if v.text != IsolationShared && v.text != IsolationVM {
 				return wrong(v, `isolation = "vm"`, "vm.isolation must be \"shared\" or \"vm\", not %q", v.text)
@@ -80,7 +80,7 @@ func vmKeys() []key {
 			}
 			return nil
 		}),
-		own("image", "string", `What a virtual machine begins with. Of Lima's: a name ("debian-13" unless set, "ubuntu-24.04"), the https URL or the absolute path of a disk image with cloud-init, sudo and an SSH server. Of libvirt's: the absolute path of any disk image with a Linux system, whose userland new sandboxes see ([virtual-machines.md](virtual-machines.md#a-disk-image-of-your-own)); names do not count there, and a URL is refused.`+recreated, text, func(c *Config, v value) []problem {
+		own("image", "string", `The image of a virtual machine. For Lima: a name ("debian-13" unless set, "ubuntu-24.04"), the https URL or the absolute path of a disk image with cloud-init, sudo and an SSH server. For libvirt: the absolute path of any disk image with a Linux system, whose userland new sandboxes see ([virtual-machines.md](virtual-machines.md#a-disk-image-of-your-own)); names have no effect there, and a URL is refused.`+recreated, text, func(c *Config, v value) []problem {
 			c.VM.Image = v.text
 			name := v.text != "" && strings.Trim(v.text, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" && v.text[0] != '-' && v.text[0] != '.'
 			if name || (strings.HasPrefix(v.text, "https://") || filepath.IsAbs(v.text)) && !strings.ContainsAny(v.text, "\n\r\x00\x1b{}") {
@@ -92,7 +92,7 @@ func vmKeys() []key {
 			c.VM.Share = v.truth
 			return nil
 		}),
-		own("idle-stop", "string", `A virtual machine shuts down after no sandbox ran in it for so long, for example "30m"; "off" leaves it running. Unless set, one of the driver lima is left running, and one of libvirt waits for ten minutes. The next command that needs it starts it.`+recreated, text, func(c *Config, v value) []problem {
+		own("idle-stop", "string", `Shut a virtual machine down when no sandbox has run in it for this long, for example "30m"; "off" leaves it running. Unless set, one of the driver lima is left running, and one of libvirt waits for ten minutes. The next command that needs it starts it.`+recreated, text, func(c *Config, v value) []problem {
 			if v.text == "off" {
 				c.VM.IdleStop = -1
 				return nil

@@ -12,7 +12,7 @@ import (
 // and joined as text, never as a type.
 var (
 	ErrUnsupported      = fault.New(fault.Unsupported, "this driver does not support the operation")
-	ErrLeaseUnavailable = fault.New(fault.Unavailable, "no place can be leased")
+	ErrLeaseUnavailable = fault.New(fault.Unavailable, "no sandbox can be started")
 	ErrMachineLost      = fault.New(fault.Unavailable, "the sandbox's processes are gone") // known to be
 	ErrPauseTimeout     = fault.New(fault.Timeout, "the sandbox did not pause in time")
 	ErrDiskFull         = fault.New(fault.Unavailable, "the disk is full")

@@ -17,7 +17,7 @@ type Question struct {
 }
 
 // ask waits for the answer about t, which verdict refuses, and reports whether to
-// decide anew. It never asks about what a rule denies, nor about what only a
+// decide again. It never asks about what a rule denies, nor about what only a
 // typed rule should open: this machine and the metadata services of clouds.
 func (p *Proxy) ask(ctx context.Context, policy *Policy, t Target, who string, verdict Decision) bool {
 	if p.o.Ask == nil {

@@ -89,7 +89,7 @@ func (p *Proxy) exchange(ctx context.Context, ends endpoints, who string, back B
 	}
 	if x.t.Host == "" {
 		if p.o.Names.Contains(x.t.Addr) {
-			x.refuse(Decision{Why: "the address stands for no name"})
+			x.refuse(Decision{Why: "no name was looked up for this address"})
 			return nil
 		}
 		p.locate(&x.t)
@@ -261,7 +261,7 @@ func (x *exchange) pass(raw syscall.RawConn) error {
 	return errors.Join(err, failed)
 }
 
-// leave makes room; datagrams that come later begin anew.
+// leave makes room; datagrams that come later start over.
 func (x *exchange) leave() {
 	x.quit()
 	x.p.datagrams.mu.Lock()

@@ -100,7 +100,7 @@ func TestDatagrams(t *testing.T) {
 	for to, why := range map[netip.AddrPort]string{
 		other:                        "does not cover UDP",
 		w.named("time.example", 124): "does not cover port 124",
-		netip.MustParseAddrPort("198.18.200.1:123"): "stands for no name",
+		netip.MustParseAddrPort("198.18.200.1:123"): "no name was looked up",
 		netip.MustParseAddrPort(internet + ":443"):  "no rule allows",
 	} {
 		w.send(i, 40000, to, "hello")

@@ -34,7 +34,7 @@ func (f *flow) serve(ctx context.Context) {
 	policy := f.p.o.Policy()
 	if f.t.Host == "" {
 		if f.p.o.Names.Contains(f.t.Addr) {
-			f.refuse(TCP, Decision{Why: "the address stands for no name"})
+			f.refuse(TCP, Decision{Why: "no name was looked up for this address"})
 			return
 		}
 		f.p.locate(&f.t)
@@ -110,7 +110,7 @@ func (f *flow) look(ctx context.Context, policy *Policy, first Decision) {
 }
 
 func (f *flow) opaqueWhy() string {
-	return "it is neither TLS nor HTTP; allow tcp://" + f.t.authority() + " if that is meant"
+	return "it is neither TLS nor HTTP; allow tcp://" + f.t.authority() + " if that is intended"
 }
 
 // lookTLS judges a ClientHello by its server name.
@@ -185,7 +185,7 @@ func (f *flow) wrongName(policy *Policy, name string) string {
 	case f.t.Host == "":
 		return f.wrongHost(policy, name)
 	case name == "":
-		return "its TLS names no server (SNI); allow tcp://" + f.t.authority() + " if that is meant"
+		return "its TLS names no server (SNI); allow tcp://" + f.t.authority() + " if that is intended"
 	}
 	canonical, cause := canonicalHost(name)
 	if cause != "" || canonical != f.t.Host {
@@ -206,7 +206,7 @@ func (f *flow) wrongHost(policy *Policy, name string) string {
 		}
 		return ""
 	}
-	return fmt.Sprintf("it asks for %q, and only the address is allowed; allow tcp://%s if that is meant", shorten(name), f.t.authority())
+	return fmt.Sprintf("it asks for %q, and only the address is allowed; allow tcp://%s if that is intended", shorten(name), f.t.authority())
 }
 
 // connect dials, and reports whether there is a connection to carry.

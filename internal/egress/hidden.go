@@ -44,7 +44,7 @@ func (p *Proxy) hidden(ctx context.Context, policy *Policy, t Target) (Decision,
 	}
 	for range rules {
 		if rule := <-found; rule != nil {
-			return Decision{Rule: rule.named(), Why: "the host of the rule " + rule.named() + " stands behind the address; allow " + t.authority() + " if that is meant"}, true
+			return Decision{Rule: rule.named(), Why: "the host of the rule " + rule.named() + " stands behind the address; allow " + t.authority() + " if that is intended"}, true
 		}
 	}
 	return Decision{}, false

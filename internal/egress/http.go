@@ -218,7 +218,7 @@ func (f *flow) http2(ctx context.Context, in *intake) {
 		return
 	}
 	if f.p.o.Inspector == nil {
-		f.refuse(HTTP, Decision{Why: "it is HTTP/2 without TLS, whose requests cannot be looked at here"})
+		f.refuse(HTTP, Decision{Why: "it is HTTP/2 without TLS, whose requests cannot be inspected here"})
 		return
 	}
 	f.inspect(ctx, in, f.p.o.Policy().Decide(f.t.asked()), true, true)

@@ -54,7 +54,7 @@ func (f *flow) inspect(ctx context.Context, in *intake, first Decision, plain, t
 	f.p.admit(&f.life, decides(whole), f.observation(Allowed, f.t.Protocol, first.Rule, first.Why))
 	_ = f.client.SetReadDeadline(time.Time{}) // from here on the inspector's
 	if err := f.p.o.Inspector.Inspect(ctx, conn, s); err != nil {
-		f.observe(Failed, f.t.Protocol, first.Rule, "its requests have to be looked at, and "+err.Error())
+		f.observe(Failed, f.t.Protocol, first.Rule, "its requests have to be inspected, and "+err.Error())
 	}
 }
 

@@ -310,7 +310,7 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 	plain := newWorld(t, egress.Options{}, "example.com")
 	conn := plain.openName("example.com", 80)
 	write(t, conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	wantWhy(t, plain.refused(conn), "cannot be looked at here")
+	wantWhy(t, plain.refused(conn), "cannot be inspected here")
 }
 
 func TestAuthorityStaysOutside(t *testing.T) {

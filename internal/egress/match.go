@@ -125,9 +125,9 @@ func (r Rule) lacks(t Target) string {
 	case !r.matchesPort(t.Port):
 		return "the rule " + name + " does not cover port " + strconv.Itoa(int(t.Port))
 	case t.Protocol == UDP:
-		return "the rule " + name + " does not cover UDP; allow udp://" + t.authority() + " if that is meant"
+		return "the rule " + name + " does not cover UDP; allow udp://" + t.authority() + " if that is intended"
 	case t.Protocol == TCP:
-		return "it is neither TLS nor HTTP; allow tcp://" + t.authority() + " if that is meant"
+		return "it is neither TLS nor HTTP; allow tcp://" + t.authority() + " if that is intended"
 	case r.protocol != t.Protocol && r.protocol != "":
 		return "the rule " + name + " covers " + r.protocol + ", not " + t.Protocol
 	case t.Protocol == HTTPS && t.Method == "":

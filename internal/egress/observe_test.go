@@ -129,7 +129,7 @@ func TestSuggest(t *testing.T) {
 		{Rule: "c.github.io", Why: "was denied", Covers: []string{"c.github.io"}},
 		{Rule: "git.example:22", Why: "was denied", Covers: []string{"git.example:22"}},
 		{Rule: "one.example", Why: "was denied", Covers: []string{"one.example", "one.example:443"}},
-		{Rule: "tcp://known.example:80", Why: "was denied", Covers: []string{"known.example:80"}, Warning: "what it carries is not looked into"},
+		{Rule: "tcp://known.example:80", Why: "was denied", Covers: []string{"known.example:80"}, Warning: "what it carries is not inspected"},
 	}
 	if diff := cmp.Diff(want, egress.Suggest(p, seen, func(domain string) bool { return domain == "github.io" })); diff != "" {
 		t.Errorf("suggested (-want +got):\n%s", diff)

@@ -189,13 +189,13 @@ func (p *Policy) decideAddr(t Target) Decision {
 // ports, deny rules about names can be kept only when connections are looked at.
 func (p *Policy) openly(t Target) Decision {
 	if t.Protocol == UDP && len(p.Deny) > 0 && webPort(t.Port) {
-		return Decision{Why: "behind this port a denied host could hide; allow udp://" + t.authority() + " if that is meant"}
+		return Decision{Why: "behind this port a denied host could hide; allow udp://" + t.authority() + " if that is intended"}
 	}
 	if t.Host == "" && t.Protocol != "" && t.Protocol != TCP && webPort(t.Port) && p.deniesNames() {
-		return Decision{Why: "it names no host, by SNI or Host, and a denied one could hide behind the address; allow tcp://" + t.authority() + " if that is meant"}
+		return Decision{Why: "it names no host, by SNI or Host, and a denied one could hide behind the address; allow tcp://" + t.authority() + " if that is intended"}
 	}
 	if t.Protocol == TCP && len(p.Deny) > 0 && webPort(t.Port) {
-		return Decision{Why: "it is neither TLS nor HTTP, and behind this port a denied host could hide; allow tcp://" + t.authority() + " if that is meant"}
+		return Decision{Why: "it is neither TLS nor HTTP, and behind this port a denied host could hide; allow tcp://" + t.authority() + " if that is intended"}
 	}
 	return Decision{Allowed: true, Why: "allowed by default"}
 }
@@ -224,7 +224,7 @@ func (p *Policy) closed(t Target) string {
 	if t.Protocol == UDP {
 		also = "udp://" + netip.AddrPortFrom(t.Addr, t.Port).String()
 	}
-	return "the name resolves to " + t.Addr.String() + " (" + found.what + "); allow " + also + " too if that is meant"
+	return "the name resolves to " + t.Addr.String() + " (" + found.what + "); allow " + also + " too if that is intended"
 }
 
 // ruleFor finds the allow rule about addresses that admits t.Addr. Only a rule

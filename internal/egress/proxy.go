@@ -23,7 +23,7 @@ type Options struct {
 	// Surroundings returns the networks around this machine, for every verdict
 	// on an address; by default what the kernel knows of interfaces and routes.
 	Surroundings func() Surroundings
-	Upstream     *Upstream         // the proxy of this machine; nil is none
+	Upstream     *Upstream         // the proxy of this machine; nil if there is none
 	Observe      func(Observation) // may be nil; called from many goroutines
 	Inspector    Inspector         // may be nil: then rules on requests inside TLS, or in HTTP/2, allow nothing
 	MaxConns     int               // of the sandbox at once, and of sessions to hosts; 4096 by default

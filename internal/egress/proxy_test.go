@@ -89,7 +89,7 @@ func TestRefusals(t *testing.T) {
 		{"no rule for the address", "a.example", internet + ":443", "", "", "no rule allows the address"},
 		{"no rule for the name", "a.example", "b.example:443", internet, "", "no rule allows the host"},
 		{"port", "a.example", "a.example:25", internet, "", "does not cover port 25"},
-		{"address without a name", "a.example", "198.18.200.1:443", "", "", "stands for no name"},
+		{"address without a name", "a.example", "198.18.200.1:443", "", "", "no name was looked up"},
 		{"private address", "0.0.0.0/0:*", "10.0.0.1:80", "", "", "a private network"},
 		{"metadata", "0.0.0.0/0:*", "169.254.169.254:80", "", "", "metadata"},
 		{"loopback", "0.0.0.0/0:*", "127.0.0.1:80", "", "", "loopback"},

@@ -69,7 +69,7 @@ func (p *Policy) suggestOne(o Observation) (rule, what, warning string) {
 		if t.Protocol = TCP; p.Decide(t).Allowed {
 			return "", "", ""
 		}
-		return p.remedy(t), what, "what it carries is not looked into"
+		return p.remedy(t), what, "what it carries is not inspected"
 	}
 	found, special := zoneOf(t.Addr)
 	if !t.Addr.IsValid() || !special {

@@ -51,7 +51,7 @@ func (e *Engine) sharedClient(ctx context.Context, p *place, client profile.Prof
 	}
 	// It was started before there were any: the mount is not in it yet.
 	if work, err := e.atWork(ctx, p); err != nil || len(work) > 0 {
-		return "", errors.Join(err, fault.New(fault.Conflict, "%s was installed, and sandbox %q has to be started anew to see it", client.Title, p.record.Name).
+		return "", errors.Join(err, fault.New(fault.Conflict, "%s was installed, and sandbox %q has to be restarted to see it", client.Title, p.record.Name).
 			WithHint("litterbox stop %s", p.record.Name))
 	}
 	if err := errors.Join(e.settle(ctx, p), e.stop(ctx, p)); err != nil {

@@ -49,7 +49,7 @@ func (p *place) bindKeys(ctx context.Context, client profile.Profile, given []st
 		binding := secret.Binding{Spec: spec, Placeholder: all.Placeholder(spec)}
 		if callerOf(ctx).Get(key.Variable) != "" {
 			if binding.Placeholder, err = p.placeholder(ctx, reader, spec, binding.Placeholder); err != nil {
-				p.note(key.Variable + " stays outside, and nothing stands for it: " + err.Error())
+				p.note(key.Variable + " stays outside, without a placeholder inside: " + err.Error())
 				continue
 			}
 			all.Keys = append(slices.DeleteFunc(all.Keys, func(one secret.Spec) bool { return one.Name == spec.Name }), spec)
@@ -134,7 +134,7 @@ func (p *place) noteLogin(ctx context.Context, client profile.Profile) {
 			return
 		}
 	}
-	p.note("nothing logs " + client.Title + " in: " + loginMends(client))
+	p.note("no login for " + client.Title + ": " + loginMends(client))
 }
 
 // loggedInInside reports whether the client has logged in inside.

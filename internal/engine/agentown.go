@@ -53,7 +53,7 @@ func (p *place) readBrought() (record broughtRecord, err error) {
 }
 
 // bringOwn puts copies of the human's own instructions and settings of a client
-// into the sandbox's home. They are made anew by each run, so a change inside
+// into the sandbox's home. They are made again by each run, so a change inside
 // lasts only until then, and never reaches the host.
 func (e *Engine) bringOwn(ctx context.Context, p *place, client profile.Profile, which string) error {
 	if which == "" {

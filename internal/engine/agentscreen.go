@@ -137,7 +137,7 @@ func (s *screen) serve(conn net.Conn) {
 				continue
 			}
 			if first {
-				// A size of its own first, so that the client draws everything anew.
+				// A size of its own first, so that the client draws everything again.
 				first = false
 				smaller := size
 				smaller.Rows = max(1, size.Rows-1)

@@ -24,14 +24,14 @@ func (e *Engine) carry(ctx context.Context, d driver.Driver, record *sandbox.San
 	}
 	record.Carriage = how
 	if how == sandbox.CarriageCopy && record.Isolation == sandbox.IsolationFull {
-		notes = append(notes, "its files are a copy, which is slower and isolated alike: "+why)
+		notes = append(notes, "its files are a copy, which is slower but just as isolated: "+why)
 	}
 	if noexec(e.Store.Root) {
 		where := "HOME and /tmp"
 		if how == sandbox.CarriageCopy {
 			where = "HOME, /tmp and workspace"
 		}
-		notes = append(notes, "no program that lies in its "+where+" can be run: "+e.Store.Root+" is mounted noexec; XDG_STATE_HOME can name a place that is not")
+		notes = append(notes, "programs in its "+where+" cannot be run: "+e.Store.Root+" is mounted noexec; XDG_STATE_HOME can name a directory that is not")
 	}
 	return notes
 }

@@ -161,7 +161,7 @@ func (e *Engine) claimHeld(gitDir, name, id string) (bool, error) {
 // unfinished says what a half-made or half-deleted sandbox needs.
 func (e *Engine) unfinished(record *sandbox.Sandbox) error {
 	if process.Alive(record.Holder) {
-		return fault.New(fault.Conflict, "sandbox %q is just %s", record.Name, record.State).
+		return fault.New(fault.Conflict, "sandbox %q is still %s", record.Name, record.State).
 			WithHint("wait a moment, then litterbox list")
 	}
 	if record.State == sandbox.Deleting {

@@ -192,7 +192,7 @@ func (e *Engine) receive(ctx context.Context, p *place, want, have string) (*bra
 	}
 	received, err, exported := e.receiveSince(ctx, p, want, have, since)
 	if fault.KindOf(exported) == fault.Conflict {
-		// git inside does not know that commit: the agent made the repository anew.
+		// git inside does not know that commit: the agent made the repository again.
 		received, err, _ = e.receiveSince(ctx, p, want, have, "")
 	}
 	return received, err

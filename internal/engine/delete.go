@@ -70,7 +70,7 @@ func (e *Engine) Delete(ctx context.Context, request DeleteRequest) (result Dele
 			return DeleteResult{}, err
 		}
 		loses = true
-		p.note("what lay uncommitted in the sandbox could not be saved: " + err.Error())
+		p.note("uncommitted changes in the sandbox could not be saved: " + err.Error())
 	}
 	if !request.Force {
 		if only := e.onlyInside(ctx, p); only != "" {

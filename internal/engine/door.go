@@ -70,7 +70,7 @@ func (e *Engine) FindHost(ctx context.Context, host string) (DoorHost, error) {
 		for _, one := range hosts {
 			names = append(names, one.Host)
 		}
-		return DoorHost{}, fault.New(fault.NotFound, "no sandbox is the host %q%s", host, didYouMean(wanted+HostDomain, names)).
+		return DoorHost{}, fault.New(fault.NotFound, "no sandbox has the host name %q%s", host, didYouMean(wanted+HostDomain, names)).
 			WithHint("litterbox list --all")
 	case 1:
 		return DoorHost{Host: host, Name: found[0].Name, Project: found[0].Repository}, nil

@@ -16,7 +16,7 @@ type Capabilities = driver.Capabilities
 type DriverReport struct {
 	Name         string            `json:"name"`
 	Default      bool              `json:"default"`
-	Isolation    sandbox.Isolation `json:"isolation"` // the strongest that can be had; empty is none
+	Isolation    sandbox.Isolation `json:"isolation"` // the strongest that can be had; empty if there is none
 	Capabilities Capabilities      `json:"capabilities"`
 }
 

@@ -32,14 +32,14 @@ type Options struct {
 	Store   *store.Store
 	Drivers *driver.Set
 	// Degraded is the driver of new sandboxes where none was chosen, Full fails and
-	// a lower tier was allowed; empty is none.
+	// a lower tier was allowed; empty if there is none.
 	Degraded string
 	// Full tries whether the default driver isolates fully here. Its error says
 	// why not, and its hint what mends that.
 	Full func() error
-	// Machines are those that the human has added; nil is none.
+	// Machines are those that the human has added; nil if there is none.
 	Machines Machines
-	// VM is the virtual machine that sandboxes share; nil is none.
+	// VM is the virtual machine that sandboxes share; nil if there is none.
 	VM VirtualMachine
 	// Keepers starts the keepers of sandboxes.
 	Keepers keeper.Starter

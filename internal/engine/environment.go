@@ -221,7 +221,7 @@ func (e *Engine) tryEnvironment(ctx context.Context, found project, name string,
 				WithHint("litterbox env delete %s", quoteCommand([]string{record.Repository}))
 		}
 		if err == nil && (record.State == sandbox.Creating || record.State == sandbox.Deleting) && process.Alive(record.Holder) {
-			return nil, &underway{fault.New(fault.Conflict, "environment %s is just %s", name, record.State).WithHint("wait a moment, then litterbox env list")}
+			return nil, &underway{fault.New(fault.Conflict, "environment %s is still %s", name, record.State).WithHint("wait a moment, then litterbox env list")}
 		}
 		if err == nil && record.State != sandbox.Creating && record.State != sandbox.Deleting {
 			return e.openEnvironment(ctx, record, found)
@@ -230,10 +230,10 @@ func (e *Engine) tryEnvironment(ctx context.Context, found project, name string,
 			return nil, err
 		}
 	}
-	return nil, &underway{fault.New(fault.Conflict, "environment %s is just being made by another command", name).WithHint("wait a moment, then litterbox env list")}
+	return nil, &underway{fault.New(fault.Conflict, "environment %s is being made by another command", name).WithHint("wait a moment, then litterbox env list")}
 }
 
-// dropEnvironment removes an unusable environment: the next one is made anew.
+// dropEnvironment removes an unusable environment: the next one is made again.
 func (e *Engine) dropEnvironment(ctx context.Context, found project, name, id string, record *sandbox.Sandbox) error {
 	if held, err := e.claimHeld(found.gitDir, name, id); record == nil && (err != nil || held) {
 		return err
@@ -360,7 +360,7 @@ func (e *Engine) makeEnvironment(ctx context.Context, found project, name string
 	if d.Ownership(record.ID).UpperUID < 0 {
 		p.note("this environment has no user account of its own: only root makes one")
 	}
-	p.note("the files of " + found.top + " are those of this environment: what is written there is written at once")
+	p.note("the files of " + found.top + " are those of this environment: changes there take effect at once")
 	err = p.savePolicy(policy)
 	if err == nil {
 		err = e.makeHome(ctx, p)

@@ -72,7 +72,7 @@ func (e *Engine) find(ctx context.Context, dir, name string) (*place, error) {
 	}
 	record, err := e.sandbox(ctx, s.id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, "sandbox %q is just being created or deleted", slug).WithHint("litterbox list")
+		return nil, fault.New(fault.NotFound, "sandbox %q is being created or deleted", slug).WithHint("litterbox list")
 	}
 	if err != nil {
 		return nil, err

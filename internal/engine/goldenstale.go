@@ -150,7 +150,7 @@ func (g *golden) staleNote(names []string) string {
 	return "golden " + g.Name + " is stale (changed: " + strings.Join(names, ", ") + more + "): " + command
 }
 
-// rebuild is the command that makes a golden anew.
+// rebuild is the command that makes a golden again.
 func (g *golden) rebuild() string {
 	if g.Name == DefaultGolden {
 		return "litterbox build"

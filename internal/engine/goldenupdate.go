@@ -17,7 +17,7 @@ func parts() []string {
 // syncParts are those of the parts that SkipSync leaves out and SyncOnly runs alone.
 func syncParts() []string { return []string{fromServices, fromSync} }
 
-// toRun lists the parts that a build makes, in order. The sandbox may be started anew for
+// toRun lists the parts that a build makes, in order. The sandbox may be restarted for
 // the agents, so they come first. An update begins with a golden in which all have run: it
 // runs the provisioning and the set-up again where their command has changed, anything
 // that they may have read, or a part before them whose result they may have used.

@@ -12,8 +12,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// chooseGolden finds the golden that a new sandbox begins with; nil is none. A
-// stale one is first made anew where the configuration says so.
+// chooseGolden finds the golden that a new sandbox begins with; nil if there is none. A
+// stale one is first made again where the configuration says so.
 func (e *Engine) chooseGolden(ctx context.Context, p *place, request CreateRequest) (*golden, error) {
 	if request.NoGolden {
 		return nil, nil
@@ -67,7 +67,7 @@ func sameImage(a, b *sandbox.Image) bool {
 	return a.Digest == b.Digest && a.Engine == b.Engine && a.Runtime == b.Runtime
 }
 
-// freshGolden makes a golden anew where it is stale.
+// freshGolden makes a golden again where it is stale.
 func (e *Engine) freshGolden(ctx context.Context, p *place, g *golden, request CreateRequest) (*golden, error) {
 	stale := func() (bool, error) {
 		names, err := g.stale(ctx, p.repo, p.record.BaseTree, p.config, p.record.Image)
@@ -104,7 +104,7 @@ func (e *Engine) freshGolden(ctx context.Context, p *place, g *golden, request C
 		}
 		return nil, fault.Wrap("", err, "cannot create %q with a golden that is not stale", p.record.Name).WithHint("%s", without)
 	}
-	p.note("golden " + g.Name + " was stale, and is built anew")
+	p.note("golden " + g.Name + " was stale and is rebuilt")
 	return e.findGolden(p.record.GitDir, g.Name, g.Driver)
 }
 

@@ -19,7 +19,7 @@ import (
 type InitRequest struct {
 	Dir      string
 	Template string // one of template.Names; empty looks at the repository
-	From     string // a .lima-sandbox.toml to take over; empty is none
+	From     string // a .lima-sandbox.toml to take over; empty if there is none
 	Force    bool   // also in place of a file that is there
 	// Confirm shows the text and asks; nil writes it.
 	Confirm func(file, text string) (bool, error)

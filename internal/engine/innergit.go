@@ -21,7 +21,7 @@ func (p *place) aboutDamage(damage string) string {
 	}
 	mend := "sh " + quoteCommand([]string{layer.Mend, p.record.Branch})
 	if p.copied() || p.record.Isolation == sandbox.IsolationDegraded {
-		mend = "rm -rf .git && git init -q && git add -A && git commit -qm 'Begin the history anew'"
+		mend = "rm -rf .git && git init -q && git add -A && git commit -qm 'Start a new history'"
 	}
-	return what + " (the files are committed all the same). Mend it inside with: " + mend
+	return what + " (the files are committed all the same). To repair it, run inside: " + mend
 }

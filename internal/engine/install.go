@@ -73,7 +73,7 @@ func (e *Engine) Install(ctx context.Context, request InstallRequest) (done Inst
 		return Installation{}, err
 	}
 	if request.Inside {
-		p.note("the packages are there once the commands that run in the sandbox have ended")
+		p.note("the packages become visible once the commands that run in the sandbox have ended")
 		done.Notes = p.notes
 		return done, p.renewLater()
 	}
@@ -82,7 +82,7 @@ func (e *Engine) Install(ctx context.Context, request InstallRequest) (done Inst
 	return done, err
 }
 
-// renewSystem starts a sandbox anew, so that it sees its packages, unless
+// renewSystem starts a sandbox again, so that it sees its packages, unless
 // something is at work in it.
 func (e *Engine) renewSystem(ctx context.Context, p *place, end bool) (bool, error) {
 	if state, _ := e.state(ctx, p.record); state != sandbox.Running {
@@ -93,7 +93,7 @@ func (e *Engine) renewSystem(ctx context.Context, p *place, end bool) (bool, err
 		return false, err
 	}
 	if held := holding(work); len(held) > 0 && !end {
-		p.note("the packages are there from the next start on, because of " + nameWork(held) + ": litterbox stop " + p.record.Name)
+		p.note("the packages become visible at the next start, because of " + nameWork(held) + ": litterbox stop " + p.record.Name)
 		return false, p.renewLater()
 	}
 	if len(work) > 0 {
@@ -158,7 +158,7 @@ func (p *place) canInstall() error {
 		WithHint(`container.base-image, an image that has them`)
 }
 
-// system says on which packages of its own a sandbox stands; nil is none.
+// system says on which packages of its own a sandbox stands; nil if there is none.
 func (e *Engine) system(p *place) (*driver.System, error) {
 	r, err := frozen.Read(p.dir)
 	if err != nil {
@@ -172,7 +172,7 @@ func (e *Engine) system(p *place) (*driver.System, error) {
 	default:
 		dir := filepath.Join(e.userlands(p).Dir, name)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return nil, fault.New(fault.NotFound, "cannot start sandbox %q: %q is gone, above which its packages are installed", p.record.Name, dir).
+			return nil, fault.New(fault.NotFound, "cannot start sandbox %q: its packages are installed on top of %q, which is gone", p.record.Name, dir).
 				WithHint("litterbox restore %s", p.record.Name)
 		}
 		return &driver.System{Foundation: dir}, nil

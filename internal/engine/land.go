@@ -14,7 +14,7 @@ import (
 
 // mergeTip merges tip into the checkout as it is now. Only what was approved lands:
 // the commit is merged by its id, and when the checkout has moved on meanwhile, the
-// merge is judged anew.
+// merge is judged again.
 func (e *Engine) mergeTip(ctx context.Context, p *place, repo *git.Repository, tip string, request MergeRequest, streams landing.MergeOptions) (result MergeResult, err error) {
 	if landing.ReadMergeFlags(request.Args).Resumes { // nothing is under way: git says so
 		result.ExitCode, err = landing.RunMerge(ctx, repo, request.Args, landing.MergeTarget{Branch: p.record.Branch}, streams)
@@ -157,7 +157,7 @@ func (e *Engine) endAside(aside *landing.Aside, waits bool, result *MergeResult)
 	if waits {
 		kept, err := aside.Keep()
 		for _, path := range kept {
-			result.Notes = append(result.Notes, fmt.Sprintf("your own untracked %q is kept as long as the merge is under way", path))
+			result.Notes = append(result.Notes, fmt.Sprintf("your own untracked %q is kept while the merge is under way", path))
 		}
 		return err
 	}

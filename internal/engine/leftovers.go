@@ -58,7 +58,7 @@ func (e *Engine) leftovers(ctx context.Context) ([]Leftover, error) {
 		return nil, err
 	}
 	for _, name := range unused {
-		found = append(found, Leftover{What: "a frozen layer that no sandbox and no snapshot stands on", Where: filepath.Join(e.frozenStore(), name),
+		found = append(found, Leftover{What: "a frozen layer that no sandbox or snapshot uses", Where: filepath.Join(e.frozenStore(), name),
 			fix: func(context.Context) error { return e.sweepFrozen() }})
 	}
 	for _, gone := range []string{e.goneStore().Root, e.goneEnvironments()} {

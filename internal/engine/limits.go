@@ -61,7 +61,7 @@ func limitsOf(user, repo sandbox.Limits, trusted bool) (limits sandbox.Limits, f
 		case !repo.Wider(name, limits), trusted && user.Get(name) == 0:
 			limits, from[name] = limits.With(name, repo), fromRepository
 		case user.Get(name) != 0:
-			notes = append(notes, asked+" is more than your own configuration allows: "+limits.Text(name)+" counts")
+			notes = append(notes, asked+" is more than your own configuration allows: "+limits.Text(name)+" applies")
 		default:
 			notes = append(notes, asked+" is more than the default and "+needsTrust)
 		}

@@ -140,7 +140,7 @@ func (e *Engine) trust(ctx context.Context, dir, shown string) (result TrustResu
 			return result, err
 		}
 		if len(names) > 0 {
-			result.Notes = append(result.Notes, "network.allow counts for new sandboxes; for one that exists: litterbox allow NAME "+strings.Join(repoConfig.Network.Allow, " "))
+			result.Notes = append(result.Notes, "network.allow applies to new sandboxes; for an existing one: litterbox allow NAME "+strings.Join(repoConfig.Network.Allow, " "))
 		}
 	}
 	return result, nil

@@ -41,7 +41,7 @@ type MachineRequest struct {
 // OnMachine is the driver of sandboxes on a machine.
 func OnMachine(name string) string { return driver.OnMachine(name) }
 
-// MachineOf is the machine of a driver; empty is none of the human's.
+// MachineOf is the machine of a driver; empty if there is none of the human's.
 func MachineOf(name string) string { return driver.MachineOf(name) }
 
 // driverOf is the driver that a configuration chooses; empty is the default one.

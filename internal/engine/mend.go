@@ -23,7 +23,7 @@ import (
 // known in another way, and says so; confinement is never guessed: without its
 // policy nothing is allowed.
 
-// sandbox reads the record of a sandbox, and makes a damaged one anew.
+// sandbox reads the record of a sandbox, and makes a damaged one again.
 func (e *Engine) sandbox(ctx context.Context, id string) (*sandbox.Sandbox, error) {
 	record, err := e.Store.Sandbox(id)
 	if !errors.Is(err, seal.ErrDamaged) {
@@ -47,7 +47,7 @@ func (e *Engine) sandbox(ctx context.Context, id string) (*sandbox.Sandbox, erro
 		return nil, err
 	}
 	if e.Note != nil {
-		e.Note("the record of sandbox " + name + " was damaged: it is made anew, from its last start, its log and its branch")
+		e.Note("the record of sandbox " + name + " was damaged: it was rebuilt from its last start, its log and its branch")
 	}
 	return record, nil
 }
@@ -103,7 +103,7 @@ func nameOf(id string) string {
 	return id
 }
 
-// sandboxes lists the records of all sandboxes. Damaged ones are made anew; those
+// sandboxes lists the records of all sandboxes. Damaged ones are made again; those
 // still unreadable are returned separately, and do not hide the rest.
 func (e *Engine) sandboxes(ctx context.Context) ([]*sandbox.Sandbox, []store.Unreadable, error) {
 	records, damaged, err := e.Store.Sandboxes()
@@ -143,11 +143,11 @@ func (e *Engine) lease(ctx context.Context, p *place) (*sandbox.Lease, error) {
 }
 
 // side reads a further record of a sandbox. A damaged one counts as missing: the
-// next start writes it anew from the configuration.
+// next start writes it again from the configuration.
 func (e *Engine) side(p *place, file string, into any) (found bool, err error) {
 	found, err = p.store.Record(p.record.ID, file, into)
 	if errors.Is(err, seal.ErrDamaged) {
-		p.note(file + " of sandbox " + p.record.Name + " was damaged: it begins anew from the configuration")
+		p.note(file + " of sandbox " + p.record.Name + " was damaged: it starts over from the configuration")
 		return false, nil
 	}
 	return found, err

@@ -218,7 +218,7 @@ func (e *Engine) onlyInside(ctx context.Context, p *place) string {
 	}
 	switch {
 	case err != nil:
-		return "it cannot be told whether the git in it holds more than its commits: " + err.Error()
+		return "cannot tell whether the git in it holds more than its commits: " + err.Error()
 	case ref == "refs/stash":
 		return "the stash of the git in it is not in its commits"
 	case ref != "":

@@ -34,12 +34,12 @@ func missingNote(p *place, request ExecRequest, exit wire.Exit) string {
 	if found := aptInstalls().FindStringSubmatch(line); found != nil {
 		packages := slices.DeleteFunc(strings.Fields(found[1]), func(one string) bool { return !config.IsPackage(one) })
 		if len(packages) > 0 {
-			return "nothing was installed; whatever the network rules of the sandbox, a human types outside: litterbox install " +
+			return "nothing was installed; a human can install it from outside, whatever the network rules of the sandbox: litterbox install " +
 				p.record.Name + " " + strings.Join(packages, " ")
 		}
 	}
 	if exit.Code == notFound && !slices.Contains([]string{"shell", "setup", "hook"}, request.Kind) {
-		return "a program is missing inside; if a package of the operating system has it, a human types outside: litterbox install " + p.record.Name + " PACKAGE"
+		return "a program is missing inside; if a package of the operating system has it, a human can install it from outside: litterbox install " + p.record.Name + " PACKAGE"
 	}
 	return ""
 }

@@ -19,8 +19,8 @@ func (packager) Traits() sandbox.Traits { return sandbox.Traits{Files: sandbox.F
 // The text for the human to type is derived from a command that an agent wrote.
 func TestMissingNote(t *testing.T) {
 	t.Parallel()
-	const program = "a program is missing inside; if a package of the operating system has it, a human types outside: litterbox install box PACKAGE"
-	const apt = "nothing was installed; whatever the network rules of the sandbox, a human types outside: litterbox install box "
+	const program = "a program is missing inside; if a package of the operating system has it, a human can install it from outside: litterbox install box PACKAGE"
+	const apt = "nothing was installed; a human can install it from outside, whatever the network rules of the sandbox: litterbox install box "
 	p := &place{record: &sandbox.Sandbox{Name: "box"}, driver: packager{}}
 	for _, c := range []struct {
 		command string

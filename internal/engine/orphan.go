@@ -47,7 +47,7 @@ func (e *Engine) elsewhere(ctx context.Context, dir, slug string, err error) err
 			return moved.WithHint("litterbox reattach")
 		}
 	}
-	return moved.WithHint("cd to its new place or a new clone, then litterbox reattach")
+	return moved.WithHint("cd to its new location or a new clone, then litterbox reattach")
 }
 
 // strays are those of the sandboxes that have lost their repository and that

@@ -146,7 +146,7 @@ func (e *Engine) pruneOne(ctx context.Context, one *Pruned, request PruneRequest
 		removed, err = one.layer.cache.RemoveEntry(ctx, one.layer.entry)
 	}
 	if err == nil && !removed {
-		one.Kept = "it is just being built"
+		one.Kept = "it is being built"
 	}
 	return err
 }

@@ -63,7 +63,7 @@ func (e *Engine) planPrune(ctx context.Context, request PruneRequest) ([]Pruned,
 		return nil, err
 	}
 	for _, name := range unfrozen {
-		plan = append(plan, Pruned{Kind: "frozen", Name: name, Bytes: inodes{}.size(filepath.Join(e.frozenStore(), name)), Why: "no sandbox and no snapshot stands on it"})
+		plan = append(plan, Pruned{Kind: "frozen", Name: name, Bytes: inodes{}.size(filepath.Join(e.frozenStore(), name)), Why: "no sandbox or snapshot uses it"})
 	}
 	trashed, err := e.Trash(ctx, request.Dir, request.All)
 	if err != nil {

@@ -60,7 +60,7 @@ func (e *Engine) userlandUsed(dir string) (bool, error) {
 func (e *Engine) pruneUserland(one *Pruned) error {
 	dir := filepath.Join(e.userlandsDir(), one.Name)
 	if used, err := e.userlandUsed(dir); err != nil || used {
-		one.Kept = "packages are just being installed above it"
+		one.Kept = "packages are being installed above it"
 		return err
 	}
 	return hostile.Remove(dir)

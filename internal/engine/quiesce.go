@@ -111,7 +111,7 @@ func (e *Engine) readyToDelete(ctx context.Context, p *place, request DeleteRequ
 		if !request.Force {
 			return nil, err
 		}
-		p.note("what ran in the sandbox could not be ended in order: " + err.Error())
+		p.note("what ran in the sandbox could not be ended cleanly: " + err.Error())
 	}
 	return work, nil
 }
@@ -144,7 +144,7 @@ func (e *Engine) lastWork(ctx context.Context, p *place, tip string, result *Mer
 	// commands are listed separately, and its changes have moved the branch.
 	held := slices.DeleteFunc(holding(work), func(w Work) bool { return w.Kind == WorkAgent })
 	if len(held) > 0 {
-		return "work has begun in it meanwhile: " + nameWork(held), nil
+		return "work has started in it meanwhile: " + nameWork(held), nil
 	}
 	if len(work) > 0 {
 		result.Ended = append(result.Ended, work...)

@@ -22,7 +22,7 @@ type Reattached struct {
 }
 
 // Reattach gives the sandboxes of a repository that was moved, deleted or
-// cloned anew to the repository at dir. old is where it was; empty means every
+// cloned again to the repository at dir. old is where it was; empty means every
 // sandbox without a repository whose base this one has. A branch that is gone
 // is made again, and what the sandbox holds is committed on it.
 func (e *Engine) Reattach(ctx context.Context, dir, old string) (results []Reattached, err error) {

@@ -13,7 +13,7 @@ import (
 
 // needsTrust ends the note about each thing that a repository's configuration
 // asks for and does not get.
-const needsTrust = "does not count before you run: litterbox trust"
+const needsTrust = "has no effect until you run: litterbox trust"
 
 // review has the user decide, before anything is made, about what the repository's
 // configuration asks for and does not get without trust. Without the image that it

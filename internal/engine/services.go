@@ -44,7 +44,7 @@ type ServiceResult struct {
 
 // Service starts, stops or restarts services, or reports their state. Wishes are
 // remembered: a service that was started starts with the sandbox, one that was
-// stopped does not. Definitions are read from the configuration anew. Starting also
+// stopped does not. Definitions are read from the configuration again. Starting also
 // starts what a service needs, and the sandbox.
 func (e *Engine) Service(ctx context.Context, request ServiceRequest) (result ServiceResult, err error) {
 	if !slices.Contains(service.Wishes(), request.Action) {

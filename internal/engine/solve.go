@@ -22,7 +22,7 @@ func (e *Engine) solve(ctx context.Context, p *place, repo *git.Repository, scra
 		return solution, err
 	}
 	return nil, fault.New(fault.Conflict, "nothing was merged: conflicts are left in %s (%s)", counted(len(left), "file"), strings.Join(left[:min(3, len(left))], ", ")).
-		WithHint("litterbox mergetool %s, or litterbox merge %s and solve them in your checkout", p.record.Name, p.record.Name)
+		WithHint("litterbox mergetool %s, or litterbox merge %s and resolve them in your checkout", p.record.Name, p.record.Name)
 }
 
 func removeScratch(dir string) error {

@@ -35,7 +35,7 @@ func (e *Engine) chooseDriver(chosen string, allowDegraded bool) (d driver.Drive
 	}
 	notes = []string{"isolation is degraded: " + strings.TrimSuffix(why.Error(), ": "+driver.ErrLeaseUnavailable.Error())}
 	if hint := fault.HintOf(why); hint != "" {
-		notes = append(notes, "what mends it: "+hint)
+		notes = append(notes, "to fix it: "+hint)
 	}
 	return d, sandbox.IsolationDegraded, append(notes, notIsolated(can)...), nil
 }

@@ -103,7 +103,7 @@ func (e *Engine) intoTrash(p *place, d store.Deletion) error {
 		return err
 	}
 	// A copy of the committed files, and the overlay's own directory, which the
-	// next start makes anew.
+	// next start makes again.
 	for _, name := range []string{keeper.WorktreeDir, "work"} {
 		if err := hostile.Remove(p.path(name)); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "cannot remove %q of sandbox %q", name, p.record.Name)

@@ -13,6 +13,6 @@ func connects(d driver.Driver, policy *egress.Policy) error {
 	if d == nil || d.Traits().Network != sandbox.NetworkNone || len(policy.Allow) == 0 && policy.Default != egress.Allow {
 		return nil
 	}
-	return fault.Wrap("", driver.ErrUnsupported, "cannot allow anything to a sandbox of the %s driver: its places have no network", d.Name()).
+	return fault.Wrap("", driver.ErrUnsupported, "cannot change the network rules of a sandbox of the %s driver: it has no network", d.Name()).
 		WithHint("litterbox create NAME --driver %s", "namespace")
 }

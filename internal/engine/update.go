@@ -17,7 +17,7 @@ import (
 type UpdateRequest struct {
 	Dir, Name string
 	Onto      string // revision; empty: the branch that it began on
-	Rebase    bool   // its commits anew on top of that, instead of a merge
+	Rebase    bool   // its commits again on top of that, instead of a merge
 	Markers   bool   // conflicts stay in the files as markers; without it they refuse the whole
 }
 

@@ -32,7 +32,7 @@ type VirtualMachine interface {
 	// receives the progress.
 	Start(ctx context.Context, note func(string)) error
 	Stop(ctx context.Context, note func(string)) error
-	// Recreate makes it anew: all that it holds is lost.
+	// Recreate makes it again: all that it holds is lost.
 	Recreate(ctx context.Context, note func(string)) error
 	// Logs are the files of its logs, the most telling first.
 	Logs(ctx context.Context) ([]string, error)
@@ -54,7 +54,7 @@ type VM struct {
 // SingleVM is the virtual machine of one sandbox, or what those are copies of.
 type SingleVM = machine.VM
 
-// VMRequest asks to stop the virtual machine or to make it anew.
+// VMRequest asks to stop the virtual machine or to make it again.
 type VMRequest struct {
 	Dir string
 	// Confirm is asked before sandboxes end or lose files; nil asks no one.
@@ -143,7 +143,7 @@ func (e *Engine) StopVM(ctx context.Context, request VMRequest) (vm VM, err erro
 	return e.VMStatus(ctx)
 }
 
-// RecreateVM makes the virtual machine anew, from the configuration as it is now.
+// RecreateVM makes the virtual machine again, from the configuration as it is now.
 // Everything in its sandboxes besides their commits is lost.
 func (e *Engine) RecreateVM(ctx context.Context, request VMRequest) (vm VM, err error) {
 	vm, err = e.VMStatus(ctx)

@@ -107,7 +107,7 @@ func (p *place) unknown(why error) error {
 	if p.paused {
 		verb = "resume"
 	}
-	return fault.Wrap(fault.Unavailable, why, "cannot tell what sandbox %q holds beside its commits", p.record.Name).
+	return fault.Wrap(fault.Unavailable, why, "cannot tell what sandbox %q holds besides its commits", p.record.Name).
 		WithHint("litterbox %s %s, then repeat; litterbox delete %s --force gives up what no commit has", verb, p.record.Name, p.record.Name)
 }
 

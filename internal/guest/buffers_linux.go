@@ -13,7 +13,7 @@ import (
 // no process.
 func (g *guest) buffers() (wire.Buffers, error) {
 	if g.egress == nil {
-		return wire.Buffers{}, fault.New(fault.Unsupported, "cannot ask about sockets: the place shares its network")
+		return wire.Buffers{}, fault.New(fault.Unsupported, "cannot ask about sockets: the sandbox shares the host's network")
 	}
 	return wire.Buffers{Bytes: held(g.egress.Owners.Sockets)}, nil
 }

@@ -118,7 +118,7 @@ func (g *guest) write(x *exchange) (wire.FileInfo, error) {
 	return wire.FileInfo{Path: []byte(path), Size: size, Mode: mode}, nil
 }
 
-// append writes a file anew with its old content and the new, so that a reader
+// append writes a file again with its old content and the new, so that a reader
 // never sees half of that.
 func (g *guest) append(x *exchange) (wire.FileInfo, error) {
 	asked, err := g.path(x.request.Path)

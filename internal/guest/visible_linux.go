@@ -88,7 +88,7 @@ func (g *guest) view(x *exchange) (wire.View, error) {
 	}
 	r := x.request
 	if r.Offset < 0 || r.Limit < 0 || r.Line < 0 {
-		return wire.View{}, fault.New(fault.Invalid, "cannot read %q from a negative place", path)
+		return wire.View{}, fault.New(fault.Invalid, "cannot read %q from a negative offset", path)
 	}
 	f, real, err := g.openVisible("read", path, x.request.Hidden)
 	if err != nil {

@@ -65,7 +65,7 @@ func (k *keeper) openInstalls(ctx context.Context) error {
 	}
 	if errors.Is(err, seal.ErrDamaged) {
 		fmt.Fprintln(os.Stderr, "keeper: programs of the sandbox cannot ask for packages:", err)
-		return nil // the next start writes it anew
+		return nil // the next start writes it again
 	}
 	if err == nil {
 		i.listener, err = listenInside(filepath.Join(dir, InstallsDir), installer.Socket)

@@ -73,7 +73,7 @@ func (k *keeper) lendFiles(all []driver.Lent) error {
 // noteUnlent says that the machine, or the place in it, was made by an earlier
 // version. What else works there goes on.
 func (k *keeper) noteUnlent() {
-	const note = "its machine was made by an earlier litterbox: programs there trust no authority of the sandbox, so secrets and rules on paths do not work; stop and start it, or make the machine anew"
+	const note = "its machine was made by an earlier litterbox: programs there trust no authority of the sandbox, so secrets and rules on paths do not work; stop and start it, or recreate the machine"
 	if k.net == nil { // the report is still to come
 		k.notes = append(k.notes, note)
 		return

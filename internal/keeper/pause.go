@@ -77,7 +77,7 @@ func (k *keeper) begin(ctx context.Context) error {
 		}
 	}
 	if k.released() {
-		return fault.New(fault.Unavailable, "sandbox %q is just being stopped, because it was not used for a while", k.order.Spec.Name).
+		return fault.New(fault.Unavailable, "sandbox %q is being stopped, because it has been idle", k.order.Spec.Name).
 			WithHint("litterbox start %s", k.order.Spec.Name)
 	}
 	k.idle.clients++

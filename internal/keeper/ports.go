@@ -59,7 +59,7 @@ func (k *keeper) openPorts(ctx context.Context, attach bool) error {
 }
 
 // side reads a further record of the sandbox. A damaged one counts as missing:
-// the next start writes it anew from the configuration.
+// the next start writes it again from the configuration.
 func (k *keeper) side(file string, into any) (found bool, err error) {
 	found, err = k.store.Record(k.order.Spec.SandboxID, file, into)
 	if errors.Is(err, seal.ErrDamaged) {

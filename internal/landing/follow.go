@@ -140,7 +140,7 @@ func (w Worktree) show(commit string) error {
 
 // behind leaves a message for the user.
 func (w Worktree) behind(why error) error {
-	text := "its committed files in " + w.Path() + " are not up to date: " + why.Error() + " (litterbox path " + w.Name + " puts them in order)"
+	text := "its committed files in " + w.Path() + " are not up to date: " + why.Error() + " (litterbox path " + w.Name + " repairs them)"
 	if err := git.ReplaceFile(filepath.Join(w.State, behindFile), []byte(text)); err != nil {
 		return errors.Join(why, err)
 	}

@@ -54,7 +54,7 @@ func Solve(ctx context.Context, r *git.Repository, scratch, head, tip string, me
 	}
 	out, err := copies("ls-files", "--stage", "-z").Output(ctx)
 	if err != nil {
-		return nil, nil, fault.Wrap("", err, "cannot read how the conflicts were solved")
+		return nil, nil, fault.Wrap("", err, "cannot read how the conflicts were resolved")
 	}
 	found := map[string]entry{}
 	for record := range bytes.SplitSeq(bytes.TrimSuffix(out, []byte{0}), []byte{0}) {
@@ -99,7 +99,7 @@ func (s *Solution) PutInPlace(ctx context.Context, r *git.Repository) error {
 		return err
 	}
 	if now != s.conflicts {
-		return fault.New(fault.Conflict, "your checkout changed meanwhile, and other conflicts are to be solved")
+		return fault.New(fault.Conflict, "your checkout changed meanwhile, and now has other conflicts")
 	}
 	var gone, there, index strings.Builder
 	for _, one := range s.entries {
@@ -130,7 +130,7 @@ func (s *Solution) PutInPlace(ctx context.Context, r *git.Repository) error {
 		c := r.InCheckout(step.args...)
 		c.Stdin, c.Env = strings.NewReader(step.input), append(c.Env, "GIT_LITERAL_PATHSPECS=1")
 		if _, err := c.Output(ctx); err != nil {
-			return fault.Wrap("", err, "cannot put the solved conflicts in place")
+			return fault.Wrap("", err, "cannot write the resolved files to your checkout")
 		}
 	}
 	return nil
@@ -158,7 +158,7 @@ func (s *Solution) take(ctx context.Context, r *git.Repository, oid string) erro
 		err = fault.New(fault.Internal, "git wrote %s instead of %s", got, oid)
 	}
 	if err != nil {
-		return fault.Wrap("", err, "cannot keep a solved conflict")
+		return fault.Wrap("", err, "cannot keep a resolved conflict")
 	}
 	return nil
 }

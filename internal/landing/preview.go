@@ -33,7 +33,7 @@ type Refusal struct {
 	Message  string
 }
 
-// Rehearse finds the result of git merge with these arguments. Head is read anew.
+// Rehearse finds the result of git merge with these arguments. Head is read again.
 // scratch is a directory for files of its own, which it replaces.
 //
 // Where Head is behind the tip, the result is the tip's tree. Anything else is

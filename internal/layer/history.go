@@ -18,7 +18,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/git"
 )
 
-// maxPacks is how many packs a history may have before it is packed anew.
+// maxPacks is how many packs a history may have before it is packed again.
 const maxPacks = 8
 
 // The contents of an entry of the kind packs: a directory of the same name, the

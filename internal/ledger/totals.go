@@ -20,7 +20,7 @@ import (
 const totalsFile = "totals.json"
 
 // totalsEvery is how many bytes of the ledger beyond the file are read before it
-// is written anew.
+// is written again.
 const totalsEvery = 64 << 10
 
 // totals is the content of totalsFile.

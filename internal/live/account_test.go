@@ -33,7 +33,7 @@ func accounts(there ...user.User) (a live.Accounts, ran *[]string) {
 
 const makes = "useradd --system --no-log-init --no-create-home --no-user-group --gid 65534 --home-dir /nonexistent --shell /usr/sbin/nologin --uid 7 --comment litterbox environment app-1234"
 
-// An account of an environment is made, made anew and removed; that of a person
+// An account of an environment is made, made again and removed; that of a person
 // stays as it is, under any name.
 func TestAccounts(t *testing.T) {
 	t.Parallel()

@@ -275,7 +275,7 @@ func (c Checkout) syncIndex(dir, host *os.Root, last *agreed) (note string, err 
 			return lockNote("index", err)
 		}
 		if last.Index = ownDigest; both && theirDigest != "" {
-			note = "changes were added to the index inside and outside: that of the environment counts; git add again what is missing"
+			note = "changes were added to the index inside and outside: that of the environment wins; git add again what is missing"
 		}
 	default:
 		last.Index = theirDigest

@@ -9,7 +9,7 @@ import (
 
 // Status is the state of a machine at one moment. Negative numbers were not measured.
 type Status struct {
-	Isolation  sandbox.Isolation `json:"isolation"` // the strongest available; empty is none
+	Isolation  sandbox.Isolation `json:"isolation"` // the strongest available; empty if there is none
 	Tiers      []driver.Tier     `json:"tiers"`
 	RoundTrip  time.Duration     `json:"round_trip_ns"`
 	Clock      time.Duration     `json:"clock_ahead_ns"` // of this machine's

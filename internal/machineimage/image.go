@@ -143,7 +143,7 @@ func build(ctx context.Context, order Order, work string, image Image) (Image, e
 	if err := order.userland(ctx, filepath.Join(work, Root)); err != nil {
 		return image, err
 	}
-	order.Say("the disk for what places write")
+	order.Say("the disk for what sandboxes write")
 	if err := order.stateDisk(ctx, filepath.Join(work, State)); err != nil {
 		return image, err
 	}

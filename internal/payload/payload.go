@@ -66,7 +66,7 @@ const (
 )
 
 // open unpacks a program unless that was done before. One that has changed
-// since it was unpacked is unpacked anew.
+// since it was unpacked is unpacked again.
 func open(dir, name, hash string, packed []byte) (*os.File, error) {
 	path := filepath.Join(dir, "bin", name+hash)
 	file, err := verified(path, hash)

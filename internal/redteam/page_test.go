@@ -35,7 +35,7 @@ func TestAttacksAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, a := range redteam.Attacks() {
 		if seen[a.Title()] {
-			t.Errorf("attack %q is there twice", a.Title())
+			t.Errorf("attack %q is listed twice", a.Title())
 		}
 		seen[a.Title()] = true
 		names = append(names, a.Title())

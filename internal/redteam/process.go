@@ -117,7 +117,7 @@ func signalPID1(ctx context.Context, w *world, p place) (outcome, error) {
 	ended := got.stdout != "alive\n" || after.Lease.Handle != before.Lease.Handle
 	seen := "after every signal it serves on"
 	if ended {
-		seen = "the sandbox had to start anew: " + got.said()
+		seen = "the sandbox had to restart: " + got.said()
 	}
 	return outcome{escaped: ended, seen: seen}, err
 }

@@ -18,7 +18,7 @@ type Moment struct {
 func (m Moment) Known() bool { return m.Boot != "" }
 
 // Age is the time from m to now. It is not known when the machine was started
-// anew in between.
+// again in between.
 func (m Moment) Age(now Moment) (age time.Duration, known bool) {
 	if !m.Known() || m.Boot != now.Boot || m.Awake > now.Awake {
 		return 0, false

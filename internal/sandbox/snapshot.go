@@ -31,7 +31,7 @@ type Snapshot struct {
 	Label     string       `json:"label"`
 	Kind      SnapshotKind `json:"kind"`
 	CreatedAt time.Time    `json:"created_at"`
-	Iteration int          `json:"iteration"` // the last one before it; 0 is none
+	Iteration int          `json:"iteration"` // the last one before it; 0 if there is none
 	Commit    string       `json:"commit"`    // where the branch stood
 	Policy    int          `json:"policy_revision"`
 	Sandbox   Sandbox      `json:"sandbox"`         // as it was: base, layers, environment

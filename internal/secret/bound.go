@@ -71,7 +71,7 @@ func (b *Bound) Hold(ctx context.Context) (*Held, error) {
 	return held, nil
 }
 
-// Forget has the next use fetch the value anew.
+// Forget has the next use fetch the value again.
 func (b *Bound) Forget() {
 	b.mu.Lock()
 	held := b.current

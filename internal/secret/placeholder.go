@@ -92,7 +92,7 @@ func Stands(placeholder string, value []byte) bool {
 	return placeholder != "" && strings.HasPrefix(placeholder, claims)
 }
 
-// apart reports whether replacing a value by made can never form the value anew:
+// apart reports whether replacing a value by made can never form the value again:
 // made does not begin with the end of the value, as far as that differs from the
 // value's own beginning.
 func apart(made, value string, public int) bool {

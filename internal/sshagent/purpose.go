@@ -36,7 +36,7 @@ const (
 )
 
 // errForeign refuses data of an unknown kind.
-var errForeign = errors.New("what shall be signed is neither a login over SSH nor a signature of ssh-keygen")
+var errForeign = errors.New("the data to sign is neither a login over SSH nor a signature of ssh-keygen")
 
 // maxName bounds names that are shown to a human.
 const maxName = 128

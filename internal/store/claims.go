@@ -74,7 +74,7 @@ func anothers(claim []byte, id string) bool {
 	return err == nil && string(holder) != id
 }
 
-// mendClaim writes a damaged claim anew, from the record of the sandbox that
+// mendClaim writes a damaged claim again, from the record of the sandbox that
 // has the name.
 func (s *Store) mendClaim(gitDir, name string) (id string, err error) {
 	path := filepath.Join(s.RepositoryDir(gitDir), "names", name)

@@ -54,7 +54,7 @@ func (s *Store) SaveRecord(id, file string, record any) error {
 }
 
 // ShareTable reads a table that all sandboxes share, lets change change it, and
-// writes it, while no other process does. A damaged table begins anew, so it must
+// writes it, while no other process does. A damaged table starts over, so it must
 // hold nothing that would be missed.
 func (s *Store) ShareTable(ctx context.Context, name string, table any, change func() error) error {
 	path := filepath.Join(s.Root, name)
@@ -68,7 +68,7 @@ func (s *Store) ShareTable(ctx context.Context, name string, table any, change f
 	}
 	err = s.read(path, table)
 	if errors.Is(err, seal.ErrDamaged) {
-		reflect.ValueOf(table).Elem().SetZero() // it begins anew
+		reflect.ValueOf(table).Elem().SetZero() // it starts over
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -48,7 +48,7 @@ func (s *Store) Repositories() ([]string, error) {
 				return nil, err
 			}
 			if one.GitDir == "" {
-				continue // no sandbox uses it: the next one writes it anew
+				continue // no sandbox uses it: the next one writes it again
 			}
 		}
 		all = append(all, one.GitDir)

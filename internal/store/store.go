@@ -183,7 +183,7 @@ func (s *Store) Sandbox(id string) (*sandbox.Sandbox, error) {
 	return &record, nil
 }
 
-// SaveOrigin writes a copy of a sandbox's record from which it can be made anew
+// SaveOrigin writes a copy of a sandbox's record from which it can be made again
 // when it is damaged. Later changes are in git and in the log.
 func (s *Store) SaveOrigin(record *sandbox.Sandbox) error {
 	record.Version = sandbox.RecordVersion
@@ -197,7 +197,7 @@ func (s *Store) Origin(id string) (*sandbox.Sandbox, error) {
 		return nil, err
 	}
 	if record.ID != id || record.Version > sandbox.RecordVersion {
-		return nil, fault.New(fault.Unsupported, "cannot make the record of sandbox %q anew", id)
+		return nil, fault.New(fault.Unsupported, "cannot rebuild the record of sandbox %q", id)
 	}
 	return &record, nil
 }

@@ -114,7 +114,7 @@ func (l *looker) version(tool, version, file string) {
 		l.Tools[tool] = wanted{exact, plain(file)}
 		return
 	}
-	l.note(tool + " " + version + " (" + file + "): what is installed on this machine counts, or container.base-image")
+	l.note(tool + " " + version + " (" + file + "): sandboxes use what is installed on this machine, or in container.base-image")
 }
 
 var exactVersion = sync.OnceValue(func() *regexp.Regexp {

@@ -43,7 +43,7 @@ func FromLima(name string, content []byte) (Draft, error) {
 		if preset := presets[tool]; preset != "" {
 			d.Presets = append(d.Presets, preset)
 		}
-		d.Notes = append(d.Notes, plain(fmt.Sprintf("tools.%s = %v: what is installed on this machine counts, or container.base-image", tool, file.Tools[tool])))
+		d.Notes = append(d.Notes, plain(fmt.Sprintf("tools.%s = %v: sandboxes use what is installed on this machine, or in container.base-image", tool, file.Tools[tool])))
 	}
 	if file.Project != "" {
 		d.Notes = append(d.Notes, plain("project = "+file.Project+": sandboxes belong to the repository"))

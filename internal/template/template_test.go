@@ -23,7 +23,7 @@ func layouts() map[string]layout {
 		"npm": {files: map[string]string{"package.json": `{"dependencies":{"a":"1"}}`, "package-lock.json": "{}", ".nvmrc": "v20.1\n"},
 			want: []string{"npm ci", `"preset:npm"`, "node v20.1"}},
 		"exact versions": {files: map[string]string{".nvmrc": "v22.11.0\n", "go.mod": "module x\n\ngo 1.26.1\n", ".python-version": "3.12\n", ".tool-versions": "node 20.0.0\n"},
-			want: []string{"# [tools]\n# go = \"1.26.1\" # go.mod\n# node = \"", "python 3.12 (.python-version): what is installed"}, never: []string{"[tools]", "go = "}},
+			want: []string{"# [tools]\n# go = \"1.26.1\" # go.mod\n# node = \"", "python 3.12 (.python-version): sandboxes use what is installed"}, never: []string{"[tools]", "go = "}},
 		"pnpm": {files: map[string]string{"package.json": `{}`, "pnpm-lock.yaml": "x", "package-lock.json": "{}"},
 			want: []string{"pnpm install --frozen-lockfile"}, never: []string{"npm ci"}},
 		"node without dependencies": {files: map[string]string{"package.json": `{"name":"x"}`}, never: []string{"npm install", "preset:npm"}},

@@ -19,7 +19,7 @@ func (d Draft) Text() string {
 		line("#   nothing that it knows: no lock file, no services, no dev container")
 	}
 	line("# docs/reference/configuration.md lists every key. What reaches the host or the")
-	line("# network counts after: litterbox trust")
+	line("# network takes effect after: litterbox trust")
 	if d.Image != "" || len(d.Setup) > 0 {
 		line("\n[container]")
 	}

@@ -69,8 +69,8 @@ func Kinds() []struct {
 		Meaning string
 		Fields  string
 	}{
-		{Call, "something was asked for and begins", "call, action, who, arguments"},
-		{Result, "what came of a call", "call, action, who, outcome, problem, exit_code, commit, duration_ns"},
+		{Call, "a request arrived and begins", "call, action, who, arguments"},
+		{Result, "the result of a call", "call, action, who, outcome, problem, exit_code, commit, duration_ns"},
 		{Read, "a call that changed nothing, when it was over", "call, action, who, arguments, outcome, problem, duration_ns"},
 		{Output, "a command printed a line", "cycle, stream, text"},
 		{Lost, "lines of output were not shown: this watcher was slower than the command, or without a number, the sandbox stopped under it", "lines"},

@@ -32,7 +32,7 @@ func NewKeys() (Keys, error) {
 }
 
 // newKey makes a key on the curve P-256. Go carries its tables along; those of
-// Ed25519 are computed anew in each process that uses it, which takes longer (1
+// Ed25519 are computed again in each process that uses it, which takes longer (1
 // ms) than the rest of a handshake.
 func newKey(comment string) (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -22,7 +22,7 @@ func historyAttacks() []attack {
 				if !strings.Contains(got.Stdout, "hello") {
 					w.Errorf("the base is not readable inside, so nothing was proved: %s%s", got.Stdout, got.Stderr)
 				}
-				// As well after the sandbox was started anew on the same base.
+				// As well after the sandbox was restarted on the same base.
 				w.Must("stop", box)
 				w.Must("start", box)
 				w.wantNoSecret("reading every object after a restart", w.Inside(box, "/bin/sh", "-c", everywhere))

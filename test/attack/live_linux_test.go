@@ -61,7 +61,7 @@ func liveGit() attack {
 }
 
 // livePlants goes around the read-only directory: by its name, by what a host's
-// git writes anew, and by an index that git would never write.
+// git writes again, and by an index that git would never write.
 func livePlants() attack {
 	const plant = `mkdir -p sub && cd sub && git init -q . && git commit -q --allow-empty -m x && git config core.fsmonitor "touch CANARY/planted; false" && cd .. &&
 		git add sub 2>/dev/null; git ls-files -s`

@@ -176,8 +176,8 @@ func work(t *testing.T, c *container, s start, volume bool) {
 func TestContainersPage(t *testing.T) {
 	const path = "../../docs/reference/containers.md"
 	var page strings.Builder
-	page.WriteString("# Containers\n\nWhat litterbox does inside a container, by how the container was started. The rows are those of `test/containers`, which `make test-containers` runs with the true program and engines.\n\n")
-	page.WriteString("| engine | flags | isolation | with `--allow-degraded` | what mends it |\n|---|---|---|---|---|\n")
+	page.WriteString("# Containers\n\nWhat litterbox does inside a container, by how the container was started. The rows are those of `test/containers`, which `make test-containers` runs with the real program and engines.\n\n")
+	page.WriteString("| engine | flags | isolation | with `--allow-degraded` | how to fix it |\n|---|---|---|---|---|\n")
 	for _, s := range starts() {
 		flags := "none"
 		if len(s.Flags) > 0 {
@@ -197,7 +197,7 @@ func TestContainersPage(t *testing.T) {
 }
 
 const closing = `
-A container's own root is an overlay, which carries no other: with the state there, each sandbox gets a copy of the project's files. With the state on a volume (` + "`--volume /a/directory/of/the/host:$HOME/.local/state/litterbox`" + `) sandboxes share them, as outside of a container. Both isolate alike, and each row with the full isolation was tried with both.
+A container's own root is an overlay, and overlays cannot be stacked there: with the state on it, each sandbox gets a copy of the project's files. With the state on a volume (` + "`--volume /a/directory/of/the/host:$HOME/.local/state/litterbox`" + `) sandboxes share them, as outside of a container. Both isolate equally well, and each row with full isolation was tested with both.
 
 ` + "`runsc`" + ` is gVisor: its kernel in user space has neither mount_setattr nor Landlock, so no sandbox of either tier can be made on it.
 

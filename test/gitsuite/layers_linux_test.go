@@ -34,7 +34,7 @@ func boxes(name string) []string {
 }
 
 // spread puts a share of the suite's files into the sandbox's own layer, and
-// makes directories anew that hide those below them.
+// makes directories again that hide those below them.
 const spread = `cd t && n=0 && for f in *; do
 	n=$((n + 1)); test $((n % 13)) = $(($1 % 13)) || continue
 	cp -a "$f" "../again" && rm -rf "$f" && mv ../again "$f"

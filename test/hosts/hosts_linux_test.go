@@ -280,7 +280,7 @@ func TestCut(t *testing.T) {
 	if got := h.Git("rev-parse", "box"); got != tip {
 		t.Errorf("the branch went from %s to %s", tip, got)
 	}
-	if err := os.RemoveAll(there); err != nil { // begun anew
+	if err := os.RemoveAll(there); err != nil { // begun again
 		t.Fatal(err)
 	}
 	h.move(there+".away", there)

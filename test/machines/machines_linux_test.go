@@ -316,8 +316,8 @@ var mac string
 func TestPlatformsPage(t *testing.T) {
 	const path = "../../docs/reference/platforms.md"
 	var page strings.Builder
-	page.WriteString("# Machines\n\nWhat litterbox does on machines that lack something. The rows are those of `test/machines`, which runs the true program on each.\n\n")
-	page.WriteString("| machine | isolation | with `--allow-degraded` | what `doctor` calls absent | what mends it |\n|---|---|---|---|---|\n")
+	page.WriteString("# Machines\n\nWhat litterbox does on machines that lack something. The rows are those of `test/machines`, which runs the real program on each.\n\n")
+	page.WriteString("| machine | isolation | with `--allow-degraded` | what `doctor` reports missing | how to fix it |\n|---|---|---|---|---|\n")
 	for _, m := range machines() {
 		mend := ""
 		if m.Mend != "" {
@@ -330,7 +330,7 @@ func TestPlatformsPage(t *testing.T) {
 		fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", m.Name, isolation, allowed, m.Lacks, mend)
 	}
 	page.WriteString("\n[Containers](containers.md) of Docker, Podman and gVisor have a page of their own.\n")
-	page.WriteString("\nWhat the degraded tier does not isolate stands in [docs/security.md](../security.md); `litterbox doctor` tries what a machine has.\n")
+	page.WriteString("\n[docs/security.md](../security.md) says what the degraded tier does not isolate; `litterbox doctor` tests what a machine offers.\n")
 	page.WriteString("\n" + mac)
 	program.Page(t, path, page.String(), *update)
 }

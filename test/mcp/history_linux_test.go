@@ -33,7 +33,7 @@ func TestHistoryInside(t *testing.T) {
 	}
 	if got := run("rm -rf .git"); !strings.Contains(got.text, ".git was removed") {
 		t.Errorf("%s", got.text)
-	} else if _, mend, ok := strings.Cut(got.text, "Mend it inside with: "); !ok {
+	} else if _, mend, ok := strings.Cut(got.text, "To repair it, run inside: "); !ok {
 		t.Errorf("%s", got.text)
 	} else if next := run("true"); strings.Contains(next.text, "removed") {
 		t.Errorf("said twice: %s", next.text)

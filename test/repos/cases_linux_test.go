@@ -8,12 +8,12 @@ import (
 	"github.com/litterbox-sandbox/litterbox/test/program"
 )
 
-const pageHead = `# Odd repositories
+const pageHead = `# Special kinds of repositories
 
 <!-- Generated from the table of test/repos, which makes the same change in each
 inside of a sandbox and by plain git, and compares the trees. -->
 
-What litterbox does with repositories that are not plain ones. Each line is a test: the same change made in a sandbox and by plain git gives the same tree.
+How litterbox handles special repositories. Each line is a test: the same change made in a sandbox and by plain git gives the same tree.
 
 | repository | what happens |
 |---|---|

@@ -162,7 +162,7 @@ func (d *Driver) begin(ctx context.Context, spec driver.Spec) error {
 	if err == nil && !(driver.Capabilities{Isolation: tiers}).Full() {
 		err = d.walls(spec.Name, record, tiers)
 	} else if err != nil && record.Runtime != "" {
-		err = fault.Wrap("", err, "cannot use the runtime %q", record.Runtime).WithHint("container.runtime = \"runc\", or without it")
+		err = fault.Wrap("", err, "cannot use the runtime %q", record.Runtime).WithHint("set container.runtime = \"runc\", or remove it")
 	}
 	if err == nil {
 		return nil
@@ -188,7 +188,7 @@ func (d *Driver) walls(name string, record Record, tiers []driver.Tier) error {
 		hint = mend[0] + "  # where " + in + " runs"
 	}
 	if record.Runtime != "" {
-		in, hint = in+" with the runtime "+strconv.Quote(record.Runtime), "container.runtime = \"runc\", or without it"
+		in, hint = in+" with the runtime "+strconv.Quote(record.Runtime), "set container.runtime = \"runc\", or remove it"
 	}
 	return fault.Wrap("", driver.ErrUnsupported, "cannot isolate sandbox %q in a container of %s: %s", name, in, cmp.Or(strings.Join(missing, "; "), "its kernel does not say what is missing")).
 		WithHint("%s", hint)

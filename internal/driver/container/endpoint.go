@@ -155,14 +155,14 @@ func checkAddress(kind Kind, address, from, dir string) (string, error) {
 		return address, nil // remote.Reach reports what is wrong with it
 	case (scheme == "tcp" || scheme == "https") && at.Port() != "" && at.Path == "" && at.RawQuery == "" && at.User == nil:
 		if dir == "" {
-			return refused("everybody on the way could use it without TLS", "DOCKER_TLS_VERIFY=1 DOCKER_CERT_PATH=/where/the/keys/are, or DOCKER_HOST=ssh://user@host")
+			return refused("without TLS, anyone on the network path could use it", "DOCKER_TLS_VERIFY=1 DOCKER_CERT_PATH=/where/the/keys/are, or DOCKER_HOST=ssh://user@host")
 		}
 		if dir, err = filepath.Abs(dir); err != nil {
 			return "", driver.Seal(err, "cannot find the certificates of the engine")
 		}
 		return "tcp://" + at.Host + certificates + dir, nil
 	}
-	return refused("it is none of unix:///path, ssh://user@host and tcp://host:port", "unset DOCKER_HOST, or DOCKER_HOST=unix:///var/run/docker.sock")
+	return refused("it is not unix:///path, ssh://user@host or tcp://host:port", "unset DOCKER_HOST, or DOCKER_HOST=unix:///var/run/docker.sock")
 }
 
 // sockets lists where an engine's socket may be, that of the user first.

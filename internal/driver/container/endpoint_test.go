@@ -72,7 +72,7 @@ func TestEnginesAreFound(t *testing.T) {
 		{name: "a context over TLS", kind: container.Docker, env: map[string]string{"DOCKER_CONFIG": dir + "/contexts", "DOCKER_CONTEXT": "tls"}, want: "tcp://host:2376?certificates=" + dir + "/contexts/contexts/tls/" + id("tls") + "/docker"},
 		{name: "a context that verifies nothing", kind: container.Docker, env: map[string]string{"DOCKER_CONFIG": dir + "/contexts", "DOCKER_CONTEXT": "open"}, text: "without TLS"},
 		{name: "in the open", kind: container.Docker, env: map[string]string{"DOCKER_HOST": "tcp://host:2375"}, text: "without TLS"},
-		{name: "no address", kind: container.Docker, env: map[string]string{"DOCKER_HOST": "host"}, text: "it is none of"},
+		{name: "no address", kind: container.Docker, env: map[string]string{"DOCKER_HOST": "host"}, text: "it is not unix:///path"},
 		{name: "Podman over ssh", kind: container.Podman, env: map[string]string{"CONTAINER_HOST": "ssh://host/run/podman.sock"}, text: "Unix sockets only"},
 		{name: "broken settings", kind: container.Docker, env: map[string]string{"DOCKER_CONFIG": dir + "/broken"}, text: "cannot read Docker's settings"},
 	} {

@@ -29,7 +29,7 @@ func showsTheLent(ctx context.Context, env *Env) error {
 		return err
 	}
 	p.spec.Lent = []driver.Lent{{Source: filepath.Join(env.Dir, "not-read"), Target: lentFile}}
-	for range 2 { // a place that is started again is lent its files anew
+	for range 2 { // a place that is started again is lent its files again
 		if err := p.acquire(ctx); err != nil {
 			return err
 		}

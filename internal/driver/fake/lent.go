@@ -37,7 +37,7 @@ func (d Driver) Lend(_ context.Context, lease driver.Lease, target string, conte
 	defer p.lent.mu.Unlock()
 	old, known := p.lent.files[target]
 	if !known {
-		return fault.New(fault.NotFound, "the place shows no file of the host at %q", target)
+		return fault.New(fault.NotFound, "the sandbox shows no file of the host at %q", target)
 	}
 	if old == nil || !d.has(LendsOnce) {
 		p.lent.files[target] = content

@@ -37,7 +37,7 @@ func lacks() []string {
 		"it shares the host's process table, users and IPC: names and command lines of the host's processes can be read inside",
 		"names, sizes and times of the host's files can be asked for inside; what they hold cannot",
 		"it has no network at all, not even its own loopback: no rule, port or service that listens works",
-		"the workspace stands below litterbox's state directory, /tmp does not exist (TMPDIR does), and neither package caches nor base images can be had",
+		"the workspace stands below litterbox's state directory, /tmp does not exist (TMPDIR does), and there are neither package caches nor base images",
 		"memory and pids are kept by the keeper alone, and it cannot be paused",
 	}
 	if ruleset.ABI() < confine.SignalABI {
@@ -52,11 +52,11 @@ type obstacle struct{ missing, mend string }
 func obstacles() []obstacle {
 	if refused := process.Refused("openat2", "memfd_create", "pidfd_open"); len(refused) > 0 {
 		return []obstacle{{"a filter of system calls refuses " + strings.Join(refused, ", ") + ", as an old container engine's or a service's does",
-			"start litterbox outside of what filters it (systemd: no SystemCallFilter; a container: --security-opt seccomp=unconfined)"}}
+			"start litterbox where nothing filters it (systemd: no SystemCallFilter; a container: --security-opt seccomp=unconfined)"}}
 	}
 	switch abi := ruleset.ABI(); {
 	case abi == 0:
-		return []obstacle{{"Landlock is not there (not in this kernel, not in its list of modules, or kept away by a container)",
+		return []obstacle{{"Landlock is missing (not in this kernel, not in its list of modules, or blocked by a container)",
 			"boot with lsm=landlock,… or run litterbox outside of the container"}}
 	case abi < confine.MinABI:
 		return []obstacle{{fmt.Sprintf("Landlock has version %d, and %d is needed (kernel 6.2)", abi, confine.MinABI), "install a kernel of 6.2 or newer"}}
@@ -91,7 +91,7 @@ func (Driver) Limit(_ context.Context, lease driver.Lease, limits sandbox.Limits
 		for _, pid := range process.Children(place.Warden.PID) {
 			if unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &now) == nil && now.Max > uint64(limits.OpenFiles) {
 				return nil, fault.Wrap("", driver.ErrUnsupported, "cannot change open-files while the sandbox runs").
-					WithHint("stop the sandbox; the limit counts from its next start")
+					WithHint("stop the sandbox; the limit applies from its next start")
 			}
 		}
 	}

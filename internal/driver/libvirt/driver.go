@@ -132,7 +132,7 @@ func (d *Driver) Recover(ctx context.Context, lease driver.Lease) ([]string, err
 	}
 	switch answer.State {
 	case Lost:
-		said = append(said, "libvirt no longer knows the domain "+h.UUID+": the next start defines it anew")
+		said = append(said, "libvirt no longer knows the domain "+h.UUID+": the next start defines it again")
 	case Off:
 		said = append(said, "the domain "+h.UUID+" is off ("+answer.Reason+"): the next start begins from its disk")
 	}

@@ -31,7 +31,7 @@ func (w *world) lists(want ...driver.Snapshot) {
 }
 
 // A snapshot of a sandbox that runs has its memory. To return to it needs no domain
-// that runs, and ends one that does; a link of before is dialled anew.
+// that runs, and ends one that does; a link of before is dialled again.
 func TestSnapshotWithMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

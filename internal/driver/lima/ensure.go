@@ -209,7 +209,7 @@ func (m Machine) halt(ctx context.Context, client limactl.Client) error {
 	return err
 }
 
-// Recreate makes the machine anew, from its present configuration. Everything in
+// Recreate makes the machine again, from its present configuration. Everything in
 // it is lost; the caller has asked for consent.
 func (m Machine) Recreate(ctx context.Context, note func(string)) error {
 	return m.locked(ctx, func() error {

@@ -125,7 +125,7 @@ func TestOwnIsACopy(t *testing.T) {
 	}
 }
 
-// A golden is made anew when it was never finished, and when another one would be
+// A golden is made again when it was never finished, and when another one would be
 // made now. Memory and processors are given to the copies.
 func TestGoldenIsMadeAnew(t *testing.T) {
 	w, root, stateDir := newOwnWorld(t)

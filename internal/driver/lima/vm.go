@@ -136,7 +136,7 @@ func (m Machine) remember(s machine.VMSettings) error {
 }
 
 // adjust gives a stopped machine the processors and the memory of its present
-// configuration. The rest applies when it is made anew.
+// configuration. The rest applies when it is made again.
 func (m Machine) adjust(ctx context.Context, client limactl.Client) error {
 	wanted, err := m.settings()
 	if err != nil {

@@ -39,7 +39,7 @@ func (d Driver) Limit(_ context.Context, lease driver.Lease, limits sandbox.Limi
 	}
 	if limits.DiskIO > 0 && place.Group.Lacks(sandbox.LimitDiskIO) && slices.Contains(cgroup.Keeps(cgroup.Find()), sandbox.LimitDiskIO) {
 		return nil, fault.Wrap("", driver.ErrUnsupported, "cannot begin to limit disk-io while the sandbox runs").
-			WithHint("stop the sandbox; the limit counts from its next start")
+			WithHint("stop the sandbox; the limit applies from its next start")
 	}
 	kept, err := place.inGroup(limits, lease.StateDir)
 	if err != nil {
@@ -81,7 +81,7 @@ func (h handle) openFiles(limits sandbox.Limits) (driver.InForce, error) {
 	}
 	if now.Max > uint64(limits.OpenFiles) {
 		return nil, fault.Wrap("", driver.ErrUnsupported, "cannot change open-files while the sandbox runs").
-			WithHint("stop the sandbox; the limit counts from its next start")
+			WithHint("stop the sandbox; the limit applies from its next start")
 	}
 	return driver.InForce{sandbox.LimitOpenFiles: byRlimit}, nil
 }
@@ -107,7 +107,7 @@ func (h handle) limitPIDs(most int64) error {
 		case errors.Is(err, unix.ESRCH):
 		case errors.Is(err, unix.EPERM) && t.pid == h.Guest.PID:
 			return fault.Wrap("", driver.ErrUnsupported, "cannot raise pids while the sandbox runs").
-				WithHint("stop the sandbox; the limit counts from its next start")
+				WithHint("stop the sandbox; the limit applies from its next start")
 		case err != nil && t.pid == h.Guest.PID:
 			return driver.Seal(err, "cannot limit the sandbox's processes")
 		}

@@ -9,7 +9,7 @@ import (
 func probeUDP() Finding {
 	found := Finding{Name: "UDP", OK: true, Found: "rules for UDP can be enforced (TPROXY)"}
 	if err := try(stage.VerbUDP); err != nil {
-		found.OK, found.Found = false, "no UDP leaves a sandbox, whatever is allowed, for want of TPROXY: "+err.Error()
+		found.OK, found.Found = false, "no UDP leaves a sandbox, whatever is allowed, because TPROXY is missing: "+err.Error()
 		found.Mend = "sudo modprobe -a nft_tproxy nf_tproxy_ipv4 nf_tproxy_ipv6"
 	}
 	return found
@@ -21,7 +21,7 @@ func probeFilters() Finding {
 	found := Finding{Name: "seccomp", Needed: true, OK: true, Found: "system calls are filtered, and renames watched"}
 	if err := tryPlain(stage.VerbFilter); err != nil {
 		found.OK, found.Found = false, "system calls cannot be filtered: "+err.Error()
-		found.Mend = "boot a kernel with CONFIG_SECCOMP_FILTER, or start litterbox outside of what filters its own system calls with a listener"
+		found.Mend = "boot a kernel with CONFIG_SECCOMP_FILTER, or start litterbox where no listener filters its own system calls"
 	}
 	return found
 }

@@ -73,7 +73,7 @@ func explained(err error) error {
 		return refused("this "+container()+" container refuses the namespaces or mounts of a sandbox: "+err.Error(), container()+" run "+flagsFor(container())+" …")
 	case errors.Is(err, unix.EPERM) && filtered():
 		return refused("a filter of system calls refuses user namespaces, as a container's or a service's does",
-			"start litterbox outside of what filters it (systemd: RestrictNamespaces=no; a container: "+containerFlags+")")
+			"start litterbox where nothing filters it (systemd: RestrictNamespaces=no; a container: "+containerFlags+")")
 	case sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
 		return refused("AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns = 1)",
 			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")

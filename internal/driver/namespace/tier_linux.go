@@ -60,7 +60,7 @@ func obstacles() []obstacle {
 	} else if refused := process.Refused("openat2", "memfd_create", "pidfd_open", "open_tree", "mount_setattr"); len(refused) > 0 {
 		filter := obstacle{
 			"a filter of system calls refuses " + strings.Join(refused, ", ") + ", as a container engine's or a service's does",
-			"start litterbox outside of what filters it (systemd: no SystemCallFilter; a container: " + containerFlags + ")",
+			"start litterbox where nothing filters it (systemd: no SystemCallFilter; a container: " + containerFlags + ")",
 		}
 		if engine := container(); engine != "" {
 			filter.mend = engine + " run " + flagsFor(engine) + " …"
@@ -144,12 +144,12 @@ func (d Driver) Probe(stateDir string) []Finding {
 	}
 	findings = append(findings, namespaces)
 
-	landlock := Finding{Name: "Landlock", OK: true, Mend: "boot with lsm=landlock,… (the first wall stands without it)"}
+	landlock := Finding{Name: "Landlock", OK: true, Mend: "boot with lsm=landlock,… (the first wall holds without it)"}
 	switch abi := ruleset.ABI(); {
 	case abi == 0:
 		landlock.OK, landlock.Found = false, "not in this kernel"
 	case abi < ruleset.MovesABI:
-		landlock.OK, landlock.Found, landlock.Mend = false, fmt.Sprintf("ABI %d, in which nothing moves between directories", abi), "install a kernel of 5.19 or newer (the first wall stands without it)"
+		landlock.OK, landlock.Found, landlock.Mend = false, fmt.Sprintf("ABI %d, in which nothing moves between directories", abi), "install a kernel of 5.19 or newer (the first wall holds without it)"
 	default:
 		landlock.Found = fmt.Sprintf("ABI %d", abi)
 	}
@@ -191,7 +191,7 @@ func (d Driver) probeCarriage(stateDir string) Finding {
 	_ = os.Remove(filepath.Join(stateDir, trialRecord)) // not there: never tried
 	found := Finding{Name: "overlays", OK: true, Found: "sandboxes share files and write only changes"}
 	if how, why := d.Carriage(context.Background(), stateDir); how != sandbox.CarriageOverlay {
-		found.OK, found.Found = false, "every sandbox gets a copy of all files, which is slower and isolates alike: "+why
+		found.OK, found.Found = false, "every sandbox gets a copy of all files, which is slower but just as isolated: "+why
 		found.Mend = "export XDG_STATE_HOME=/a/directory/on/ext4-xfs-or-btrfs"
 		if engine := container(); engine != "" {
 			found.Mend += "\n  or start the container with the state on the host: " + volumeFor(engine, stateDir)
@@ -224,7 +224,7 @@ func limits() Finding {
 	case fileExists("/run/systemd/system"):
 		found.Mend = "systemd-run --user --scope $SHELL" // below a group that is delegated to the user
 	default:
-		found.Mend = "run litterbox below a control group that is yours; without one nothing keeps cpus and disk-io"
+		found.Mend = "run litterbox below a control group that is yours; without one nothing enforces cpus and disk-io"
 	}
 	return found
 }

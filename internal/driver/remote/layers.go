@@ -47,7 +47,7 @@ func showing(show func(what string, done, total int), machine string) progress {
 }
 
 // layerKey names a layer of this machine. A layer never changes once it is there,
-// and one that is made anew is another directory with another time. So layers
+// and one that is made again is another directory with another time. So layers
 // with the same key are the same, and no content is read to find out.
 func layerKey(dir string) (string, error) {
 	info, err := os.Stat(dir)

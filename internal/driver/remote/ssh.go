@@ -23,7 +23,7 @@ type Program struct {
 
 // SSH is a host that the user's own ssh reaches. Nothing must be installed there:
 // the outpost's program is copied into a directory of its own, once for each
-// version, and starts anew for each link.
+// version, and starts over for each link.
 type SSH struct {
 	Machine machine.Machine
 	// Program returns the outpost for a system and an architecture.

@@ -54,11 +54,11 @@ func (h *SSH) explain(said string) (why, hint string) {
 	}
 	switch {
 	case has("REMOTE HOST IDENTIFICATION HAS CHANGED"):
-		return "its host key is another than before: it was installed anew, or another host stands in its place", "ssh-keygen -R " + host + "  # once you know why"
+		return "its host key has changed: it was reinstalled, or another host has taken its place", "ssh-keygen -R " + host + "  # once you know why"
 	case has("Host key verification failed", "No matching host key", "host key is known for"):
 		return "its host key is not known yet", command + " true  # shows the fingerprint, and asks"
 	case has("Too many authentication failures"):
-		return "it refused the keys that ssh offered, which were too many", "litterbox machine remove " + h.Machine.Name + ", and add it with --identity FILE"
+		return "ssh offered more keys than it accepts", "litterbox machine remove " + h.Machine.Name + ", and add it with --identity FILE"
 	case has("Permission denied ("):
 		return "it accepts none of your keys", "ssh-copy-id " + strings.TrimPrefix(command, "ssh ")
 	case has("Could not resolve hostname"):

@@ -149,7 +149,7 @@ func TestTransferGoesOnAfterCuts(t *testing.T) {
 }
 
 // A machine's files of a sandbox only count under the identity that they began
-// with. One that was made anew does not begin again, and its empty directories
+// with. One that was made again does not begin again, and its empty directories
 // are not a sandbox that removed everything.
 func TestFilesOfAnotherIdentity(t *testing.T) {
 	d, f, spec := newFlaky(t, []byte("x"))

@@ -20,7 +20,7 @@ const File = "machine.json"
 
 // where is what this machine knows about a sandbox's files in another. The
 // identity is made here and written down before the files begin there: a machine
-// that was made anew, or lost its disk, has no files of it, and is not asked
+// that was made again, or lost its disk, has no files of it, and is not asked
 // about others.
 type where struct {
 	Version  int    `json:"version"`

@@ -14,6 +14,6 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(childVariable); mode != "" {
 		os.Exit(child(mode))
 	}
-	flag.Bool("update", false, "write the golden files anew")
+	flag.Bool("update", false, "rewrite the golden files")
 	os.Exit(m.Run())
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // errFrames ends a WebSocket that is not one.
-var errFrames = errors.New("it is not a WebSocket that can be looked through")
+var errFrames = errors.New("it is not a WebSocket that can be inspected")
 
 // switched has the messages of a WebSocket searched, both ways.
 func (x *exchange) switched(response *http.Response) error {

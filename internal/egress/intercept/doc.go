@@ -3,7 +3,7 @@
 // a certificate from an authority that only this one sandbox trusts, reads
 // requests with net/http, asks about each of them, and sends the admitted ones
 // on over a connection on which the real host was verified. Each outgoing
-// request is written anew from what was decided on, so nothing can be smuggled
+// request is written again from what was decided on, so nothing can be smuggled
 // past the decision inside it.
 //
 // It makes no decision of its own and dials nothing by itself; an

@@ -124,7 +124,7 @@ func (i *Inspector) Inspect(ctx context.Context, conn net.Conn, s *egress.Sessio
 // whyNot explains why a handshake ended.
 func whyNot(err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" { // an alert, as crypto/tls words it
-		return fmt.Errorf("the program does not trust the sandbox's certificate authority (%w); it has to read SSL_CERT_FILE or /etc/ssl, or be started anew", err)
+		return fmt.Errorf("the program does not trust the sandbox's certificate authority (%w); it has to read SSL_CERT_FILE or /etc/ssl, or be restarted", err)
 	}
 	return fmt.Errorf("TLS with it failed: %w", err)
 }

@@ -94,8 +94,8 @@ rules that it wrote. A file that has not changed since is restored exactly.`,
 func (o *agentOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.request.All, "all", false, "every client")
-	f.StringVar(&o.scope, "scope", "", "project or user: the repository's settings or yours; without it\nproject, where the client has that")
-	f.BoolVar(&o.request.Force, "force", false, "remove also what others have written there")
+	f.StringVar(&o.scope, "scope", "", "project or user: the repository's settings or yours\n(default: project, where the client has that)")
+	f.BoolVar(&o.request.Force, "force", false, "also remove what others have written there")
 	f.BoolVar(&o.request.Print, "print", false, "only show what would change")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	scopes := cobra.FixedCompletions([]cobra.Completion{"project", "user"}, cobra.ShellCompDirectiveNoFileComp)

@@ -47,7 +47,7 @@ func TestAgentInstall(t *testing.T) {
 			{Agent: "claude", Scope: "project", File: ".mcp.json", Action: "created", Lines: []string{"+{", "+}\x1b[31m"}},
 			{Agent: "claude", Scope: "project", File: "CLAUDE.md", Action: "unchanged", Lines: []string{}},
 		},
-		Next:  []engine.AgentStep{{Agent: "claude", Steps: []string{"start claude anew", "look"}}},
+		Next:  []engine.AgentStep{{Agent: "claude", Steps: []string{"restart claude", "look"}}},
 		Notes: []string{"a note"},
 	}
 	var problem error
@@ -56,7 +56,7 @@ func TestAgentInstall(t *testing.T) {
 		return result, problem
 	}}
 	wantOutcome(t, lb(t, e, "", "agent", "install", "claude", "--exclusive", "--rules", "--force", "--scope", "project"), outcome{
-		0, "claude: .mcp.json created\nclaude: CLAUDE.md unchanged\nnext for claude: start claude anew\n                 look\n", "note: a note\n",
+		0, "claude: .mcp.json created\nclaude: CLAUDE.md unchanged\nnext for claude: restart claude\n                 look\n", "note: a note\n",
 	})
 	want := engine.AgentRequest{Names: []string{"claude"}, Scope: "project", Exclusive: true, Rules: true, Force: true}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -69,7 +69,7 @@ func TestAgentInstall(t *testing.T) {
 
 	problem = fault.New(fault.Unsupported, "cannot do it for one")
 	wantOutcome(t, lb(t, e, "", "agent", "uninstall", "--all"), outcome{
-		6, "claude: .mcp.json created\nclaude: CLAUDE.md unchanged\nnext for claude: start claude anew\n                 look\n",
+		6, "claude: .mcp.json created\nclaude: CLAUDE.md unchanged\nnext for claude: restart claude\n                 look\n",
 		"note: a note\nlitterbox: cannot do it for one\n",
 	})
 	result = engine.AgentResult{}

@@ -123,7 +123,7 @@ func (o *agentRunOptions) onInterrupt(ctx context.Context, leave func(), stop fu
 				return
 			}
 			if s == syscall.SIGINT && o.console.canAsk() {
-				answer, err := o.console.answer(ctx, "End the agent, or leave it at work? [e]nd, [l]eave, anything else goes on:")
+				answer, err := o.console.answer(ctx, "End the agent, or leave it at work? [e]nd, [l]eave, anything else continues:")
 				// Interrupting the question is not an answer, and an agent that is left
 				// alone loses no work.
 				if err != nil || strings.HasPrefix(answer, "l") {

@@ -34,9 +34,9 @@ deleted; litterbox prune removes them after the time that retention sets.`,
 		}),
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.followIt, "follow", "f", false, "go on until the run ends")
-	f.BoolVar(&o.raw, "raw", false, "what the client printed, as it stands")
-	f.IntVar(&o.number, "run", 0, "the run `N` instead of the last")
+	f.BoolVarP(&o.followIt, "follow", "f", false, "follow until the run ends")
+	f.BoolVar(&o.raw, "raw", false, "print what the client printed, unchanged")
+	f.IntVar(&o.number, "run", 0, "show the run `N` instead of the last")
 	f.BoolVar(&o.json, "json", false, "print events, each as one line of JSON")
 	return cmd
 }

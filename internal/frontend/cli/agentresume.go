@@ -20,8 +20,8 @@ the sandbox's home. Without PROMPT the client's full-screen interface opens.`,
 		ValidArgsFunction: s.complete(completeRuns(false)),
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.interactive, "interactive", "i", false, "in the client's own full-screen interface")
-	f.BoolVarP(&o.detach, "detach", "d", false, "return at once; the agent works on")
+	f.BoolVarP(&o.interactive, "interactive", "i", false, "open the client's own full-screen interface")
+	f.BoolVarP(&o.detach, "detach", "d", false, "return at once; the agent keeps working")
 	o.flags(cmd)
 	o.parallel = 1
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

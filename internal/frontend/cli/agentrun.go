@@ -52,7 +52,7 @@ the client's own, and never 0 when it reports that its task failed.
 
 PROMPT is the task; - reads it from standard input. Without one, or with
 --interactive, the client's full-screen interface opens on your terminal: Ctrl-]
-and then d leaves it, and litterbox agent attach comes back to it. A run goes on
+and then d leaves it, and litterbox agent attach comes back to it. A run continues
 when the terminal is closed or the connection is lost.
 
 The client of this machine is used if the sandbox can see it; otherwise npm
@@ -62,7 +62,7 @@ repository's files name; on a terminal a new sandbox asks.
 
 Your own instructions for the client (CLAUDE.md, AGENTS.md, GEMINI.md in its
 directory below HOME) and those of its settings that run no program are copied
-in, anew by each run. --settings all adds hooks, status lines, MCP servers,
+in, again at each run. --settings all adds hooks, status lines, MCP servers,
 commands and skills, which then run inside; --settings none leaves all out.
 
 With --tasks each line of a file, or each file of a directory, is a separate task
@@ -81,10 +81,10 @@ Arguments after -- go to the client.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.name, "name", "", "`NAME` of the sandbox; made when it is missing (default: from PROMPT)")
-	f.StringVar(&o.in, "in", "", "work in the sandbox `NAME`, which exists")
-	f.BoolVar(&o.fresh, "new", false, "make a new sandbox in any case")
-	f.BoolVarP(&o.interactive, "interactive", "i", false, "the client's own full-screen interface, with PROMPT as its first task")
-	f.BoolVarP(&o.detach, "detach", "d", false, "return at once; the agent works on")
+	f.StringVar(&o.in, "in", "", "work in the existing sandbox `NAME`")
+	f.BoolVar(&o.fresh, "new", false, "always make a new sandbox")
+	f.BoolVarP(&o.interactive, "interactive", "i", false, "open the client's own full-screen interface, with PROMPT as its first task")
+	f.BoolVarP(&o.detach, "detach", "d", false, "return at once; the agent keeps working")
 	f.StringVar(&o.tasks, "tasks", "", "a task from each line of `FILE`, - for standard input, or from\neach file of a directory")
 	f.IntVar(&o.parallel, "parallel", 1, "with --tasks: how many work at once")
 	o.flags(cmd)
@@ -111,13 +111,13 @@ Arguments after -- go to the client.`,
 // flags are those of run and resume.
 func (o *agentRunOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "", "the task is in `FILE`, in the place of PROMPT")
+	f.StringVarP(&o.file, "file", "f", "", "read the task from `FILE` instead of PROMPT")
 	f.StringVar(&o.task.Model, "model", "", "the `MODEL`, as the client calls it")
 	f.StringVar(&o.budget, "budget", "", "what calls of models may cost in this sandbox, such as `5USD`")
 	f.DurationVar(&o.task.Time, "time", 0, "end it after `D`, such as 30m")
 	f.BoolVar(&o.task.Packages, "with-packages", false, "allow the package managers that the repository's files name")
 	f.BoolVar(&o.locked, "locked", false, "allow no package managers, and do not ask")
-	f.StringVar(&o.task.Settings, "settings", engine.SettingsHarmless, "of your own instructions and settings of the client: `WHICH` are copied in, harmless, all or none")
+	f.StringVar(&o.task.Settings, "settings", engine.SettingsHarmless, "which of your own instructions and settings of the client are copied in:\n`WHICH` is harmless, all or none")
 	_ = cmd.RegisterFlagCompletionFunc("settings", cobra.FixedCompletions(engine.SettingsChoices(), cobra.ShellCompDirectiveNoFileComp))
 	f.DurationVar(&o.task.Quiet, "checkpoint", engine.CheckpointQuiet, "commit when its files have been quiet for `D`")
 	f.BoolVar(&o.task.NoCheckpoints, "no-checkpoints", false, "commit at the end only")
@@ -305,7 +305,7 @@ func (o *agentRunOptions) watch(ctx context.Context, run engine.Run) error {
 		return err
 	}
 	if !ended {
-		o.console.note("%s works on in %s; to come back: litterbox agent attach %s", run.Title, run.Sandbox, run.Sandbox)
+		o.console.note("%s keeps working in %s; to come back: litterbox agent attach %s", run.Title, run.Sandbox, run.Sandbox)
 		return nil
 	}
 	if run, err = o.e.AwaitAgent(ctx, run); err != nil {

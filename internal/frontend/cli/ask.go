@@ -35,7 +35,7 @@ func (c *console) checkAsk(ask bool) error {
 // asking puts questions to the user of a terminal on which a command runs. While
 // one is open, the command's output waits, and typed keys are the answer. A
 // question stands on lines of its own; over a program that has the whole screen it
-// takes the last lines, and lets the program draw anew.
+// takes the last lines, and lets the program draw again.
 type asking struct {
 	console  *console
 	keyboard *keyboard

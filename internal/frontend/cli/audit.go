@@ -46,7 +46,7 @@ With NAME, show only the entries of that sandbox.`,
 			return runAudit(ctx, o)
 		}),
 	}
-	cmd.Flags().StringVar(&o.since, "since", "", "only what is younger than `AGE` (90m, 24h, 7d) or a date (2026-01-31, RFC 3339)")
+	cmd.Flags().StringVar(&o.since, "since", "", "only what is newer than `AGE` (90m, 24h, 7d) or a date (2026-01-31, RFC 3339)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object for each entry")
 	cmd.AddCommand(newAuditVerify(s))
 	return cmd

@@ -39,7 +39,7 @@ directory.
 With --editor it opens in git's editor instead: a directory of read-only copies,
 or the one file. The editor starts outside of your checkout, and the copies are
 gone when it ends, so it has to wait (code --wait). A symbolic link is shown as a
-file that holds where it leads. litterbox path names a directory that stays.`,
+file that contains its target. litterbox path names a directory that stays.`,
 		Example: `  litterbox browse fix-login
   litterbox browse fix-login src/login.go --at 3
   litterbox browse fix-login docs --editor`,

@@ -93,5 +93,5 @@ func ended(ctx context.Context, cmd *exec.Cmd, what string) error {
 	case errors.As(err, &exit) && exit.ExitCode() > 0:
 		return statusError(exit.ExitCode())
 	}
-	return fault.Wrap(fault.Unavailable, err, "%s did not end in order", what)
+	return fault.Wrap(fault.Unavailable, err, "%s did not end normally", what)
 }

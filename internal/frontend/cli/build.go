@@ -14,20 +14,20 @@ func newBuild(s *session) *cobra.Command {
 	var request engine.BuildRequest
 	cmd := &cobra.Command{
 		Use:   "build [NAME]",
-		Short: "Make a golden, which new sandboxes begin with",
-		Long: `Make a golden of the repository: in a sandbox of its own, on HEAD or --base, run
+		Short: "Make a golden, which new sandboxes start with",
+		Long: `Make a golden of the repository: in a temporary sandbox, on HEAD or --base, run
 what the configuration names, in this order: golden.agents, hooks.post_provision,
 tools, container.setup-command, the services, hooks.post_sync. Then keep HOME,
 package caches and the files of the project that git ignores: node_modules, virtual
 environments, caches, databases. What git does not ignore is never part of it.
 
-Each sandbox created afterwards begins with the golden called default, or with
+Each sandbox created afterwards starts with the golden called default, or with
 --golden NAME: its files are there at the first command, on any base. Changes that
 a sandbox makes to them stay in that sandbox. The previous golden stays until the
 new one is complete; a failed build leaves it in place.
 
 With --machine, and with a --driver that has machines of its own, the golden stays
-there, for sandboxes there. A name can have one golden in each place.
+there, for sandboxes there. A name can have one golden on each machine.
 
 The network policy holds as in any sandbox; a failure names the destinations that
 it refused. A repository's hooks and tools run only after litterbox trust.`,

@@ -84,7 +84,7 @@ func showOrigins(c *console, settings []engine.Setting) error {
 		for _, origin := range set.Origins {
 			mark := ""
 			if !origin.Counts {
-				mark = "  # does not count"
+				mark = "  # not in effect"
 			}
 			fmt.Fprintf(&text, "%s\t%s = %s%s\n", clean(origin.File), set.Key, origin.Value, mark)
 		}

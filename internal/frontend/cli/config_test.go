@@ -18,7 +18,7 @@ func TestConfigShow(t *testing.T) {
 		"litterbox: cannot run litterbox config: there is no \"set\": config shows, and keys are set in .litterbox.toml or in your own config.toml\n  try: litterbox config --help\n"})
 	wantOutcome(t, lb(t, e, "", "config", "show"), outcome{0, "durability = \"strict\"\n", "note: network.allow needs trust\n"})
 	wantOutcome(t, lb(t, e, "", "config", "show", "--origin"), outcome{0,
-		"/home/me/config.toml\tdurability = \"strict\"\n/src/app/.litterbox.toml\tnetwork.allow = [\"a.example\"]  # does not count\n",
+		"/home/me/config.toml\tdurability = \"strict\"\n/src/app/.litterbox.toml\tnetwork.allow = [\"a.example\"]  # not in effect\n",
 		"note: network.allow needs trust\n"})
 	golden(t, "json/config.json", lb(t, e, "", "config", "show", "--json").Stdout)
 	wantOutcome(t, lb(t, &fake{}, "", "config", "show"), outcome{0, "",

@@ -43,9 +43,9 @@ cost.meter = true in your own configuration, and where a rule has methods or pat
 			return runCost(ctx, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.request.All, "all", false, "of all repositories")
-	cmd.Flags().StringVar(&o.since, "since", "", "only what is younger than `AGE` (90m, 24h, 7d) or a date (2026-01-31, RFC 3339)")
-	cmd.Flags().StringVar(&o.request.By, "by", "", "one line for each `WHAT`: sandbox, model or day; unless set sandbox,\nor model with NAME")
+	cmd.Flags().BoolVar(&o.request.All, "all", false, "include all repositories")
+	cmd.Flags().StringVar(&o.since, "since", "", "only what is newer than `AGE` (90m, 24h, 7d) or a date (2026-01-31, RFC 3339)")
+	cmd.Flags().StringVar(&o.request.By, "by", "", "one line for each `WHAT`: sandbox, model or day\n(default: sandbox, or model with NAME)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object; money is in billionths of a dollar")
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions([]string{engine.CostBySandbox, engine.CostByModel, engine.CostByDay}, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that is not there
 	return cmd

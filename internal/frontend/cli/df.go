@@ -37,7 +37,7 @@ and Podman that litterbox has made, with their volumes; the sum is without them.
 			return runDf(ctx, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "of all repositories")
+	cmd.Flags().BoolVar(&o.all, "all", false, "include all repositories")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object; sizes are in bytes")
 	return cmd
 }

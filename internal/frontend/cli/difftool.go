@@ -18,7 +18,7 @@ func newDiffTool(s *session) *cobra.Command {
 or in that of --tool or --extcmd. Flags go to git difftool, and paths are relative
 to the current directory, as with diff. The tool gets read-only copies in a
 directory of their own, outside of your checkout, which is gone when it ends; what
-it saves is gone too. A symbolic link is shown as a file that holds where it leads.
+it saves is gone too. A symbolic link is shown as a file that contains its target.
 
 Changed files that could run code on this machine are named first.`,
 		Example: `  litterbox difftool fix-login

@@ -27,12 +27,12 @@ func newDoctor(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what this machine can isolate",
-		Long: `Check what this machine can isolate, and print the command that mends each gap. For
-each agent's client, those of [agents] included, it shows where it is installed,
-what logs it in inside, and how to mend that. It also finds what crashes have left
-behind: processes, control groups, mounts, names, refs and layers that belong to no
-sandbox, and files that were never finished; --fix clears them away. None of them
-holds anyone's work. The exit code is 8 when full isolation is not available.
+		Long: `Check what this machine can isolate, and print the command that fixes each gap. For
+each agent's client, including those of [agents], it shows where it is installed,
+how it logs in inside, and how to fix what is missing. It also finds what crashes have
+left behind: processes, control groups, mounts, names, refs and layers that belong to
+no sandbox, and files that were never finished; --fix removes them. None of them
+contains anyone's work. The exit code is 8 when full isolation is not available.
 
 With --driver it shows what sandboxes of that driver can do here: isolation, files,
 mounts, network, limits, measurements, pause, snapshots and forks. With --machine it
@@ -48,7 +48,7 @@ shows the same for sandboxes on that machine.`,
 		}),
 	}
 	s.driverFlag(cmd, &o.driver, "only what `DRIVER` can do here")
-	cmd.Flags().BoolVar(&o.fix, "fix", false, "clear away what crashes have left behind")
+	cmd.Flags().BoolVar(&o.fix, "fix", false, "remove what crashes have left behind")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
 	exclusive(cmd, "driver", "fix")
 	exclusive(cmd, "machine", "fix")
@@ -105,7 +105,7 @@ func printReport(c *console, report engine.Report) error {
 	}
 	for _, check := range report.Checks {
 		if !check.OK && check.Mend != "" {
-			if err := c.print("\nmend %s:\n  %s\n", clean(check.Name), cleanText(check.Mend)); err != nil {
+			if err := c.print("\nto fix %s:\n  %s\n", clean(check.Name), cleanText(check.Mend)); err != nil {
 				return err
 			}
 		}

@@ -46,7 +46,7 @@ func printDriver(c *console, r engine.DriverReport) error {
 		}
 		rows = append(rows, []string{"isolation", string(tier.Isolation) + ", " + verdict})
 		for _, mend := range tier.Mend {
-			rows = append(rows, []string{"mend", mend})
+			rows = append(rows, []string{"to fix it", mend})
 		}
 		for _, lack := range tier.Lacks {
 			rows = append(rows, []string{"not isolated", lack})

@@ -49,7 +49,7 @@ can continue with --since where it stopped.`,
 			return runEvents(ctx, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.request.All, "all", false, "of all repositories")
+	cmd.Flags().BoolVar(&o.request.All, "all", false, "include all repositories")
 	cmd.Flags().BoolVarP(&o.request.Follow, "follow", "f", false, "wait for more until interrupted")
 	cmd.Flags().StringVar(&o.since, "since", "", "only what came after `WHEN`: 10m ago, a time, or an event's number")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print each event as one line of JSON")
@@ -120,17 +120,17 @@ directory. [litterbox events](commands.md#litterbox-events) shows it; with
 
 | field | meaning |
 |---|---|
-| version | of this form; fields and types are added, never renamed |
-| seq | counts up by one over all sandboxes of a state directory, and never goes back |
+| version | of this format; fields and types may be added, but are never renamed |
+| seq | increases by one for each event of all sandboxes of a state directory |
 | time | when it happened, RFC 3339 |
 | type | what happened, see below |
-| sandbox, sandbox_id | its name, and what tells it from a later one of that name |
+| sandbox, sandbox_id | its name, and an id that distinguishes it from a later sandbox of that name |
 | repository | its common git directory |
-| cycle | the run it belongs to, see [litterbox cycles](commands.md#litterbox-cycles); missing when there is none |
-| data | texts that belong to the type; keys without a value are missing, and a value over 1 KiB is cut |
+| cycle | the run it belongs to, see [litterbox cycles](commands.md#litterbox-cycles); missing if there is none |
+| data | strings, by type; keys without a value are missing, and a value over 1 KiB is cut |
 
-The log is ` + "`events.jsonl`" + `; a full one (8 MiB) is kept beside it, four of them at
-most. An event never holds a secret.
+The log is ` + "`events.jsonl`" + `; full ones (8 MiB) are kept next to it, at most
+four. An event never contains a secret.
 
 | type | when | data |
 |---|---|---|

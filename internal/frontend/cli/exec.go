@@ -37,7 +37,7 @@ func newExec(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec NAME | PATTERN | --all [flags] -- CMD...",
 		Short: "Run one command and commit what it did",
-		Long: `Run one command in a sandbox and commit what it did to the files, also when it
+		Long: `Run one command in a sandbox and commit what it did to the files, even if it
 fails. The exit code of the command is that of litterbox; 125 means that
 litterbox itself failed. Interrupts and a timeout end the command's whole
 process group, and what it did is still committed.
@@ -45,7 +45,7 @@ process group, and what it did is still committed.
 With --ask, a destination that no rule allows is not refused at once: you are
 asked on your terminal, and may allow it while CMD runs, for the sandbox, for the
 repository (in .litterbox.toml), or never; one answer refuses everything from then
-on. Keys count from the moment at which the question offers its answers.
+on. Keys that you press before the question is complete are ignored.
 
 CMD becomes part of the commit and of the logs, with secrets redacted: tokens,
 values of variables and flags that are named like secrets, and values given with
@@ -65,7 +65,7 @@ in those whose names match: '*' stands for any characters, and 'worker-*' for th
 workers that litterbox spawn made. Each line is printed with the sandbox in front
 of it, each sandbox has a log, and a table comes at the end. The exit code is the
 number of sandboxes in which CMD or litterbox failed; 101 means more than 100.
-Ctrl-C interrupts CMD everywhere and starts it in no further sandbox.`,
+Ctrl-C interrupts CMD everywhere, and no further sandbox starts it.`,
 		Example: `  litterbox exec fix-login -- go test ./...
   litterbox exec 'worker-*' --parallel 4 -- make test
   litterbox exec fix-login -m 'Run the linter' --timeout 5m -- make lint`,
@@ -114,7 +114,7 @@ Ctrl-C interrupts CMD everywhere and starts it in no further sandbox.`,
 	cmd.Flags().SetInterspersed(false)
 	o.addFlags(cmd)
 	cmd.Flags().BoolVar(&o.noCommit, "no-commit", false, "leave the changes for the next commit")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print result and captured output as one JSON object,\nor of several sandboxes as an array")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print result and captured output as one JSON object,\nor as an array for several sandboxes")
 	o.many.addFlags(cmd)
 	return cmd
 }

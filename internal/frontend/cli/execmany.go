@@ -37,8 +37,8 @@ const failedMost = 100
 
 func (m *manyOptions) addFlags(cmd *cobra.Command) {
 	allFlag(cmd, &m.chosen)
-	cmd.Flags().IntVar(&m.parallel, "parallel", eachAtOnce, "of several sandboxes, work in `N` at a time")
-	cmd.Flags().StringVar(&m.output, "output", "", "of several sandboxes, keep the logs in `DIR` as NAME.log")
+	cmd.Flags().IntVar(&m.parallel, "parallel", eachAtOnce, "with several sandboxes: work in `N` at a time")
+	cmd.Flags().StringVar(&m.output, "output", "", "with several sandboxes: keep the logs in `DIR` as NAME.log")
 }
 
 // check refuses flags that mean nothing here.

@@ -20,11 +20,11 @@ func newFork(s *session) *cobra.Command {
 	var json bool
 	cmd := &cobra.Command{
 		Use:   "fork NAME NEW",
-		Short: "Begin a second sandbox with everything a first one holds",
-		Long: `Begin a second sandbox with everything that the first one holds: all files,
+		Short: "Start a second sandbox with everything the first one holds",
+		Long: `Start a second sandbox with everything that the first one holds: all files,
 ignored ones too, HOME, the agent's own git, the log, the limits and the network
 policy. The new sandbox has its own branch from the same commit. The first one
-keeps running, but for a short pause; files that neither changes are on the disk
+keeps running, except for a short pause; files that neither changes are on the disk
 once. Processes, files in /tmp and forwarded ports are not copied. The first
 command in the new sandbox starts it.`,
 		Example: `  litterbox fork fix-login fix-login-2

@@ -57,14 +57,14 @@ existing file stays unless --force is given.
 			if err := s.console.print("wrote %s\n", clean(made.File)); err != nil {
 				return err
 			}
-			s.console.note("look it over; what reaches the network counts after: litterbox trust")
+			s.console.note("look it over; network rules take effect after: litterbox trust")
 			return nil
 		}),
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.Template, "template", "", "write it for a project of `KIND`: node, python, go, rust or full")
-	f.StringVar(&r.From, "from", "", "take over `FILE`, a .lima-sandbox.toml")
-	f.BoolVar(&r.Force, "force", false, "also in place of one that is there")
+	f.StringVar(&r.From, "from", "", "convert `FILE`, a .lima-sandbox.toml")
+	f.BoolVar(&r.Force, "force", false, "replace an existing file")
 	f.BoolVar(&yes, "yes", false, "write it without asking")
 	f.BoolVar(&json, "json", false, "print one JSON object")
 	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions([]string{"node", "python", "go", "rust", "full"}, cobra.ShellCompDirectiveNoFileComp))

@@ -22,7 +22,7 @@ func TestInit(t *testing.T) {
 		return made, err
 	}}
 	wantOutcome(t, lb(t, e, "", "init", "--yes", "--template", "go"), outcome{
-		0, "wrote /p/.litterbox.toml\n", "note: look it over; what reaches the network counts after: litterbox trust\n",
+		0, "wrote /p/.litterbox.toml\n", "note: look it over; network rules take effect after: litterbox trust\n",
 	})
 	if got.Dir != here(t) || got.Template != "go" || got.Force {
 		t.Errorf("it asks for %+v", got)

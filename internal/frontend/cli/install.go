@@ -23,23 +23,23 @@ func newInstall(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install NAME PACKAGE...",
 		Short: "Install packages of the operating system in a sandbox",
-		Long: `Install packages in a sandbox's system directories, with apt, or with the dnf or
-pacman of its base image. PACKAGE is a name as these take it, or a file of this
-machine: .deb, .rpm or .pkg.tar.zst. Your own system does not change, and no root is
-needed.
+		Long: `Install packages in a sandbox's system directories, with apt, or with the dnf, pacman
+or apk of its base image. PACKAGE is a name as these take it, or a file of this
+machine: .deb, .rpm, .pkg.tar.zst or .apk. Your own system does not change, and no
+root is needed.
 
-The package manager runs in a place of its own that has neither the project nor HOME,
-and reaches only what preset:apt, preset:dnf or preset:pacman allows. What it installs
-is read-only in the sandbox, also in its forks, snapshots and goldens. The sandbox
-starts again to see it, unless something is at work in it; then the first command does
-that finds nothing at work.
+The package manager runs in a separate sandbox that has neither the project nor HOME,
+and reaches only what the preset of its name, such as preset:apt, allows. What it
+installs is read-only in the sandbox, and part of its forks, snapshots and goldens. The
+sandbox restarts to see it; if it is busy, the next command that finds it idle restarts
+it.
 
-"apt-get install", "dnf install" and "pacman -S" typed inside do the same, by the
-network rules of the sandbox.
+"apt-get install", "dnf install", "pacman -S" and "apk add" typed inside do the same,
+within the network rules of the sandbox.
 
-Every file belongs to one user. Programs that need a user of their own, set-user-ID
-bits, devices or a system service do not work; recommended packages are left out.
-The scripts and hooks of pacman's packages do not run.
+Every file belongs to one user. Programs that need a separate user, set-user-ID bits,
+devices or a system service do not work; recommended packages are left out. The
+scripts and hooks of pacman's packages do not run.
 container.packages names packages for every new sandbox.`,
 		Example: `  litterbox install fix-login ripgrep jq
   litterbox install fix-login postgresql

@@ -66,7 +66,7 @@ func newLand(s *session, o *landOptions, cmd *cobra.Command) *cobra.Command {
 	}
 	// Only for the help page: gitArgs reads them.
 	if o.solve {
-		cmd.Flags().StringVar(&o.tool, "tool", "", "solve conflicts with `TOOL` instead of git's merge.tool")
+		cmd.Flags().StringVar(&o.tool, "tool", "", "resolve conflicts with `TOOL` instead of git's merge.tool")
 		cmd.Flags().BoolVar(&o.noPrompt, "no-prompt", false, "do not ask before each file")
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "merge files that could run code on this machine without asking")

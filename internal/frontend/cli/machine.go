@@ -190,7 +190,7 @@ func printMachine(c *console, name string, status engine.MachineStatus) error {
 		}
 		rows = append(rows, []string{"isolation", string(tier.Isolation) + ", " + verdict})
 		for _, mend := range tier.Mend {
-			rows = append(rows, []string{"mend there", mend})
+			rows = append(rows, []string{"to fix it", mend})
 		}
 	}
 	measured := func(bytes int64) string {

@@ -54,7 +54,7 @@ The same packages make the same bytes. Existing machines keep their image.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&r.Packages, "packages", nil, "what the userland has beside Debian's essential packages, in place of a list of common tools")
+	f.StringSliceVar(&r.Packages, "packages", nil, "packages of the userland besides Debian's essential ones, instead of a list of common tools")
 	f.StringVar(&r.Suite, "suite", "", "take the userland from the `SUITE` of Debian (default bookworm)")
 	f.StringVar(&r.Mirror, "mirror", "", "take it from the mirror at `URL`")
 	f.BoolVar(&json, "json", false, "print the image as one JSON object")

@@ -5,14 +5,14 @@ import "github.com/spf13/cobra"
 func newMergeTool(s *session) *cobra.Command {
 	return newLand(s, &landOptions{console: s.console, delete: true, solve: true}, &cobra.Command{
 		Use:   "mergetool NAME [git merge flags]",
-		Short: "Merge a sandbox, with conflicts solved in git's mergetool first",
-		Long: `Merge a sandbox as merge does, and solve conflicts first: with git mergetool and
+		Short: "Merge a sandbox, with conflicts resolved in git's mergetool first",
+		Long: `Merge a sandbox as merge does, and resolve conflicts first: with git mergetool and
 the tool that your own git is configured with (merge.tool), or --tool. The tool
 gets the files with conflicts in a directory of their own, outside of your
-checkout. Once all are solved, the merge goes on as merge does: files that could
-run code on this machine are named and asked about, and the sandbox is deleted
-when its work has landed. Until then your checkout is as it was; when you leave
-the tool with conflicts, it stays so, and what you solved is gone.
+checkout. Once all are resolved, the merge continues as merge does: files that could
+run code on this machine are listed and asked about, and the sandbox is deleted
+when its work has landed. Until then your checkout does not change; if you leave
+the tool with conflicts, nothing is merged, and your resolutions are discarded.
 
 Without conflicts it is merge.`,
 		Example: `  litterbox mergetool fix-login

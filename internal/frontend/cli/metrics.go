@@ -42,7 +42,7 @@ of Prometheus: for a textfile collector, or with --listen for scraping at
 			return runMetrics(ctx, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "of all repositories")
+	cmd.Flags().BoolVar(&o.all, "all", false, "include all repositories")
 	cmd.Flags().BoolVar(&o.disk, "disk", false, "also count what each takes on the disk, which takes longer")
 	cmd.Flags().StringVar(&o.listen, "listen", "", "serve them at `ADDR` until interrupted")
 	cmd.Flags().BoolVar(&o.open, "listen-anywhere", false, "let --listen take an address that other machines can reach")

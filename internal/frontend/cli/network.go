@@ -49,7 +49,7 @@ a command below: litterbox network -- test`,
 		}),
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object; with --follow one for each attempt")
-	cmd.Flags().BoolVar(&o.following, "follow", false, "go on and print attempts as they happen")
+	cmd.Flags().BoolVar(&o.following, "follow", false, "keep printing attempts as they happen")
 	cmd.Flags().BoolVar(&o.suggestions, "suggest", false, "propose the smallest rules that would have allowed what was denied")
 	exclusive(cmd, "follow", "suggest")
 	cmd.AddCommand(newNetworkTest(s), newNetworkPresets(s))

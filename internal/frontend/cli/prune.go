@@ -31,7 +31,7 @@ with --force, and its last commit stays in the trash of the repository. Files of
 deleted sandboxes that have been in the trash for longer than retention.trash are
 removed too; their last commits stay until litterbox trash empty. --all also removes
 goldens whose repository is gone, and containers and volumes of Docker and Podman
-that litterbox has made and no sandbox is in; images are the engine's. Nothing is
+that litterbox made and that hold no sandbox; images stay with the engine. Nothing is
 ever removed automatically.`,
 		Example: `  litterbox prune --dry-run
   litterbox prune --yes --all`,
@@ -42,7 +42,7 @@ ever removed automatically.`,
 			return runPrune(ctx, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.request.All, "all", false, "of all repositories")
+	cmd.Flags().BoolVar(&o.request.All, "all", false, "include all repositories")
 	cmd.Flags().BoolVar(&o.request.DryRun, "dry-run", false, "only show what would go")
 	cmd.Flags().BoolVar(&o.request.Force, "force", false, "also sandboxes with work that is not merged")
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")

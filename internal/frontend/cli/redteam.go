@@ -39,15 +39,15 @@ func newRedteam(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redteam",
 		Short: "Attack sandboxes on this machine, to test that they hold",
-		Long: `Attack throwaway sandboxes on this machine in the ways that sandboxes were left
-by, and show what came of it. Each attack has a control: the same where nothing
-is in the way, which must succeed. Nothing but temporary directories of its own
-is touched, and no network beyond this machine is used. It ends with 1 when
-anything is open. What each attack is about: docs/reference/redteam.md.
+		Long: `Attack throwaway sandboxes on this machine in ways that sandboxes have been escaped,
+and show the results. Each attack has a control: the same attack with nothing in the
+way, which must succeed. It touches only its own temporary directories, and uses no
+network beyond this machine. The exit code is 1 when anything is open.
+docs/reference/redteam.md describes each attack.
 
-With --driver docker or podman the sandboxes are in a container of its own, which is
+With --driver docker or podman the sandboxes are in a separate container, which is
 removed at the end; with --machine they are on a host that litterbox machine list
-shows. Attacks that say nothing about a place there are skipped with the reason.
+shows. Attacks that prove nothing there are skipped with the reason.
 
 Classes: ` + strings.Join(classes, ", ") + `.`,
 		Example: `  litterbox redteam
@@ -66,7 +66,7 @@ Classes: ` + strings.Join(classes, ", ") + `.`,
 	cmd.Flags().StringVar(&o.machine, "machine", "", "attack sandboxes on the machine `NAME`")
 	_ = cmd.RegisterFlagCompletionFunc("machine", s.machineNames(-1)) // fails for a flag that is not there
 	exclusive(cmd, "driver", "machine")
-	cmd.Flags().StringVar(&o.image, "base-image", "", "have containers of `IMAGE` instead of the usual one")
+	cmd.Flags().StringVar(&o.image, "base-image", "", "use containers of `IMAGE` instead of the default one")
 	cmd.Flags().StringVar(&o.only, "only", "", "try the attacks of `CLASS` alone")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the report as one JSON object")
 	for name, values := range map[string][]string{"driver": redteam.Drivers(), "only": classes} {
@@ -113,7 +113,7 @@ func runRedteam(ctx context.Context, o *redteamOptions) error {
 	return err
 }
 
-// attacked is the machine that was named; nil is none.
+// attacked is the machine that was named; nil if there is none.
 func (o *redteamOptions) attacked() (*redteam.Machine, error) {
 	if o.machine == "" {
 		return nil, nil

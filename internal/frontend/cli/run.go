@@ -26,8 +26,8 @@ func newRun(s *session) *cobra.Command {
 		Short: "Create the sandbox if missing, run a command, commit",
 		Long: `Run one command in a sandbox, which is made first if it does not exist. With --rm
 the sandbox is deleted afterwards, unmerged work included; its last commit stays in
-the trash, and the output says where. A sandbox in which other commands run by then
-is not deleted.`,
+the trash, and the output says where. It is not deleted if other commands are
+running in it by then.`,
 		Example: `  litterbox run fix-login -- make test
   litterbox run try -m 'Upgrade everything' --rm -- sh -c 'go get -u ./... && go test ./...'`,
 		Args:              wantArgs(1, -1),

@@ -53,7 +53,7 @@ ready.`,
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array; with --follow one object for each line")
 	cmd.Flags().BoolVar(&o.request.NoWait, "no-wait", false, "do not wait until services are ready or have ended")
-	cmd.Flags().BoolVar(&o.following, "follow", false, "with logs: go on and print lines as they come")
+	cmd.Flags().BoolVar(&o.following, "follow", false, "with logs: keep printing lines as they come")
 	cmd.Flags().IntVar(&o.tail, "tail", 100, "with logs: the last `LINES` of each service; -1 for all")
 	cmd.Flags().StringVar(&o.since, "since", "", "with logs: lines since a `TIME`: 10m ago, or 2006-01-02T15:04:05Z")
 	allowDegradedFlag(cmd, &o.request.AllowDegraded)

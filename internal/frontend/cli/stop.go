@@ -46,7 +46,7 @@ stopped.`,
 	}
 	allFlag(cmd, &o.chosen)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "end shells and commands of others without asking")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print what was ended as a JSON object, or of several as an array")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print what was ended as a JSON object, or as an array for several")
 	return cmd
 }
 

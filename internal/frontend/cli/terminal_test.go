@@ -276,7 +276,7 @@ func TestASecondInterruptLeavesAnAgentAtWork(t *testing.T) {
 	if code := session.Run(t.Context(), "agent", "run", "claude", "Fix it", "--in", "fix"); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if shown := s.shown(t); !strings.Contains(shown, "Claude Code works on in fix") {
+	if shown := s.shown(t); !strings.Contains(shown, "Claude Code keeps working in fix") {
 		t.Errorf("shown: %q", shown)
 	}
 }

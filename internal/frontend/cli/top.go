@@ -43,7 +43,7 @@ previous one.`,
 			return runTop(ctx, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "of all repositories")
+	cmd.Flags().BoolVar(&o.all, "all", false, "include all repositories")
 	cmd.Flags().DurationVarP(&o.interval, "interval", "i", 2*time.Second, "look every `TIME`")
 	cmd.Flags().BoolVar(&o.once, "once", false, "look once")
 	return cmd
@@ -104,7 +104,7 @@ func runTop(ctx context.Context, o *topOptions) error {
 				return nil
 			case <-look.quit:
 				return nil
-			case <-look.resized: // the last measurement, drawn anew
+			case <-look.resized: // the last measurement, drawn again
 				width, height, err := term.GetSize(int(out.Fd()))
 				if err == nil {
 					err = o.console.print("%s", screenful(now.text(before), width, height))

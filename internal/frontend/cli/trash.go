@@ -62,7 +62,7 @@ last commits, and some with their files.`,
 			return showTrash(s.console, found, all)
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "of all repositories")
+	cmd.Flags().BoolVar(&all, "all", false, "include all repositories")
 	cmd.Flags().BoolVar(&json, "json", false, "print a JSON array; sizes are in bytes")
 	return cmd
 }
@@ -174,7 +174,7 @@ answer are deleted by the next litterbox trash empty that reaches it.`,
 			return s.console.print("emptied the trash: %s, %s\n", count(len(gone), "item"), amount(bytes))
 		}),
 	}
-	cmd.Flags().BoolVar(&request.All, "all", false, "of all repositories")
+	cmd.Flags().BoolVar(&request.All, "all", false, "include all repositories")
 	cmd.Flags().StringVar(&older, "older-than", "", "only what was deleted longer ago, such as 30d or 12h")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&json, "json", false, "print a JSON array; sizes are in bytes")

@@ -23,8 +23,8 @@ func newTrust(s *session) *cobra.Command {
 		Short: "Allow what this repository's .litterbox.toml asks for",
 		Long: `Allow what the .litterbox.toml of this checkout asks for: driver and image,
 directories and files of this machine, network, packages and tools, secrets, the SSH
-agent, hooks, weaker isolation, and how long things are kept. config show names what
-waits for it. This applies to exactly its present content; a changed file must be
+agent, hooks, weaker isolation, and how long things are kept. config show marks what
+waits for it. Trust applies to exactly the present content; a changed file must be
 trusted again.`,
 		Example:           "  litterbox trust",
 		Args:              wantArgs(0, 0),

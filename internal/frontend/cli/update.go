@@ -56,7 +56,7 @@ the sandbox; the output and the log name these files.`,
 		},
 	}
 	cmd.Flags().StringVar(&request.Onto, "onto", "", "`REF` to update to (default: the branch it began on)")
-	cmd.Flags().BoolVar(&request.Rebase, "rebase", false, "make its commits anew on top instead of merging")
+	cmd.Flags().BoolVar(&request.Rebase, "rebase", false, "rewrite its commits on top instead of merging")
 	cmd.Flags().StringVar(&conflicts, "conflicts", conflicts, "`HOW` to treat conflicts: refuse, or leave markers")
 	cmd.Flags().BoolVar(&json, "json", false, "print what was done as one JSON object")
 	cmd.Flags().BoolVar(&goldens, "sync-only", false, "of litterbox golden update")

@@ -54,10 +54,10 @@ With --json each line is one object, see docs/reference/watch.md.`,
 			return runWatch(ctx, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.request.All, "all", false, "of all repositories")
+	cmd.Flags().BoolVar(&o.request.All, "all", false, "include all repositories")
 	cmd.Flags().StringVar(&o.since, "since", "", "begin with what happened since `WHEN`: 10m ago, or a time")
 	cmd.Flags().BoolVar(&o.request.NoOutput, "no-output", false, "leave out what commands print")
-	cmd.Flags().BoolVar(&o.request.NoFollow, "no-follow", false, "end with what has happened so far")
+	cmd.Flags().BoolVar(&o.request.NoFollow, "no-follow", false, "stop after what has happened so far")
 	cmd.Flags().StringSliceVar(&o.only, "only", nil, "only these `KINDS` of activities, such as call,commit")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print each activity as one line of JSON")
 	return cmd
@@ -237,17 +237,17 @@ it is done. With ` + "`--json`" + ` each activity is one line:
 {"version":1,"time":"2026-01-02T03:04:05.678Z","kind":"output","repository":"/home/me/project","sandbox":"fix-login","sandbox_id":"fix-login-1a2b3c4d","cycle":12,"stream":"stdout","text":"ok  	example.com/login	0.012s"}
 ` + "```" + `
 
-Activities come by time, some 0.2 s late, so that what several sources tell can
-be put in order. Fields and kinds are added, never renamed; a field without a
+Activities are ordered by time, about 0.2 s late, so that several sources can be
+merged. Fields and kinds may be added, but are never renamed; a field without a
 value is missing.
 
 | field | meaning |
 |---|---|
-| version | of this form |
+| version | of this format |
 | time | when it happened, RFC 3339 |
 | kind | what it is, see below |
 | repository | its working directory |
-| sandbox, sandbox_id | its name, and what tells it from a later one of that name; missing for what concerns the whole repository |
+| sandbox, sandbox_id | its name, and an id that distinguishes it from a later sandbox of that name; missing for what concerns the whole repository |
 | call | number of the entry in the audit log, which a call and its result share |
 | action | the tool or the command |
 | who | who asked: ` + "`via` (cli, mcp or ssh), `client`, `version`, `session`, `user`, `pid`" + ` |

@@ -153,7 +153,7 @@ func (c *call) exists(ctx context.Context, path string) (note string, err error)
 	_, _, err = c.page(ctx, readArguments{Path: path}, 1)
 	switch fault.KindOf(err) {
 	case fault.Denied:
-		return "the path is hidden, so whether it exists was not looked at", nil
+		return "the path is hidden, so litterbox did not check whether it exists", nil
 	case fault.NotFound:
 		return "", fault.New(fault.NotFound, "cannot compare %q: neither the sandbox nor what it is compared with has it", path).
 			WithHint("sandbox-files lists what there is; sandbox-diff without path shows all changes")

@@ -47,7 +47,7 @@ func toolSteps() map[string]map[fault.Kind]string {
 		},
 		"sandbox-read": hidden, "sandbox-edit": hidden, "sandbox-files": hidden, "sandbox-search": hidden,
 		"sandbox-snapshot": {fault.AlreadyExists: "choose another label, or leave it out"},
-		"sandbox-write":    {fault.Denied: "that place is read-only inside: write below the project, ~ or /tmp"},
+		"sandbox-write":    {fault.Denied: "that path is read-only inside: write below the project, ~ or /tmp"},
 		"sandbox-diff":     {fault.NotFound: "sandbox-list shows the sandboxes, sandbox-files the files"},
 		"sandbox-update":   {fault.Conflict: "sandbox-update with markers leaves the conflicts in the files for you to resolve"},
 		"sandbox-service":  {fault.NotFound: "sandbox-service with action status lists the services; the human adds one in .litterbox.toml"},

@@ -78,7 +78,7 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 	}
 	if !s.AnyAddress && !loopback(host) {
 		return nil, fault.New(fault.Denied, "cannot listen on %q: other machines could reach it, and anyone with the token can run commands in sandboxes", s.HTTP).
-			WithHint("litterbox mcp --http 127.0.0.1:8970, or --any-address if that is meant")
+			WithHint("litterbox mcp --http 127.0.0.1:8970, or --any-address if that is intended")
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", s.HTTP)

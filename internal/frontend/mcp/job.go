@@ -60,7 +60,7 @@ func (c *call) start(ctx context.Context, request engine.ExecRequest) (*job, err
 	if s.ended || running >= maxJobs {
 		s.mu.Unlock()
 		return nil, fault.New(fault.Conflict, "cannot run another command: %d run in this session", running).
-			WithHint("sandbox-wait for one of them, with stop if it shall end")
+			WithHint("sandbox-wait for one of them, with stop to end it")
 	}
 	s.last++
 	// The call's values, for the audit log, and the session's end.

@@ -50,7 +50,7 @@ type readResult struct {
 	Path       string `json:"path"`
 	Size       int64  `json:"size" jsonschema:"bytes of the whole file"`
 	Type       string `json:"type" jsonschema:"MIME type"`
-	Binary     bool   `json:"binary" jsonschema:"then content is empty, and the bytes are beside it"`
+	Binary     bool   `json:"binary" jsonschema:"then content is empty, and the bytes follow it"`
 	Offset     int64  `json:"offset" jsonschema:"of the first byte here"`
 	NextOffset int64  `json:"next_offset,omitempty" jsonschema:"where the next page begins; missing at the end"`
 	Content    string `json:"content"`

@@ -99,7 +99,7 @@ func ownWork(work []engine.Work) (bool, error) {
 	for _, one := range work {
 		if one.Kind != engine.WorkAgent && one.Kind != engine.WorkProcess {
 			return false, fault.New(fault.Conflict, "cannot rewind: %s is at work in the sandbox", one.String()).
-				WithHint("sandbox-wait for it, with stop if it shall end; what a human runs there only the human ends")
+				WithHint("sandbox-wait for it, with stop to end it; only the human ends what a human runs there")
 		}
 	}
 	return true, nil

@@ -17,7 +17,7 @@ import (
 // microseconds.
 type Diag struct {
 	Mu       sync.Mutex
-	Fd       int // opened before the system call filter, which forbids that; 0 is none
+	Fd       int // opened before the system call filter, which forbids that; 0 if there is none
 	Sequence uint32
 }
 

@@ -77,7 +77,7 @@ func Answer(server Server, runs func() bool) int {
 }
 
 // serve answers on one port forever, one link after the other. The port is opened
-// anew for each: closing it drops unread data.
+// again for each: closing it drops unread data.
 func (p *ports) serve(device string) {
 	for {
 		f, err := os.OpenFile(device, os.O_RDWR|unix.O_NONBLOCK, 0)

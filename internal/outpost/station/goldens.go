@@ -51,12 +51,12 @@ func (s *Station) keepGolden(stream *outpost.Stream, q outpost.Request) error {
 			return err
 		}
 		if r.Whole {
-			return fault.Wrap("", driver.ErrUnsupported, "cannot keep a golden of a place whose files are a copy")
+			return fault.Wrap("", driver.ErrUnsupported, "cannot keep a golden of a sandbox whose files are a copy")
 		}
 		if len(r.Handle) > 0 {
 			q.Place.Handle = r.Handle
 			if err := s.Driver.Attach(ctx, s.lease(q.Place)); !errors.Is(err, driver.ErrMachineLost) {
-				return errors.Join(fault.New(fault.Conflict, "cannot keep a golden of a place that runs"), err)
+				return errors.Join(fault.New(fault.Conflict, "cannot keep a golden of a running sandbox"), err)
 			}
 		}
 		if err := outpost.WriteMessage(stream, outpost.Answer{}); err != nil {
@@ -169,7 +169,7 @@ func (s *Station) beginWith(stream *outpost.Stream, q outpost.Request) error {
 			}
 			for _, part := range []string{frozen.Upper, frozen.Home} { // the host sends these
 				if err := hostile.Remove(filepath.Join(building, part)); err != nil {
-					return driver.Seal(err, "cannot make the files of the place")
+					return driver.Seal(err, "cannot make the files of the sandbox")
 				}
 			}
 			if err := s.furnish(stream, building, q.Place.Sandbox); err != nil {

@@ -79,7 +79,7 @@ func (s *Station) take(stream *outpost.Stream, q outpost.Request) error {
 			return err
 		}
 		err = s.unpack(ctx, f, key, on)
-		if errors.Is(err, outpost.ErrDamaged) { // the next attempt begins anew
+		if errors.Is(err, outpost.ErrDamaged) { // the next attempt starts over
 			err = errors.Join(err, os.Remove(incoming))
 		}
 		if err != nil {
@@ -179,7 +179,7 @@ func sameIn(layers *os.Root, on, building string) func(from, name string) error 
 		from, name = filepath.Join(on, "files", from), filepath.Join(building, "files", name)
 		info, err := layers.Lstat(from)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
-			return outpost.ErrDamaged // the layer was made anew: without it, then
+			return outpost.ErrDamaged // the layer was made again: without it, then
 		}
 		if err == nil {
 			err = layers.Link(from, name)

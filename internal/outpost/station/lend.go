@@ -58,7 +58,7 @@ func (s *Station) lend(ctx context.Context, q outpost.Request) error {
 		}
 		n := slices.Index(r.Lent, q.Named())
 		if n < 0 {
-			return fault.New(fault.NotFound, "the place shows no file of the host at %q", q.Named())
+			return fault.New(fault.NotFound, "the sandbox shows no file of the host at %q", q.Named())
 		}
 		return replace(lentFile(s.dir(q.Place.Sandbox), n), q.Content)
 	})

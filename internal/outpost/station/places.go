@@ -32,7 +32,7 @@ func (s *Station) begin(stream *outpost.Stream, p outpost.Place) error {
 func (s *Station) beginBy(stream *outpost.Stream, p outpost.Place, furnish func(building string) error) error {
 	ctx := context.Background()
 	if p.Identity == "" {
-		return fault.New(fault.Invalid, "cannot begin a place without an identity")
+		return fault.New(fault.Invalid, "cannot make a sandbox without an identity")
 	}
 	return s.locked(ctx, "place-"+p.Sandbox, func() error {
 		free, err := s.free(p)
@@ -74,7 +74,7 @@ func (s *Station) furnish(stream io.Reader, building, sandbox string) error {
 	own := s.Driver.Ownership(sandbox)
 	err := outpost.ReadTree(context.Background(), stream, building, func(string) (int, int) { return own.UpperUID, own.UpperGID })
 	if err != nil {
-		return driver.Seal(err, "cannot make the files of the place")
+		return driver.Seal(err, "cannot make the files of the sandbox")
 	}
 	return nil
 }
@@ -83,14 +83,14 @@ func (s *Station) furnish(stream io.Reader, building, sandbox string) error {
 func (s *Station) settleIn(building string, p outpost.Place, r record) error {
 	if !r.Whole { // the driver's mark of an overlay, also where it never ran
 		if err := os.Mkdir(filepath.Join(building, "work"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return driver.Seal(err, "cannot make the files of the place")
+			return driver.Seal(err, "cannot make the files of the sandbox")
 		}
 	}
 	if err := s.write(building, r); err != nil {
 		return err
 	}
 	if err := os.Rename(building, s.dir(p.Sandbox)); err != nil {
-		return driver.Seal(err, "cannot make the files of the place")
+		return driver.Seal(err, "cannot make the files of the sandbox")
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (s *Station) settleIn(building string, p outpost.Place, r record) error {
 // acquire makes a place on its files, which must be there.
 func (s *Station) acquire(ctx context.Context, q outpost.Request) (answer outpost.Answer, err error) {
 	if q.Spec == nil || q.Spec.SandboxID != q.Place.Sandbox {
-		return answer, fault.New(fault.Invalid, "cannot make a place that is not described")
+		return answer, fault.New(fault.Invalid, "cannot make a sandbox without a description")
 	}
 	err = s.locked(ctx, "place-"+q.Place.Sandbox, func() error {
 		r, err := s.its(q.Place)
@@ -159,7 +159,7 @@ func (s *Station) here(spec driver.Spec, program string) (driver.Spec, error) {
 		spec.Program = filepath.Join(s.files(program), outpost.ProgramName)
 	}
 	if missing := s.missing(keys); len(missing) > 0 {
-		return spec, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot make the place: %d of its layers are not in the machine", len(missing))
+		return spec, fault.Wrap("", driver.ErrLeaseUnavailable, "cannot make the sandbox: %d of its layers are not in the machine", len(missing))
 	}
 	if own := s.Driver.Ownership(spec.SandboxID); own.ChownLayers {
 		spec.User.UID, spec.User.GID = own.UID, own.GID // whose the layers are
@@ -218,7 +218,7 @@ func (s *Station) forget(ctx context.Context, p outpost.Place) error {
 			}
 		}
 		if err := hostile.Remove(s.dir(p.Sandbox)); err != nil {
-			return driver.Seal(err, "cannot remove the files of the place")
+			return driver.Seal(err, "cannot remove the files of the sandbox")
 		}
 		return errors.Join(s.sweepFrozen(), s.sweep(ctx))
 	})

@@ -32,7 +32,7 @@ func (s *Station) read(id string) (record, error) {
 		return r, err
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fault.Wrap(fault.Internal, err, "cannot read what place %q is", id)
+		return r, fault.Wrap(fault.Internal, err, "cannot read the record of sandbox %q", id)
 	}
 	return r, nil
 }
@@ -45,10 +45,10 @@ func (s *Station) write(dir string, r record) error {
 	}
 	temp := filepath.Join(dir, "."+recordName)
 	if err := os.WriteFile(temp, data, 0o600); err != nil {
-		return driver.Seal(err, "cannot record the place")
+		return driver.Seal(err, "cannot record the sandbox")
 	}
 	if err := os.Rename(temp, filepath.Join(dir, recordName)); err != nil {
-		return driver.Seal(err, "cannot record the place")
+		return driver.Seal(err, "cannot record the sandbox")
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (s *Station) its(p outpost.Place) (record, error) {
 func (s *Station) ids() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(s.Root, "sandboxes"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, driver.Seal(err, "cannot list the places")
+		return nil, driver.Seal(err, "cannot list the sandboxes")
 	}
 	var ids []string
 	for _, entry := range entries {

@@ -117,7 +117,7 @@ func (s *Station) rebranch(ctx context.Context, q outpost.Request) error {
 			return err
 		}
 		if len(r.Handle) > 0 {
-			return fault.New(fault.Conflict, "cannot change the branch of a place that has run")
+			return fault.New(fault.Conflict, "cannot change the branch of a sandbox that has run")
 		}
 		own := s.Driver.Ownership(q.Place.Sandbox)
 		return local.Files{Dir: s.dir(q.Place.Sandbox), Copy: r.Whole}.Rebranch(q.Keys[0], q.Keys[1], git.Owner{UID: own.UpperUID, GID: own.UpperGID, Chown: own.UpperUID >= 0})

@@ -76,7 +76,7 @@ func (s *Station) check(q outpost.Request) error {
 	named := q.Op != outpost.OpStatus && q.Op != outpost.OpMeet && q.Op != outpost.OpUsage && q.Op != outpost.OpPlaces && q.Op != outpost.OpStrays &&
 		q.Op != outpost.OpHave && q.Op != outpost.OpSend && q.Op != outpost.OpDrop && q.Op != outpost.OpReadGolden && q.Op != outpost.OpDropGolden
 	if named && !outpost.IsName(q.Place.Sandbox) {
-		return fault.New(fault.Invalid, "cannot use %q as the name of a place", q.Place.Sandbox)
+		return fault.New(fault.Invalid, "cannot use %q as the name of a sandbox", q.Place.Sandbox)
 	}
 	if slices.Contains([]outpost.Op{outpost.OpKeepGolden, outpost.OpReadGolden, outpost.OpDropGolden, outpost.OpBeginWith}, q.Op) && !outpost.IsName(q.To.Identity) {
 		return fault.New(fault.Invalid, "cannot use %q as the name of a golden", q.To.Identity)

@@ -79,7 +79,7 @@ func (w Workspace) Refs(ctx context.Context) (map[string]string, error) {
 		return nil, workspace.Unknown(err)
 	}
 	if len(refs) > workspace.MaxRefs {
-		return nil, workspace.Unknown(errors.New("the git inside has more branches than are looked at"))
+		return nil, workspace.Unknown(errors.New("the git inside has more branches than are read"))
 	}
 	return refs, nil
 }

@@ -361,7 +361,7 @@ func TestSecretsOfARepositoryNeedTrust(t *testing.T) {
 	h, _, values := secretsHost(t, "trusted")
 	h.Put(h.Repo+"/.litterbox.toml", "[secrets.STOLEN]\nfrom = \"file:~/.token\"\nhosts = [\"evil.example\"]\n")
 	got := h.Litterbox("create", "box")
-	if got.Code != 0 || !strings.Contains(got.Stderr, "secrets: file:~/.token as STOLEN to evil.example in .litterbox.toml does not count") {
+	if got.Code != 0 || !strings.Contains(got.Stderr, "secrets: file:~/.token as STOLEN to evil.example in .litterbox.toml has no effect") {
 		t.Errorf("%d %s", got.Code, got.Stderr)
 	}
 	if got := h.Inside("box", "printenv", "STOLEN"); got.Code == 0 {

@@ -38,7 +38,7 @@ func (s *session) sealed(err error, text string) error {
 		if s.order.Kind == container.Podman {
 			return e.WithHint("systemctl --user start podman.socket")
 		}
-		return e.WithHint("sudo usermod --append --groups docker $USER, then log in anew; or use rootless Docker or --driver podman")
+		return e.WithHint("sudo usermod --append --groups docker $USER, then log in again; or use rootless Docker or --driver podman")
 	case client.IsErrConnectionFailed(err) && !strings.HasPrefix(s.order.Address, "unix://"):
 		return named(driver.ErrUnreachable, said).WithHint("docker version")
 	case client.IsErrConnectionFailed(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT):

@@ -29,7 +29,7 @@ const (
 	user        = "1000:1000"
 )
 
-// ensure makes sure that the machine runs. A container that is gone is made anew
+// ensure makes sure that the machine runs. A container that is gone is made again
 // on its volume, which holds all of its state; without the volume the machine is
 // lost, and only a fresh start begins another.
 func (s *session) ensure(ctx context.Context, fresh bool) error {

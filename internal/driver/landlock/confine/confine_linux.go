@@ -85,7 +85,7 @@ func memory(data []byte) (int, error) {
 }
 
 // confine gives up everything that is given up before the guest begins. The
-// guest's program is executed anew, so that all threads are confined and
+// guest's program is executed again, so that all threads are confined and
 // nothing earlier is left in memory.
 func (c Config) confine(data []byte) error {
 	self, err := unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
