@@ -27,7 +27,7 @@ const (
 //	github.com:22                           any protocol over TCP on that port
 //	example.com:*                           every port
 //	10.1.2.3:5432   10.0.0.0/8   [2001:db8::1]:443   [2001:db8::/32]:443
-//	tcp://ssh.example.com:443               TCP that is not looked into
+//	tcp://ssh.example.com:443               TCP that is not inspected
 //	udp://time.example.com:123
 //	https://example.com   http://example.com:8080/public/
 //	GET,HEAD https://api.example.com/repos/me/
@@ -48,6 +48,16 @@ type Rule struct {
 	anyPort  bool
 	methods  []string // upper case; empty means all
 	path     string   // canonical prefix; empty means all
+}
+
+// StandsForNames reports whether r is about addresses that [Names] gives to names
+// alone: no connection to one of them is judged by its address.
+func (r Rule) StandsForNames() bool {
+	v4, v6 := ranges()
+	within := func(outer netip.Prefix) bool {
+		return r.network.Bits() >= outer.Bits() && outer.Contains(r.network.Addr())
+	}
+	return r.network.IsValid() && (within(v4) || within(v6))
 }
 
 // ParseRule reads one rule. Its errors have kind fault.Invalid and a hint
@@ -270,7 +280,7 @@ func parseMethods(text string) ([]string, string) {
 			return nil, strconv.Quote(shorten(text)) + " is not a list of methods"
 		}
 		if method == "CONNECT" {
-			return nil, "a CONNECT tunnel cannot be looked into"
+			return nil, "a CONNECT tunnel cannot be inspected"
 		}
 		methods = append(methods, method)
 	}

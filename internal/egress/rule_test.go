@@ -60,6 +60,21 @@ func TestParseRule(t *testing.T) {
 	}
 }
 
+func TestStandsForNames(t *testing.T) {
+	for text, want := range map[string]bool{
+		"198.18.7.7:2222": true, "198.19.0.0/16": true, "[fd6c:6974:7465:7262::1]:22": true, "tcp://198.18.7.7:22": true,
+		"198.17.255.255": false, "198.0.0.0/8": false, "fd6c:6974:7465:7263::1": false, "example.com": false, "preset:npm": false,
+	} {
+		rule, err := egress.ParseRule(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rule.StandsForNames(); got != want {
+			t.Errorf("%s: %t, want %t", text, got, want)
+		}
+	}
+}
+
 func TestParseRuleRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   "write a host",

@@ -80,6 +80,7 @@ func (e *Engine) create(ctx context.Context, request CreateRequest, worker func(
 			WithHint("litterbox create %s --dirty", name)
 	}
 	record.Strict = merged.Durability == config.Strict
+	record.Temporary = b != nil
 	record.Milestone, record.Snapshots = record.Base, automatic(merged.Snapshots)
 	if worker != nil {
 		record.Worker = worker(repo)

@@ -75,7 +75,7 @@ func (e *Engine) installPlace(ctx context.Context, p *place) (*place, error) {
 	record := &sandbox.Sandbox{
 		Name: "install-" + p.record.Name, Repository: p.record.Repository, GitDir: p.record.GitDir, Base: p.record.Base, BaseTree: p.record.BaseTree,
 		Driver: p.record.Driver, Isolation: p.record.Isolation, State: sandbox.Creating, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
-		Image: p.record.Image, Author: p.record.Author, Carriage: p.record.Carriage,
+		Image: p.record.Image, Author: p.record.Author, Carriage: p.record.Carriage, Temporary: true,
 	}
 	if _, err := sandbox.Slug(record.Name); err != nil {
 		record.Name = "install-" + p.record.ID

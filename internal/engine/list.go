@@ -87,6 +87,9 @@ func (e *Engine) listed(ctx context.Context, dir string, all bool, records []*sa
 		if !all && record.GitDir != wanted {
 			continue
 		}
+		if record.Temporary && !process.Alive(record.Holder) {
+			continue // what a killed build or installation left: doctor names it, and the next one removes it
+		}
 		if _, known := tips[record.GitDir]; !known {
 			// A repository that is gone has no tips, and its sandboxes say so.
 			found, err := git.At(ctx, record.GitDir, "", record.Base).Tips(ctx)
@@ -135,7 +138,7 @@ const looksAtOnce = 8
 func (e *Engine) looked(ctx context.Context, record *sandbox.Sandbox, tip string) Info {
 	state, lease, problem := e.stateAndLease(ctx, record)
 	if problem == "" && state != sandbox.Creating && tip == "" {
-		state, problem = sandbox.Orphaned, "its branch is gone from the repository; litterbox reattach makes it again"
+		state, problem = sandbox.Orphaned, "its branch is gone from the repository; litterbox reattach recreates it"
 	}
 	info := e.info(record, tip, state, lease)
 	info.Sessions = e.sessions(ctx, record.ID, state)
@@ -160,7 +163,7 @@ func (e *Engine) state(ctx context.Context, record *sandbox.Sandbox) (sandbox.St
 // not answer.
 func (e *Engine) stateAndLease(ctx context.Context, record *sandbox.Sandbox) (sandbox.State, *sandbox.Lease, string) {
 	if orphaned(record) {
-		return sandbox.Orphaned, nil, "its repository is no longer at " + record.GitDir + "; in its new place or a new clone, litterbox reattach takes it back"
+		return sandbox.Orphaned, nil, "its repository is no longer at " + record.GitDir + "; run litterbox reattach in its new location or in a new clone"
 	}
 	switch record.State {
 	case sandbox.Creating, sandbox.Deleting:
@@ -181,7 +184,7 @@ func (e *Engine) stateAndLease(ctx context.Context, record *sandbox.Sandbox) (sa
 	}
 	cut := lease.State == sandbox.LeaseUnreachable && !lease.Expired(e.moment(), e.now())
 	if err != nil || cut {
-		return sandbox.Unreachable, lease, "it has not answered since " + silentSince(lease).Local().Format(time.DateTime) + " and goes on, as far as is known"
+		return sandbox.Unreachable, lease, "it has not answered since " + silentSince(lease).Local().Format(time.DateTime) + " and is probably still running"
 	}
 	if lease.PausedFor != "" {
 		return sandbox.Paused, lease, ""
@@ -209,7 +212,7 @@ func (e *Engine) Exists(ctx context.Context, dir, name string) (bool, error) {
 		return false, nil // its creation or deletion is under way, or died early
 	}
 	if errors.Is(err, seal.ErrDamaged) {
-		return true, nil // the next command in it makes that anew
+		return true, nil // the next command in it makes that again
 	}
 	return err == nil, err
 }
@@ -235,7 +238,7 @@ func (e *Engine) Status(ctx context.Context, dir, name string) (Status, error) {
 	}
 	status.Cost = costs[p.record.ID]
 	if head == "" {
-		status.Problem = "its branch " + p.record.Branch + " is gone; litterbox reattach makes it again"
+		status.Problem = "its branch " + p.record.Branch + " is gone; litterbox reattach recreates it"
 	}
 	switch services, err := e.services(ctx, p, state); {
 	case fault.KindOf(err) == fault.Unsupported:
@@ -351,7 +354,7 @@ func (e *Engine) Stop(ctx context.Context, request StopRequest) (result StopResu
 		if ctx.Err() != nil {
 			return result, err
 		}
-		p.note("what lies uncommitted in the sandbox could not be committed and stays there: " + err.Error())
+		p.note("uncommitted changes in the sandbox could not be committed and stay there: " + err.Error())
 	}
 	if err := e.stop(ctx, p); err != nil {
 		return result, err

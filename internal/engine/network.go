@@ -224,6 +224,14 @@ func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view 
 	if err != nil {
 		return Network{}, err
 	}
+	if !request.Deny {
+		for _, rule := range rules {
+			if rule.StandsForNames() {
+				return Network{}, fault.New(fault.Invalid, "cannot allow %q: inside, such an address stands for a name, and only the name can be allowed", rule.String()).
+					WithHint("litterbox network %s  # shows the names that programs asked for", p.record.Name)
+			}
+		}
+	}
 	verb := "allow"
 	if request.Deny {
 		verb = "deny"

@@ -64,11 +64,12 @@ type Sandbox struct {
 	Last       string    `json:"last"`       // commit of the last iteration
 	InnerHead  string    `json:"inner_head"` // last commit taken from the agent's own history
 	CreatedAt  time.Time `json:"created_at"`
-	Holder     Process   `json:"holder"`           // who creates or deletes it at this moment
-	Strict     bool      `json:"strict,omitempty"` // durability = "strict" when it was last started
-	ConfigHash string    `json:"config_hash"`      // of the .litterbox.toml it was created with
-	Forked     string    `json:"forked,omitempty"` // commit that it began with, as a fork of another sandbox
-	Worker     *Worker   `json:"worker,omitempty"` // set of one that spawn made
+	Holder     Process   `json:"holder"`              // who creates or deletes it at this moment
+	Strict     bool      `json:"strict,omitempty"`    // durability = "strict" when it was last started
+	ConfigHash string    `json:"config_hash"`         // of the .litterbox.toml it was created with
+	Forked     string    `json:"forked,omitempty"`    // commit that it began with, as a fork of another sandbox
+	Worker     *Worker   `json:"worker,omitempty"`    // set of one that spawn made
+	Temporary  bool      `json:"temporary,omitempty"` // made by a command for itself, such as a build: it is gone when that ends
 	Snapshots  Automatic `json:"snapshots,omitzero"`
 	Live       *Live     `json:"live,omitempty"` // nil but for environments
 	Image      *Image    `json:"image"`          // what its root file system is made of; nil is the host's own userland

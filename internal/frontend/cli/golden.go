@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,7 +40,7 @@ func newGoldenList(s *session) *cobra.Command {
 		Short: "List the goldens of the repository",
 		Long: `List the goldens of the repository. STALE names the inputs of a golden that differ
 at HEAD; USED counts the sandboxes that began with it. DRIVER shows where each is,
-if they are in several places.`,
+if they are on several machines.`,
 		Example: "  litterbox golden list\n  litterbox golden list --json",
 		Args:    wantArgs(0, 0),
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, _ []string) error {
@@ -157,7 +158,7 @@ func newGoldenDelete(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete [NAME]",
 		Short: "Delete a golden",
-		Long: `Delete a golden, in each place that has one of the name, and its log. Sandboxes that
+		Long: `Delete a golden, on each machine that has one of the name, and its log. Sandboxes that
 began with it keep its files; the files leave the disk with the last of these
 sandboxes.`,
 		Example:           "  litterbox golden delete",
@@ -213,6 +214,17 @@ terminal.`,
 // complete.
 func exportTo(ctx context.Context, e useCases, dir, name, output string) (one engine.Golden, err error) {
 	failed := func(err error) error {
+		var name *fs.PathError
+		var names *os.LinkError
+		switch { // the message names the file that was asked for, not the one beside it
+		case errors.As(err, &name):
+			err = name.Err
+		case errors.As(err, &names):
+			err = names.Err
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return fault.Wrap(fault.NotFound, err, "cannot write %q", output).WithHint("mkdir -p %s", quoted(filepath.Dir(output)))
+		}
 		return fault.Wrap(fault.Unavailable, err, "cannot write %q", output)
 	}
 	file, err := os.CreateTemp(filepath.Dir(output), ".golden-")

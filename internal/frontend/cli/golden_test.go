@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,4 +44,11 @@ func TestAGoldenIsNotWrittenToATerminal(t *testing.T) {
 	if got, err := os.ReadFile(piped.Name()); err != nil || string(got) != "archive" {
 		t.Errorf("written: %q, %v", got, err)
 	}
+}
+
+// An error names the file that was asked for, and no temporary one.
+func TestGoldenExportIntoNoDirectory(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "none", "golden.tgz")
+	out := lb(t, &fake{}, "", "golden", "export", "-o", target)
+	wantOutcome(t, out, outcome{3, "", "litterbox: cannot write " + strconv.Quote(target) + ": no such file or directory\n  try: mkdir -p " + filepath.Dir(target) + "\n"})
 }

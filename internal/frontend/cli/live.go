@@ -18,8 +18,8 @@ import (
 func newEnv(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "env shell|list|delete",
-		Short: "Work in the project directory itself, boxed in",
-		Long: `Work in the project directory itself, at its own path, boxed in: a live
+		Short: "Work in the project directory itself, isolated",
+		Long: `Work in the project directory itself, at its own path, isolated: a live
 environment. Files are written directly, without a separate branch, and a commit
 inside is a commit in the checkout. Everything else is as isolated as in any
 sandbox: network, limits, secrets, services and ports come from .litterbox.toml,
@@ -201,10 +201,8 @@ ended. Deleting an environment in which other commands run needs --stop.
 PATH may also be the name that litterbox env list shows.`,
 		Example: `  litterbox env delete ~/project
   litterbox env delete --all`,
-		Args: wantArgs(0, 1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Args:              wantArgs(0, 1),
+		ValidArgsFunction: s.environmentNames,
 		RunE: s.action(func(ctx context.Context, e useCases, dir string, args []string) error {
 			if r.All && len(args) > 0 {
 				return fault.New(fault.Invalid, "cannot delete environments: --all and a PATH exclude each other").WithHint("litterbox env delete --all")
@@ -230,4 +228,24 @@ PATH may also be the name that litterbox env list shows.`,
 	cmd.Flags().BoolVar(&r.Stop, "stop", false, "also where commands run, which are ended")
 	cmd.Flags().BoolVar(&json, "json", false, "print a JSON array")
 	return cmd
+}
+
+// environmentNames completes the names of environments, and directories where none
+// fits.
+func (s *session) environmentNames(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, directive := s.complete(func(ctx context.Context, e useCases, _ string, _ []string, _ string) ([]string, error) {
+		found, err := e.Environments(ctx)
+		var names []string
+		for _, one := range found {
+			names = append(names, one.Name)
+		}
+		return names, err
+	})(cmd, args, toComplete)
+	if len(names) == 0 {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+	return names, directive
 }

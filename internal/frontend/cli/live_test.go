@@ -85,3 +85,13 @@ func TestEnvDelete(t *testing.T) {
 		t.Errorf("--all with a path: %+v", out)
 	}
 }
+
+func TestEnvDeleteCompletes(t *testing.T) {
+	e := &fake{environments: []engine.Environment{environment()}}
+	const noFile, dirs = ":4\n", ":16\n" // cobra.ShellCompDirectiveNoFileComp and FilterDirs
+	for typed, want := range map[string]string{"": "cool-app-69cc\n" + noFile, "coo": "cool-app-69cc\n" + noFile, "./": dirs, "~/pro": dirs} {
+		if got := lb(t, e, "", "__complete", "env", "delete", typed).Stdout; got != want {
+			t.Errorf("%q is completed to %q, want %q", typed, got, want)
+		}
+	}
+}

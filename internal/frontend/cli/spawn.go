@@ -33,18 +33,18 @@ func newSpawn(s *session) *cobra.Command {
 	o := &spawnOptions{console: s.console}
 	cmd := &cobra.Command{
 		Use:   "spawn COUNT [--from NAME|GOLDEN]",
-		Short: "Make several sandboxes that begin alike",
-		Long: `Make several sandboxes that begin alike, called after the project and numbered:
-app-worker-1, app-worker-2 and so on, with the lowest numbers that are free. Each
-begins with HEAD of your checkout, as with litterbox create, or with --from with
+		Short: "Make several identical sandboxes",
+		Long: `Make several identical sandboxes, called workers, with the name of the project and a
+number: app-worker-1, app-worker-2 and so on, with the lowest free numbers. Each
+starts from HEAD of your checkout, as with litterbox create, or with --from from
 everything that another sandbox holds, as with litterbox fork; if --from names a
 golden, it works like --golden of litterbox create. litterbox status shows what
-each began with: the commit, the branch, and whether your checkout held uncommitted
+each started from: the commit, the branch, and whether your checkout had uncommitted
 changes, which stay out.
 
 --machines spreads them over machines that litterbox machine list shows: each goes
-where most memory and processors are free for one more. A machine that does not
-answer is left out. Forks are where their sandbox is.
+to the one with the most free memory and processors. A machine that does not
+answer is left out. Forks stay where their sandbox is.
 
 If one fails, the others are still made, and the exit code is 1. These commands
 accept 'worker-*', quoted, for all workers: exec, start, stop, pause, resume,
@@ -104,7 +104,14 @@ func runSpawn(ctx context.Context, o *spawnOptions) error {
 	var first sync.Once
 	o.request.Create = func(r *engine.CreateRequest) {
 		r.AllowDegraded, r.Driver, r.Output = o.allowDegraded, o.driver, output.stream(r.Name, o.console.stderr)
-		first.Do(func() { r.Review = o.console.review }) // it is made alone, and its answers count for all
+		first.Do(func() { // it is made alone, and its answers count for all
+			r.Review = func(ctx context.Context, untrusted engine.Untrusted) (bool, error) {
+				for _, ask := range untrusted.Asks {
+					said[ask] = true
+				}
+				return o.console.review(ctx, untrusted)
+			}
+		})
 	}
 	o.request.Each = func(one engine.Spawned) {
 		for _, note := range one.Notes {
