@@ -135,10 +135,10 @@ release: ## dist: archives for Linux and macOS, Debian and RPM packages, checksu
 test-release: ## a release made twice, and its packages installed, run and removed in clean root file systems, by root
 	LITTERBOX_TEST_RELEASE=1 $(GO) test -v -count=1 -timeout 60m ./test/release
 
-test-packages: ## the real dnf and pacman of an image install packages in sandboxes; it needs mmdebstrap, rpmbuild and createrepo_c
+test-packages: ## the real dnf, pacman and, with APK=/path/to/apk.static, apk of an image install packages in sandboxes; it needs mmdebstrap, rpmbuild and createrepo_c
 	mkdir -p bin
 	test -e bin/packages.tar || { mmdebstrap --variant=minbase --include=dnf,pacman-package-manager bookworm bin/packages.half.tar && mv bin/packages.half.tar bin/packages.tar; }
-	LITTERBOX_TEST_PACKAGES=$(CURDIR)/bin/packages.tar $(GO) test -v -count=1 -timeout 30m -run Managers ./test/image
+	LITTERBOX_TEST_PACKAGES=$(CURDIR)/bin/packages.tar LITTERBOX_TEST_APK=$(APK) $(GO) test -v -count=1 -timeout 30m -run 'Managers|Apk' ./test/image
 
 check: ## formatting, vet, static analysis, architecture, both systems
 	@test -z "$$(gofmt -l cmd internal test)" || { gofmt -l cmd internal test; echo "run gofmt -w on these files"; exit 1; }

@@ -31,7 +31,7 @@ func (e *Engine) adopt(ctx context.Context, p, q *place, base *driver.Base) erro
 func imageManager(layers []string, to string) (manager, error) {
 	m, found := managerOf(layers)
 	if !found {
-		return m, fault.New(fault.Unsupported, "cannot install packages: the base image has no apt-get, dnf or pacman, and other package managers are not supported").
+		return m, fault.New(fault.Unsupported, "cannot install packages: the base image has no apt-get, dnf, pacman or apk, and other package managers are not supported").
 			WithHint("container.base-image, an image that has the packages")
 	}
 	return m, image.CopyFiles(layers, to, m.sources...)

@@ -23,6 +23,7 @@ func managers() []manager {
 		{"apt", "/usr/bin/apt-get", ".deb", []string{"/etc/apt/sources.list", "/etc/apt/sources.list.d"}, aptScript, "apt-cache policy", "dpkg-deb --info"},
 		{"dnf", "/usr/bin/dnf", ".rpm", []string{"/etc/dnf/dnf.conf", "/etc/yum.repos.d"}, dnfScript, "dnf list", "rpm -qip"},
 		{"pacman", "/usr/bin/pacman", ".pkg.tar.zst", []string{"/etc/pacman.conf", "/etc/pacman.d"}, pacmanScript, "pacman -Si", "pacman -Qip"},
+		{"apk", "/sbin/apk", ".apk", []string{"/etc/apk/repositories", "/etc/apk/repositories.d"}, apkScript, "apk policy", "apk verify"},
 	}
 }
 
@@ -55,7 +56,7 @@ func (m manager) takes(files []string) error {
 	return nil
 }
 
-// packageFile is the kind of package that a file of that name is; "" is none.
+// packageFile is the kind of package that a file of that name is; "" if there is none.
 func packageFile(name string) string {
 	for _, one := range managers() {
 		if strings.HasSuffix(name, one.suffix) {
@@ -94,4 +95,11 @@ else
 fi
 rm -f /var/cache/pacman/pkg/*
 if command -v ldconfig >/dev/null; then ldconfig; fi
+`
+
+// apkScript has apk install "$@". A file has to be signed by a key of the image, as
+// packages of its sources have to be: apk can only be told to trust both.
+const apkScript = `set -eu
+umask 022
+apk add --no-cache --no-progress --wait 60 "$@"
 `

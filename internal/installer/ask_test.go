@@ -31,6 +31,15 @@ func TestReadFor(t *testing.T) {
 		{"pacman", "-S --root /tmp/root jq", installer.Order{}, false},
 		{"pacman", "-U ./tool.pkg.tar.zst", installer.Order{}, false},
 		{"pacman", "-S", installer.Order{}, false},
+		{"apk", "add --no-cache ripgrep jq=1.7-r0", installer.Order{Packages: []string{"ripgrep", "jq=1.7-r0"}}, true},
+		{"apk", "--no-cache -U add jq", installer.Order{Packages: []string{"jq"}}, true},
+		{"apk", "update", installer.Order{Update: true}, true},
+		{"apk", "add", installer.Order{}, false},
+		{"apk", "add --root /tmp/root jq", installer.Order{}, false},
+		{"apk", "add -t build jq", installer.Order{}, false},
+		{"apk", "add ./tool.apk", installer.Order{}, false},
+		{"apk", "add !jq", installer.Order{}, false},
+		{"apk", "del jq", installer.Order{}, false},
 		{"apt", "install jq", installer.Order{Packages: []string{"jq"}}, true},
 	} {
 		order, ok := installer.ReadFor(c.manager, strings.Fields(c.line))

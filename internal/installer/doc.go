@@ -1,4 +1,4 @@
-// Package installer is what apt-get, dnf and pacman are inside a sandbox whose system
+// Package installer is what apt-get, dnf, pacman and apk are inside a sandbox whose system
 // directories are read-only: a program that asks the keeper to install packages, as
 // `litterbox install` does outside. It comes first in PATH. Whatever else is asked of
 // it, the system's own program does.
@@ -33,9 +33,9 @@ func Names(manager string) []string {
 	return []string{manager}
 }
 
-// managerOf is the package manager that a program belongs to; "" is none.
+// managerOf is the package manager that a program belongs to; "" if there is none.
 func managerOf(name string) string {
-	for _, manager := range []string{"apt", "dnf", "pacman"} {
+	for _, manager := range []string{"apt", "dnf", "pacman", "apk"} {
 		if slices.Contains(Names(manager), name) {
 			return manager
 		}

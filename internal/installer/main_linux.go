@@ -22,6 +22,8 @@ func records(manager string) []string {
 		return []string{"/usr/lib/sysimage/rpm", "/var/lib/rpm"}
 	case "pacman":
 		return []string{"/var/lib/pacman"}
+	case "apk":
+		return []string{"/lib/apk/db", "/usr/lib/apk/db"}
 	}
 	return []string{"/var/lib/dpkg"}
 }
@@ -40,7 +42,7 @@ func Main(args []string) int {
 		return system(args)
 	}
 	if order.Update {
-		fmt.Fprintln(os.Stderr, "litterbox: lists of packages are fetched anew with each install")
+		fmt.Fprintln(os.Stderr, "litterbox: each install fetches the package lists")
 		return 0
 	}
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: filepath.Join(Dir, Socket), Net: "unix"})
@@ -71,7 +73,11 @@ func ask(conn wire.Stream, packages []string, stdout, stderr io.Writer) int {
 // system becomes the system's program of the same name.
 func system(args []string) int {
 	name := filepath.Base(args[0])
-	err := unix.Exec("/usr/bin/"+name, args, os.Environ())
-	fmt.Fprintf(os.Stderr, "litterbox: cannot run /usr/bin/%s: %v\n", name, err)
+	program := "/usr/bin/" + name
+	if managerOf(name) == "apk" {
+		program = "/sbin/apk"
+	}
+	err := unix.Exec(program, args, os.Environ())
+	fmt.Fprintf(os.Stderr, "litterbox: cannot run %s: %v\n", program, err)
 	return 127
 }

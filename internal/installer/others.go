@@ -12,6 +12,8 @@ func ReadFor(manager string, args []string) (order Order, ok bool) {
 		return readDnf(args)
 	case "pacman":
 		return readPacman(args)
+	case "apk":
+		return readApk(args)
 	}
 	return Read(args)
 }
@@ -56,6 +58,27 @@ func readPacman(args []string) (order Order, ok bool) {
 	}
 	order.Update = sync && lists && len(order.Packages) == 0
 	return order, order.Update || sync && len(order.Packages) > 0
+}
+
+// readApk takes add with names; a name may end in a version, and begins with no mark
+// of a conflict.
+func readApk(args []string) (order Order, ok bool) {
+	verb := ""
+	for _, one := range args {
+		switch {
+		case slices.Contains([]string{"-q", "--quiet", "-v", "--verbose", "-U", "--update-cache", "--no-cache", "--no-progress", "--no-interactive", "--latest", "-l"}, one):
+		case strings.HasPrefix(one, "-") || strings.HasPrefix(one, "!"):
+			return Order{}, false
+		case verb == "":
+			verb = one
+		case isFile(one, ".apk"):
+			return Order{}, false
+		default:
+			order.Packages = append(order.Packages, one)
+		}
+	}
+	order.Update = verb == "update"
+	return order, order.Update && len(order.Packages) == 0 || verb == "add" && len(order.Packages) > 0
 }
 
 func isFile(name, suffix string) bool {

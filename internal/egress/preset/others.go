@@ -76,6 +76,32 @@ func readPacman(r *reader) {
 	}
 }
 
+// readApk reads the repositories of apk (apk-repositories(5)): URLs, each behind its
+// tag. What stands before a URL otherwise is the format or the part of it, and
+// variables in it stand for no part of a host.
+func readApk(r *reader) {
+	paths := append([]string{r.root("etc/apk/repositories")}, r.among("etc/apk/repositories.d", ".list")...)
+	for _, path := range paths {
+		for line := range strings.Lines(r.file(path)) {
+			line = strings.TrimSpace(line)
+			if line == "" || line[0] == '#' {
+				continue
+			}
+			for _, word := range strings.Fields(line) {
+				switch {
+				case strings.Contains(word, "://"):
+					r.allowSource(word, path)
+				case word[0] == '/':
+					r.allowSource("file://"+word, path)
+				}
+			}
+		}
+	}
+	if len(r.preset.Rules) == 0 && !r.preset.Local && r.preset.Problem == "" {
+		r.problem("this machine has no apk repositories")
+	}
+}
+
 // among are the entries of a directory below the root with that extension,
 // or all.
 func (r *reader) among(dir, extension string) (paths []string) {

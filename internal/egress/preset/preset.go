@@ -59,6 +59,7 @@ type tool struct {
 
 func tools() []tool {
 	return []tool{
+		{"apk", "Alpine packages, from the repositories of apk", readApk},
 		{"apt", "Debian and Ubuntu packages, from the sources of apt", readApt},
 		{"cargo", "Rust crates, from cargo's registries", readCargo},
 		{"dnf", "Fedora and RHEL packages, from the repositories of dnf", readDnf},

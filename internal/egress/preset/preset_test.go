@@ -75,6 +75,11 @@ func TestTools(t *testing.T) {
 			"etc/pacman.conf":         "[core]\nInclude = /etc/pacman.d/mirrorlist\n[own]\nServer = https://own.example/$repo\n",
 			"etc/pacman.d/mirrorlist": "#Server = https://no.example/\nServer = http://arch.example/$repo/os/$arch\n",
 		}, nil, []string{"GET,HEAD http://arch.example", "https://own.example"}},
+		{"repositories", "apk", files{
+			"etc/apk/repositories":          "# https://no.example/\nhttps://alpine.example/v3.22/main\n@edge http://edge.example/edge/testing\n/media/cdrom/apks\n\n",
+			"etc/apk/repositories.d/a.list": "v3 https://three.example/${APK_ARCH}/x main community\n",
+			"etc/apk/repositories.d/b.off":  "https://off.example/\n",
+		}, nil, []string{"GET,HEAD http://edge.example", "https://alpine.example", "https://three.example"}},
 		{"both formats", "apt", files{
 			"etc/apt/sources.list":              "# deb http://no.example/ x main\ndeb [arch=amd64 signed-by=/k] http://deb.example/debian stable main\ndeb-src https://src.example/ stable main\ndeb cdrom:[x]/ y main\ndeb file:/srv x main\n",
 			"etc/apt/sources.list.d/a.sources":  "Types: deb\nURIs: http://one.example/debian\n https://two.example/debian\nSuites: stable\n\nEnabled: no\nTypes: deb\nURIs: http://off.example\nSuites: x\n\nTypes: deb\nURIs: mirror+http://mirror.example/list\n",
@@ -100,6 +105,7 @@ func TestProblems(t *testing.T) {
 	}{
 		"unknown":          {"nosuch", nil, nil, fault.NotFound, "nosuch"},
 		"no apt":           {"apt", nil, nil, fault.Unsupported, "no apt sources"},
+		"no apk":           {"apk", nil, nil, fault.Unsupported, "no apk repositories"},
 		"no dnf":           {"dnf", nil, nil, fault.Unsupported, "no dnf repositories"},
 		"no pacman":        {"pacman", nil, nil, fault.Unsupported, "no pacman servers"},
 		"no URL":           {"npm", nil, map[string]string{"npm_config_registry": "https://"}, fault.Unsupported, "is not a URL"},
@@ -141,7 +147,7 @@ func TestPrivateRegistry(t *testing.T) {
 func TestList(t *testing.T) {
 	env := machine(t, map[string]string{
 		"etc/apt/sources.list": "deb http://deb.example/debian stable main\n", "etc/pacman.conf": "Server = https://arch.example/\n",
-		"etc/yum.repos.d/a.repo": "[a]\nbaseurl=https://rpm.example/\n",
+		"etc/yum.repos.d/a.repo": "[a]\nbaseurl=https://rpm.example/\n", "etc/apk/repositories": "https://alpine.example/main\n",
 	}, map[string]string{"GOPROXY": "https://me:hunter2@go.example"})
 	all := preset.List(env)
 	names := map[string]bool{}
@@ -172,7 +178,7 @@ func TestList(t *testing.T) {
 	})) {
 		t.Errorf("not sorted: %v", slices.Sorted(maps.Keys(names)))
 	}
-	for _, name := range []string{"go", "npm", "pip", "cargo", "apt", "dnf", "pacman", "anthropic", "openai", "google", "github", "gitlab", "vscode", "cursor", "jetbrains", "zed"} {
+	for _, name := range []string{"go", "npm", "pip", "cargo", "apk", "apt", "dnf", "pacman", "anthropic", "openai", "google", "github", "gitlab", "vscode", "cursor", "jetbrains", "zed"} {
 		if !names[name] {
 			t.Errorf("there is no preset %s", name)
 		}

@@ -35,7 +35,7 @@ func services() []service {
 		{"claude", "what Claude Code needs: the Claude API, and renewing its login", "api.anthropic.com platform.claude.com", sharedModel},
 		{"codex", "what Codex needs: the OpenAI API, and renewing its login", "api.openai.com chatgpt.com auth.openai.com", sharedModel},
 		{"gemini", "what Gemini CLI needs: the Gemini API, and renewing its login", "generativelanguage.googleapis.com cloudcode-pa.googleapis.com oauth2.googleapis.com", sharedModel},
-		{"opencode", "what OpenCode needs beside the API of its model: its list of models, and its own gateway", "models.dev opencode.ai", sharedModel},
+		{"opencode", "what OpenCode needs besides the API of its model: its list of models, and its own gateway", "models.dev opencode.ai", sharedModel},
 		{"openai", "the OpenAI API", "api.openai.com", sharedModel},
 		{"openai-login", "signing in to Codex with an account", "auth.openai.com chatgpt.com", sharedModel},
 		{"google", "the Gemini API", "generativelanguage.googleapis.com", sharedModel},
