@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/pem"
 	"os"
+	"slices"
 
 	"github.com/litterbox-sandbox/litterbox/internal/caller"
 )
@@ -13,28 +14,49 @@ import (
 // a certificate, and Node.js warns, so it never names one.
 const extraRootsVariable = "NODE_EXTRA_CA_CERTS"
 
+// certificate is one block of a PEM file: what it holds, and the lines as they stand
+// in the file.
+type certificate struct {
+	der  string
+	text []byte
+}
+
 // certificates are the certificate blocks of a PEM file, each once. Anything else
 // in the file, such as a private key, stays out.
-func certificates(content []byte) [][]byte {
-	var found [][]byte
+func certificates(content []byte) []certificate {
+	var found []certificate
 	known := map[string]bool{}
 	for {
-		var block *pem.Block
-		if block, content = pem.Decode(content); block == nil {
+		block, rest := pem.Decode(content)
+		if block == nil {
 			return found
 		}
-		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" || known[string(block.Bytes)] {
+		text := content[:len(content)-len(rest)]
+		content = rest
+		der := string(block.Bytes)
+		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" || known[der] {
 			continue
 		}
-		known[string(block.Bytes)] = true
-		found = append(found, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}))
+		known[der] = true
+		text = text[bytes.LastIndex(text, pemBegin):] // before it stand comments, and blocks that are damaged
+		found = append(found, certificate{der, slices.Concat(bytes.TrimRight(text, "\r\n"), []byte{'\n'})})
 	}
+}
+
+// pemBegin begins a block.
+var pemBegin = []byte("-----BEGIN ")
+
+// onlyCertificates reports whether a PEM file has blocks of no other kind. It is
+// quicker by far than to read them.
+func onlyCertificates(content []byte) bool {
+	count := bytes.Count(content, []byte("-----BEGIN CERTIFICATE-----\n"))
+	return count > 0 && count == bytes.Count(content, pemBegin)
 }
 
 // extraRoots are the authorities that the caller's own Node.js programs trust
 // besides the system's: companies have their own. An unreadable one is a note, as
-// Node.js warns of it too.
-func (p *place) extraRoots(caller *caller.Caller) []byte {
+// Node.js warns of it too. Nearly always it is the system's bundle once more.
+func (p *place) extraRoots(caller *caller.Caller, bundle []byte) []byte {
 	path := caller.Get(extraRootsVariable)
 	if path == "" {
 		return nil
@@ -44,7 +66,14 @@ func (p *place) extraRoots(caller *caller.Caller) []byte {
 		p.note("the certificates that " + extraRootsVariable + " names cannot be read: " + err.Error())
 		return nil
 	}
-	return bytes.Join(certificates(content), nil)
+	if bytes.Equal(content, bundle) && onlyCertificates(bundle) {
+		return bundle
+	}
+	var text []byte
+	for _, one := range certificates(content) {
+		text = append(text, one.text...)
+	}
+	return text
 }
 
 // withRoots is a bundle with the certificates that only extra has. Both are often
@@ -54,12 +83,12 @@ func withRoots(bundle, extra []byte) []byte {
 		return bundle
 	}
 	known := map[string]bool{}
-	for _, text := range certificates(bundle) {
-		known[string(text)] = true
+	for _, one := range certificates(bundle) {
+		known[one.der] = true
 	}
-	for _, text := range certificates(extra) {
-		if !known[string(text)] {
-			bundle = append(append(bytes.TrimRight(bundle, "\n"), '\n'), text...)
+	for _, one := range certificates(extra) {
+		if !known[one.der] {
+			bundle = append(append(bytes.TrimRight(bundle, "\n"), '\n'), one.text...)
 		}
 	}
 	return bundle

@@ -12,7 +12,7 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-func certificate(name string) string {
+func pemOf(name string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte(name)}))
 }
 
@@ -23,13 +23,24 @@ func TestExtraRoots(t *testing.T) {
 	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("key")}))
 	for _, c := range []struct{ name, bundle, extra, all, own string }{
 		{name: "none at all"},
-		{name: "the system's", bundle: certificate("one") + certificate("two"), all: certificate("one") + certificate("two"), own: certificate("one")},
+		{name: "the system's", bundle: pemOf("one") + pemOf("two"), all: pemOf("one") + pemOf("two"), own: pemOf("one")},
 		{
-			name: "a company's", bundle: certificate("one"), extra: "# ours\n" + key + certificate("ours") + certificate("ours"),
-			all: certificate("one") + certificate("ours"), own: certificate("ours"),
+			name: "a company's", bundle: pemOf("one"), extra: "# ours\n" + key + pemOf("ours") + pemOf("ours"),
+			all: pemOf("one") + pemOf("ours"), own: pemOf("ours"),
 		},
-		{name: "only a company's", extra: certificate("ours"), own: certificate("ours")},
-		{name: "known already", bundle: certificate("one") + certificate("ours"), extra: certificate("ours"), all: certificate("one") + certificate("ours"), own: certificate("ours")},
+		{name: "only a company's", extra: pemOf("ours"), own: pemOf("ours")},
+		{
+			name: "the system's again", bundle: pemOf("one") + pemOf("two"), extra: pemOf("one") + pemOf("two"),
+			all: pemOf("one") + pemOf("two"), own: pemOf("one") + pemOf("two"),
+		},
+		{name: "the system's with a key", bundle: key + pemOf("one"), extra: key + pemOf("one"), all: key + pemOf("one"), own: pemOf("one")},
+		{
+			name: "a damaged key, and lines as another system ends them", bundle: pemOf("one"),
+			extra: "-----BEGIN PRIVATE KEY-----\n!\n-----END PRIVATE KEY-----\n" + strings.ReplaceAll(pemOf("ours"), "\n", "\r\n") + pemOf("one"),
+			all:   pemOf("one") + strings.TrimSuffix(strings.ReplaceAll(pemOf("ours"), "\n", "\r\n"), "\r\n") + "\n",
+			own:   strings.TrimSuffix(strings.ReplaceAll(pemOf("ours"), "\n", "\r\n"), "\r\n") + "\n" + pemOf("one"),
+		},
+		{name: "known already", bundle: pemOf("one") + pemOf("ours"), extra: pemOf("ours"), all: pemOf("one") + pemOf("ours"), own: pemOf("ours")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +77,7 @@ func TestExtraRoots(t *testing.T) {
 func TestExtraRootsMissing(t *testing.T) {
 	t.Parallel()
 	p := &place{record: &sandbox.Sandbox{}, dir: t.TempDir()}
-	if got := p.extraRoots(&caller.Caller{Env: []string{"NODE_EXTRA_CA_CERTS=/nonexistent/ca.pem"}}); got != nil || len(p.notes) != 1 || !strings.Contains(p.notes[0], "/nonexistent/ca.pem") {
+	if got := p.extraRoots(&caller.Caller{Env: []string{"NODE_EXTRA_CA_CERTS=/nonexistent/ca.pem"}}, nil); got != nil || len(p.notes) != 1 || !strings.Contains(p.notes[0], "/nonexistent/ca.pem") {
 		t.Errorf("%q, notes %q", got, p.notes)
 	}
 }

@@ -73,7 +73,7 @@ func (p *place) writeRoots(caller *caller.Caller, source string, bundles []strin
 			}
 		}
 	}
-	extra := p.extraRoots(caller)
+	extra := p.extraRoots(caller, content)
 	if len(content) > 0 {
 		content = withRoots(content, extra)
 	}

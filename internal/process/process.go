@@ -15,5 +15,11 @@ func ExecPath(program *os.File) string {
 	if runtime.GOOS != "linux" {
 		return program.Name()
 	}
-	return "/proc/self/fd/" + strconv.Itoa(int(program.Fd())) // it may be in memory
+	return DescriptorPath(int(program.Fd())) // it may be in memory
 }
+
+// DescriptorPath is the path of an open file of this process, on Linux.
+func DescriptorPath(fd int) string { return descriptors + strconv.Itoa(fd) }
+
+// descriptors is where a process finds its own open files on Linux.
+const descriptors = "/proc/self/fd/"

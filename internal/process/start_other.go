@@ -9,3 +9,8 @@ import "os"
 func Start(program *os.File, argv []string, attr *os.ProcAttr) (*os.Process, error) {
 	return os.StartProcess(ExecPath(program), argv, attr)
 }
+
+// StartPath is os.StartProcess.
+func StartPath(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+	return os.StartProcess(path, argv, attr)
+}

@@ -92,10 +92,9 @@ func keep(linked []driver.Entry) error {
 		}
 		order.Spec.Core = &core
 	}
-	if order.Guest {
-		if order.Spec.Program, err = guestProgram(); err != nil {
-			return err
-		}
+	if order.Guest { // it stays open as long as the keeper lives
+		syscall.CloseOnExec(launch.GuestDescriptor)
+		order.Spec.Program = process.DescriptorPath(launch.GuestDescriptor)
 	}
 	return keeper.Run(caller.For(ctx, caller.ThisProcess()), driver.NewSet(append(Drivers(order.StoreRoot), linked...)...), order, os.Stdout, rest.New(collectAt))
 }

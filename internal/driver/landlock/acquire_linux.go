@@ -171,7 +171,7 @@ func start(ctx context.Context, config confine.Config, listener *os.File) (sandb
 		return sandbox.Process{}, driver.Seal(err, "cannot start the sandbox")
 	}
 	defer null.Close()
-	child, err := os.StartProcess(config.Program, []string{"litterbox-guest", confine.VerbWarden}, &os.ProcAttr{
+	child, err := process.StartPath(config.Program, []string{"litterbox-guest", confine.VerbWarden}, &os.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=1"}, Sys: &syscall.SysProcAttr{Setsid: true},
 		Files: []*os.File{null, null, null, input, listener, statusWriter},
 	})

@@ -187,7 +187,7 @@ func start(ctx context.Context, config stage.Config, listener *os.File, group *c
 	var child *os.Process
 	begin := func() (int, error) {
 		err := group.Start(attr, func() (err error) {
-			child, err = os.StartProcess(config.Program, []string{"litterbox-guest", verb}, &os.ProcAttr{
+			child, err = process.StartPath(config.Program, []string{"litterbox-guest", verb}, &os.ProcAttr{
 				Dir: dir, Env: []string{"GOMAXPROCS=1"}, Sys: attr, Files: []*os.File{null, null, null, input, listener, statusWriter},
 			})
 			return err
