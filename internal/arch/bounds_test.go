@@ -40,7 +40,6 @@ engine/rewind.go: hostile.Remove
 engine/trash.go: hostile.Remove
 frozen/box_linux.go: hostile.Remove
 frozen/sweep.go: hostile.Remove
-outpost/station/goldens.go: hostile.Remove
 outpost/station/layers.go: hostile.Remove
 outpost/station/places.go: hostile.Remove
 outpost/station/snapshots.go: hostile.Remove
@@ -140,6 +139,7 @@ engine/files.go: filepath.WalkDir tar.NewReader
 bound memory: 4 MiB of the record, a header and a buffer | time: 4,000,000 entries | descriptors: two for each level | output: 64 GiB
 engine/goldenport.go: gzip.NewReader io.ReadAll tar.NewReader
 frozen/search.go: io.ReadFull tar.NewReader
+outpost/station/goldens.go: hostile.Remove tar.NewReader
 
 # Images, from registries and files.
 bound memory: 8 MiB of a document, the window of the compression | time: the limits of a layer, 128 layers, indexes three deep | descriptors: two for each level | output: the limits of a layer, in bytes and entries

@@ -19,6 +19,12 @@ type GoldenKeeper interface {
 	// packs them. Nothing of it is trusted.
 	ReadGolden(ctx context.Context, golden Lease, id string) (io.ReadCloser, error)
 
+	// WriteGolden makes a golden of the files of a tar archive, as ReadGolden streams
+	// them, also those of another machine. It fails with what the reader fails with.
+	// The golden is there whole or not at all, as by KeepGolden. A driver that cannot
+	// tell where it would be answers ErrUnsupported.
+	WriteGolden(ctx context.Context, golden Lease, archive io.Reader) (Snapshot, error)
+
 	// BeginWith has a sandbox, which was never acquired, begin with a golden: its first
 	// Acquire takes files of the host along, which lie above those of the golden. The
 	// layers of its workspace lie above the golden's part of the workspace. Edits change

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,8 +35,8 @@ const goldenDriver = "driver"
 // those that git ignores.
 func (e *Engine) keepFar(ctx context.Context, p *place, g *golden, ignored []string) error {
 	keeper := p.goldenKeeper()
-	if err := os.WriteFile(filepath.Join(g.dir, goldenDriver), []byte(p.record.Driver), 0o600); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "cannot write the record of a golden")
+	if err := noteKeeper(g, p.record.Driver); err != nil {
+		return err
 	}
 	kept, err := keeper.KeepGolden(ctx, p.anyLease(), goldenLease(g), ignored)
 	if err != nil {
@@ -53,6 +55,45 @@ func (e *Engine) keepFar(ctx context.Context, p *place, g *golden, ignored []str
 		return found, errors.Join(err, archive.Close())
 	})
 	return err
+}
+
+// noteKeeper writes down whose machine is about to keep a golden.
+func noteKeeper(g *golden, driverName string) error {
+	if err := os.WriteFile(filepath.Join(g.dir, goldenDriver), []byte(driverName), 0o600); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "cannot write the record of a golden")
+	}
+	return nil
+}
+
+// sendGolden makes the layer of a golden from an archive, in the machine of a driver.
+// Its files are checked here, and once more there.
+func (e *Engine) sendGolden(ctx context.Context, d driver.Driver, g *golden, archive *tar.Reader) error {
+	keeper, can := d.(driver.GoldenKeeper)
+	if !can || !d.Capabilities().Goldens {
+		return fault.New(fault.Unsupported, "the driver %q keeps no goldens", d.Name())
+	}
+	if err := noteKeeper(g, d.Name()); err != nil {
+		return err
+	}
+	reader, writer := io.Pipe()
+	go func() {
+		to := tar.NewWriter(writer)
+		err := frozen.CopyArchive(to, archive)
+		if err == nil {
+			err = to.Close()
+		}
+		writer.CloseWithError(err) // nil is the end
+	}()
+	kept, err := keeper.WriteGolden(ctx, goldenLease(g), reader)
+	_ = reader.Close() // ends the copying
+	if errors.Is(err, driver.ErrUnsupported) {
+		return fault.Wrap(fault.Unsupported, err, "the driver %q takes no goldens", d.Name()).WithHint("%s", g.rebuild())
+	}
+	if err != nil {
+		return err
+	}
+	g.Layer, g.Bytes = kept.ID, kept.Bytes
+	return nil
 }
 
 // keptBy is the driver whose machine keeps a golden; empty where it is a layer here.

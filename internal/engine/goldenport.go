@@ -2,6 +2,7 @@ package engine
 
 import (
 	"archive/tar"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/frozen"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -19,8 +21,9 @@ import (
 // largestGoldenRecord bounds the record in an archive.
 const largestGoldenRecord = 4 << 20
 
-// ExportGolden writes a golden as a compressed archive.
-func (e *Engine) ExportGolden(ctx context.Context, dir, name string, to io.Writer) (out Golden, err error) {
+// ExportGolden writes a golden as a compressed archive. Of several with the name it is
+// that of the driver; where that is empty, one of this machine, or the newest.
+func (e *Engine) ExportGolden(ctx context.Context, dir, name, driverName string, to io.Writer) (out Golden, err error) {
 	slug, err := goldenName(name)
 	if err != nil {
 		return Golden{}, err
@@ -34,7 +37,7 @@ func (e *Engine) ExportGolden(ctx context.Context, dir, name string, to io.Write
 		return Golden{}, err
 	}
 	defer unlock()
-	g, err := e.exported(gitDir, slug)
+	g, err := e.exported(gitDir, slug, driverName)
 	if err != nil {
 		return Golden{}, err
 	}
@@ -56,7 +59,7 @@ func (e *Engine) ExportGolden(ctx context.Context, dir, name string, to io.Write
 		_, err = archive.Write(data)
 	}
 	if err == nil {
-		err = frozen.Box{Dir: g.dir}.Pack(g.Layer, archive)
+		err = e.packGolden(ctx, g, archive)
 	}
 	if err = errors.Join(err, archive.Close(), compressed.Close()); err != nil {
 		return Golden{}, fault.Wrap(fault.Unavailable, err, "cannot export the golden %q", slug)
@@ -64,23 +67,46 @@ func (e *Engine) ExportGolden(ctx context.Context, dir, name string, to io.Write
 	return e.shownGolden(g), nil
 }
 
-// exported finds a golden whose files are on this machine.
-func (e *Engine) exported(gitDir, name string) (*golden, error) {
+// exported finds a golden to export.
+func (e *Engine) exported(gitDir, name, driverName string) (*golden, error) {
 	found, err := e.goldens(gitDir)
 	if err != nil {
 		return nil, err
 	}
-	err = e.noGolden(gitDir, name, "export")
+	var newest *golden
 	for _, g := range found {
-		if g.Name != name {
+		if g.Name != name || driverName != "" && g.Driver != driverName {
 			continue
 		}
 		if keptBy(g.dir) == "" {
 			return g, nil
 		}
-		err = fault.New(fault.Unsupported, "cannot export the golden %q: its files are in a machine of the driver %q", name, g.Driver)
+		if newest == nil || g.CreatedAt.After(newest.CreatedAt) {
+			newest = g
+		}
 	}
-	return nil, err
+	if newest == nil {
+		return nil, e.noGolden(gitDir, name, "export")
+	}
+	return newest, nil
+}
+
+// packGolden writes the files of a golden to an archive. Those of another machine
+// are checked on their way.
+func (e *Engine) packGolden(ctx context.Context, g *golden, archive *tar.Writer) error {
+	name := keptBy(g.dir)
+	if name == "" {
+		return frozen.Box{Dir: g.dir}.Pack(g.Layer, archive)
+	}
+	keeper, can := e.Drivers.Get(name).(driver.GoldenKeeper)
+	if !can {
+		return fault.New(fault.Unavailable, "its files are in a machine of the driver %q, which is not known", name)
+	}
+	files, err := keeper.ReadGolden(ctx, goldenLease(g), g.Layer)
+	if err != nil {
+		return err
+	}
+	return errors.Join(frozen.CopyArchive(archive, tar.NewReader(files)), files.Close())
 }
 
 // until ends the writing with a context.
@@ -100,6 +126,7 @@ func (u until) Write(data []byte) (int, error) {
 type GoldenImport struct {
 	Dir     string
 	Name    string // empty: as the archive calls it
+	Driver  string // empty: that of the archive if it is there, or else that of new sandboxes
 	Replace bool   // the golden that has the name
 	From    io.Reader
 }
@@ -136,6 +163,11 @@ func (e *Engine) ImportGolden(ctx context.Context, request GoldenImport) (in Gol
 	if name != "" {
 		g.Name = name
 	}
+	d, err := e.importing(ctx, request, g.Driver)
+	if err != nil {
+		return Golden{}, err
+	}
+	g.Driver = d.Name()
 	unlock, err := e.lockGolden(ctx, gitDir, g.Name)
 	if err != nil {
 		return Golden{}, err
@@ -155,7 +187,7 @@ func (e *Engine) ImportGolden(ctx context.Context, request GoldenImport) (in Gol
 		}
 	}
 	g.GitDir, g.dir, g.Imported = gitDir, e.newGoldenDir(gitDir, g.Name), true
-	if err := e.unpackGolden(ctx, g, archive); err != nil {
+	if err := e.unpackGolden(ctx, d, g, archive); err != nil {
 		return Golden{}, errors.Join(fault.Wrap("", err, "cannot import the golden %q", g.Name).WithHint("%s", fault.HintOf(err)), e.removeGolden(ctx, g.dir), e.sweepFrozen())
 	}
 	// The log is that of the golden that was replaced.
@@ -163,17 +195,40 @@ func (e *Engine) ImportGolden(ctx context.Context, request GoldenImport) (in Gol
 	return e.shownGolden(g), errors.Join(logErr, e.clearGoldens(ctx, gitDir, g.Name), e.sweepFrozen())
 }
 
+// importing chooses the driver of an imported golden.
+func (e *Engine) importing(ctx context.Context, request GoldenImport, archived string) (driver.Driver, error) {
+	name := request.Driver
+	if d := e.Drivers.Get(archived); name == "" && d != nil && d.Capabilities().Fork {
+		name = archived
+	}
+	if name == "" {
+		repo, err := e.memory().Open(ctx, request.Dir)
+		if err != nil {
+			return nil, err
+		}
+		found, err := e.settings(ctx, repo.Top, repo.CommonDir)
+		if err != nil {
+			return nil, err
+		}
+		name = cmp.Or(driverOf(found.config), e.Drivers.Default())
+	}
+	d, err := e.Drivers.Find(name)
+	if err == nil && !d.Capabilities().Fork {
+		err = fault.New(fault.Unsupported, "the driver %q uses no goldens", name)
+	}
+	return d, err
+}
+
 // unpackGolden makes the layer of a golden from an archive, and its record.
-func (e *Engine) unpackGolden(ctx context.Context, g *golden, archive *tar.Reader) error {
-	d := e.Drivers.Get(g.Driver)
-	if d == nil || !d.Capabilities().Fork {
-		return fault.New(fault.Unsupported, "this program has no driver %q that uses goldens", g.Driver)
-	}
-	if d.Traits().Files == sandbox.FilesCarried {
-		return fault.New(fault.Unsupported, "the driver %q keeps goldens in another machine", g.Driver).WithHint("%s", g.rebuild())
-	}
+func (e *Engine) unpackGolden(ctx context.Context, d driver.Driver, g *golden, archive *tar.Reader) error {
 	if err := os.MkdirAll(g.dir, 0o700); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "cannot make the directory of a golden")
+	}
+	if d.Traits().Files == sandbox.FilesCarried {
+		if err := e.sendGolden(ctx, d, g, archive); err != nil {
+			return err
+		}
+		return g.save(e.Store)
 	}
 	draft, err := goldenBox(d, g.dir).Draft()
 	if err != nil {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,20 +24,8 @@ func (d *Draft) Unpack(archive *tar.Reader) error {
 	}
 	defer top.Close()
 	u := &unpacker{copier: copier{owner: d.box.Owner, to: top}}
-	for entries := 1; ; entries++ {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fault.Wrap(fault.Invalid, err, "cannot read the archive")
-		}
-		if entries > mostEntries {
-			return fault.New(fault.Denied, "cannot unpack more than %d files", mostEntries)
-		}
-		if err := u.entry(archive, header); err != nil {
-			return err
-		}
+	if err := entries(archive, func(h *tar.Header, name string) error { return u.entry(archive, h, name) }); err != nil {
+		return err
 	}
 	for n := len(u.dirs) - 1; n >= 0; n-- { // directories closed to their owner are closed last
 		dir := u.dirs[n]
@@ -56,8 +42,7 @@ func (d *Draft) Unpack(archive *tar.Reader) error {
 
 type unpacker struct {
 	copier
-	bytes int64
-	dirs  []unpackedDir
+	dirs []unpackedDir
 }
 
 type unpackedDir struct {
@@ -65,46 +50,7 @@ type unpackedDir struct {
 	st   unix.Stat_t
 }
 
-// check refuses entries that no golden holds.
-func check(h *tar.Header) (name string, err error) {
-	refuse := func(why string) (string, error) {
-		return "", fault.New(fault.Denied, "cannot import a golden with %q: %s", h.Name, why)
-	}
-	name = path.Clean(h.Name)
-	part, below, _ := splitPart(name)
-	switch {
-	case len(h.Name) > unix.PathMax || strings.ContainsRune(h.Name, 0):
-		return refuse("its name cannot be used")
-	case path.IsAbs(h.Name) || name != strings.TrimSuffix(h.Name, "/") || part == "" && name != caches:
-		return refuse("it leads out of the layer")
-	case below == "" && h.Typeflag != tar.TypeDir:
-		return refuse("it is not a directory")
-	case h.Mode&0o6000 != 0:
-		return refuse("it has a set-id bit")
-	}
-	for key := range h.PAXRecords {
-		if strings.Contains(key, "xattr") {
-			return refuse("it has the extended attribute " + key)
-		}
-	}
-	switch h.Typeflag {
-	case tar.TypeDir, tar.TypeReg, tar.TypeSymlink:
-	case tar.TypeLink:
-		target := path.Clean(h.Linkname)
-		if in, _, _ := splitPart(target); in != part || target != h.Linkname {
-			return refuse("it is a link out of its part of the layer")
-		}
-	default:
-		return refuse("it is not a directory, regular file or link")
-	}
-	return name, nil
-}
-
-func (u *unpacker) entry(archive io.Reader, h *tar.Header) error {
-	name, err := check(h)
-	if err != nil {
-		return err
-	}
+func (u *unpacker) entry(archive io.Reader, h *tar.Header, name string) error {
 	parent, base := filepath.Dir(name), filepath.Base(name)
 	if parent == "." {
 		parent = ""
@@ -132,7 +78,7 @@ func (u *unpacker) entry(archive io.Reader, h *tar.Header) error {
 	case tar.TypeLink:
 		err = u.link(dir, base, h.Linkname)
 	case tar.TypeReg:
-		err = u.file(archive, dir, base, h.Size, &st)
+		err = u.file(archive, dir, base, &st)
 	}
 	if err == nil || fault.KindOf(err) == fault.Denied {
 		return err
@@ -140,10 +86,7 @@ func (u *unpacker) entry(archive io.Reader, h *tar.Header) error {
 	return fault.Wrap(fault.Unavailable, err, "cannot unpack %q", name)
 }
 
-func (u *unpacker) file(archive io.Reader, dir *os.File, name string, size int64, st *unix.Stat_t) (err error) {
-	if u.bytes += size; size < 0 || u.bytes > mostBytes {
-		return fault.New(fault.Denied, "cannot unpack more than %d bytes", int64(mostBytes))
-	}
+func (u *unpacker) file(archive io.Reader, dir *os.File, name string, st *unix.Stat_t) (err error) {
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return err

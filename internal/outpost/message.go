@@ -67,10 +67,11 @@ const (
 
 	// Goldens: files that new places begin with. To is the golden, whose sandbox and
 	// identity are one name.
-	OpKeepGolden Op = "golden-keep"  // Place, To, then paths, each with a NUL → Answer.Snapshots, the golden
-	OpReadGolden Op = "golden-read"  // To, Snapshot → a tar archive
-	OpDropGolden Op = "golden-drop"  // To
-	OpBeginWith  Op = "golden-begin" // OpBegin on the golden To, Snapshot, with Edits in it
+	OpKeepGolden  Op = "golden-keep"  // Place, To, then paths, each with a NUL → Answer.Snapshots, the golden
+	OpReadGolden  Op = "golden-read"  // To, Snapshot → a tar archive
+	OpWriteGolden Op = "golden-write" // To, then a tar archive → Answer.Snapshots, the golden
+	OpDropGolden  Op = "golden-drop"  // To
+	OpBeginWith   Op = "golden-begin" // OpBegin on the golden To, Snapshot, with Edits in it
 
 	OpForget Op = "forget" // removes the place's files, even if it runs
 	OpPlaces Op = "places" // → Answer.Places

@@ -71,3 +71,42 @@ func TestRedteam(t *testing.T) {
 	}
 	h.refused([]string{"redteam", "--machine", "small"}, `there is no machine "small"`, "litterbox machine list")
 }
+
+// A golden of a host goes into a file and comes back, there and to this machine, and
+// one of this machine goes there.
+func TestGoldenCarried(t *testing.T) {
+	h := open(t)
+	h.add()
+	h.Put(filepath.Join(h.Repo, ".gitignore"), "built/\n")
+	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), "[container]\nsetup-command = [\"sh\", \"-c\", \"mkdir built; echo once >built/it; echo note >~/note\"]\n")
+	h.Git("add", "--all")
+	h.Git("commit", "--quiet", "--message", "what a golden is made from")
+	h.Must("trust")
+	begins := func(golden string, args ...string) {
+		t.Helper()
+		h.Must(append([]string{"create", "box", "--golden", golden}, args...)...)
+		if got := h.Inside("box", "sh", "-c", "cat built/it ~/note"); got.Stdout != "once\nnote\n" {
+			t.Errorf("with %s it begins with %+v", golden, got)
+		}
+		h.Must("delete", "--force", "--purge", "box")
+	}
+	far, near := filepath.Join(h.Dir, "far.tgz"), filepath.Join(h.Dir, "near.tgz")
+	h.Must("build", "--machine", "big")
+	h.Must("golden", "export", "-o", far)
+	h.Must("golden", "import", far, "--name", "again")
+	begins("again", "--machine", "big")
+	h.Must("build", "here")
+	h.Must("golden", "export", "here", "-o", near)
+	h.Must("golden", "import", near, "--name", "there", "--machine", "big")
+	begins("there", "--machine", "big")
+	// Where it was built is not known any more.
+	h.Must("golden", "delete")
+	h.Must("golden", "delete", "again")
+	h.Must("golden", "delete", "there")
+	h.Must("machine", "remove", "big")
+	if left := h.left(); len(left) > 0 {
+		t.Errorf("removed, there are %q", left)
+	}
+	h.Must("golden", "import", far, "--name", "home")
+	begins("home")
+}

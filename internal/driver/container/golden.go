@@ -3,6 +3,7 @@ package container
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -16,6 +17,12 @@ func (d *Driver) KeepGolden(ctx context.Context, from, golden driver.Lease, path
 		return driver.Snapshot{}, err
 	}
 	return d.Driver.KeepGolden(ctx, from, golden, paths)
+}
+
+// WriteGolden implements driver.GoldenKeeper: only what was built in a container tells
+// which one a golden is of.
+func (d *Driver) WriteGolden(context.Context, driver.Lease, io.Reader) (driver.Snapshot, error) {
+	return driver.Snapshot{}, fault.Wrap("", driver.ErrUnsupported, "a golden in a container is built there")
 }
 
 // BeginWith implements driver.GoldenKeeper.

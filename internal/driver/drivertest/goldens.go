@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -44,7 +45,7 @@ func keepsGoldens(ctx context.Context, env *Env) error {
 		if err != nil || kept.ID == "" {
 			return wrong("cannot keep a golden: %+v, %v", kept, err)
 		}
-		if err := readsGolden(ctx, keeper, lease, kept.ID); err != nil {
+		if err := errors.Join(readsGolden(ctx, keeper, lease, kept.ID), writesGolden(ctx, keeper, lease, kept.ID)); err != nil {
 			return err
 		}
 		one, err := begins(ctx, env, lease, kept.ID, "golden-one")
@@ -85,6 +86,50 @@ func readsGolden(ctx context.Context, keeper driver.GoldenKeeper, lease driver.L
 		}
 	}
 	return nil
+}
+
+// errCut ends an archive in the middle.
+var errCut = errors.New("the archive is cut")
+
+// writesGolden makes another golden of the archive of one, unless the driver takes
+// none, and none of half of it.
+func writesGolden(ctx context.Context, keeper driver.GoldenKeeper, from driver.Lease, id string) error {
+	stream, err := keeper.ReadGolden(ctx, from, id)
+	if err != nil {
+		return wrong("cannot read a golden: %v", err)
+	}
+	archive, err := io.ReadAll(stream)
+	if err = errors.Join(err, stream.Close()); err != nil {
+		return wrong("cannot read a golden: %v", err)
+	}
+	lease := driver.Lease{ID: "golden", SandboxID: "golden", StateDir: from.StateDir + "-written"}
+	if err := os.MkdirAll(lease.StateDir, 0o700); err != nil {
+		return err
+	}
+	half, broken := io.Pipe()
+	go func() {
+		_, _ = broken.Write(archive[:len(archive)/2/512*512]) // where an entry may end
+		_ = broken.CloseWithError(errCut)
+	}()
+	_, err = keeper.WriteGolden(ctx, lease, half)
+	if errors.Is(err, driver.ErrUnsupported) {
+		return nil
+	}
+	if err == nil {
+		return wrong("half an archive is a golden")
+	}
+	if err := keeper.DropGolden(ctx, lease); err != nil {
+		return wrong("cannot drop half a golden: %v", err)
+	}
+	kept, err := keeper.WriteGolden(ctx, lease, bytes.NewReader(archive))
+	if err != nil {
+		return wrong("cannot make a golden of an archive: %v", err)
+	}
+	err = readsGolden(ctx, keeper, lease, kept.ID)
+	if dropped := keeper.DropGolden(ctx, lease); dropped != nil {
+		err = errors.Join(err, wrong("cannot drop a golden: %v", dropped))
+	}
+	return err
 }
 
 // begins makes a sandbox that begins with a golden.

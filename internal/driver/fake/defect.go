@@ -56,6 +56,7 @@ const (
 	RevertsWithoutProcesses  Defect = "reverts without processes"
 	ForksIntoOne             Defect = "forks into one"
 	KeepsTooMuch             Defect = "keeps a golden of everything"
+	TakesHalfGoldens         Defect = "takes half a golden for a whole one"
 	ForgetsTraits            Defect = "says nothing of its places"
 	ClaimsAnotherSystem      Defect = "claims another system"
 	ClaimsDescriptors        Defect = "claims to pass descriptors"
@@ -96,7 +97,7 @@ func Defects() []Defect {
 		ReversesLayers, WritesIntoLayers, HidesChanges, ForgetsDeletions, NeedsLayers, ChangesOwnership,
 		StandsElsewhere, LeaksEnvironment, ForgetsHome, RunsAsSomebodyElse, HasAnotherName, MountsWritable, SharesNothing,
 		MixesPlaces, CarriesOneWire, PausesNothing, PausesLate, OutlivesInPause,
-		KeepsNoLimits, StartsUnlimited, RevertsNothing, ForgetsSnapshots, TearsRunningSnapshots, RevertsWithoutProcesses, ForksIntoOne, KeepsTooMuch, MeasuresNothing, CopiesLive, ProtectsNothing,
+		KeepsNoLimits, StartsUnlimited, RevertsNothing, ForgetsSnapshots, TearsRunningSnapshots, RevertsWithoutProcesses, ForksIntoOne, KeepsTooMuch, TakesHalfGoldens, MeasuresNothing, CopiesLive, ProtectsNothing,
 		ForgetsTraits, ClaimsAnotherSystem, ClaimsDescriptors, LosesStreams, ShowsTheHost, ShowsProcesses, KeepsPrivileges, LetsOut,
 		PretendsToPause, PretendsToResume, PretendsToLimit, PretendsToRevert, PretendsToList, PretendsToFreeze, PretendsToRestore, PretendsToFork, PretendsToKeep,
 		PretendsToMeasure, PretendsToIsolate, PretendsToCarry, PretendsToMount, PretendsToForget, PretendsToBeLive, LendsOnce, PretendsToLend, EmptiesTheTrash,

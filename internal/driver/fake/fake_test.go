@@ -85,6 +85,7 @@ func caughtBy() map[fake.Defect]string {
 		fake.RevertsWithoutProcesses:  "brings processes back",
 		fake.ForksIntoOne:             "forks",
 		fake.KeepsTooMuch:             "keeps goldens",
+		fake.TakesHalfGoldens:         "keeps goldens",
 		fake.MeasuresNothing:          "measures",
 		fake.ForgetsTraits:            "says what its places are",
 		fake.ClaimsAnotherSystem:      "runs the system that it says",

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"path/filepath"
@@ -82,6 +83,36 @@ func (d Driver) ReadGolden(_ context.Context, golden driver.Lease, id string) (i
 		}
 	}
 	return io.NopCloser(&out), archive.Close()
+}
+
+// WriteGolden implements driver.GoldenKeeper.
+func (d Driver) WriteGolden(_ context.Context, golden driver.Lease, archive io.Reader) (driver.Snapshot, error) {
+	if !d.goldens() {
+		return driver.Snapshot{}, d.refuse(PretendsToKeep)
+	}
+	files := tree{}
+	for in := tar.NewReader(archive); ; {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		content, failed := io.ReadAll(in)
+		if err = errors.Join(err, failed); err != nil {
+			if d.has(TakesHalfGoldens) {
+				break
+			}
+			return driver.Snapshot{}, err
+		}
+		if header.Typeflag == tar.TypeReg {
+			files[header.Name] = content
+		}
+	}
+	d.machine.mu.Lock()
+	defer d.machine.mu.Unlock()
+	d.machine.serial++
+	one := kept{id: strconv.Itoa(d.machine.serial), files: files}
+	d.machine.goldens[golden.StateDir] = one
+	return driver.Snapshot{ID: one.id}, nil
 }
 
 // BeginWith implements driver.GoldenKeeper. The files lie where the sandbox writes.

@@ -54,6 +54,11 @@ func (d *Driver) KeepGolden(ctx context.Context, from, golden driver.Lease, path
 	if err = errors.Join(err, stream.CloseWrite()); err == nil {
 		err = outpost.ReadMessage(stream, &answer)
 	}
+	return c.kept(ctx, answer, err)
+}
+
+// kept is the golden that an outpost says it has made.
+func (c *client) kept(ctx context.Context, answer outpost.Answer, err error) (kept driver.Snapshot, _ error) {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return kept, fault.Wrap(fault.Canceled, ctx.Err(), "cannot keep a golden")
@@ -65,6 +70,54 @@ func (d *Driver) KeepGolden(ctx context.Context, from, golden driver.Lease, path
 		return kept, driver.Joined(driver.ErrUnreachable, errors.New("the outpost does not say what it has kept"))
 	}
 	return answer.Snapshots[0], nil
+}
+
+// WriteGolden implements driver.GoldenKeeper. It makes the machine, as a sandbox does.
+func (d *Driver) WriteGolden(ctx context.Context, golden driver.Lease, archive io.Reader) (kept driver.Snapshot, err error) {
+	c := d.at(golden.StateDir)
+	if err := c.machine.Ensure(ctx); err != nil {
+		return kept, err
+	}
+	w := begunIn(c.machine.Name())
+	if err := w.write(golden.StateDir); err != nil {
+		return kept, err
+	}
+	stream, _, err := c.open(ctx, outpost.Request{Op: outpost.OpWriteGolden, To: w.golden()})
+	if err != nil {
+		return kept, err
+	}
+	defer stream.Close()
+	stop := context.AfterFunc(ctx, stream.Abort)
+	defer stop()
+	source := &noted{from: archive}
+	_, err = io.Copy(stream, source)
+	if source.err != nil {
+		stream.Abort() // half an archive must not look like a whole one
+		return kept, source.err
+	}
+	if err == nil {
+		_ = stream.CloseWrite() // an outpost that has read all of it may be done with the stream
+	}
+	// An outpost that gives up says why.
+	var answer outpost.Answer
+	if said := outpost.ReadMessage(stream, &answer); said != nil {
+		return c.kept(ctx, answer, errors.Join(err, said))
+	}
+	return c.kept(ctx, answer, nil)
+}
+
+// noted remembers the error that a reader ended with.
+type noted struct {
+	from io.Reader
+	err  error
+}
+
+func (n *noted) Read(p []byte) (int, error) {
+	read, err := n.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		n.err = err
+	}
+	return read, err
 }
 
 // ReadGolden implements driver.GoldenKeeper.

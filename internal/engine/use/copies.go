@@ -30,6 +30,6 @@ type Goldens interface {
 	GoldenOf(ctx context.Context, dir, name string) (engine.Golden, error)
 	GoldenLog(ctx context.Context, dir, name string) (*os.File, error)
 	DeleteGolden(ctx context.Context, dir, name string) (engine.Golden, error)
-	ExportGolden(ctx context.Context, dir, name string, to io.Writer) (engine.Golden, error)
+	ExportGolden(ctx context.Context, dir, name, driver string, to io.Writer) (engine.Golden, error)
 	ImportGolden(context.Context, engine.GoldenImport) (engine.Golden, error)
 }

@@ -180,14 +180,15 @@ sandboxes.`,
 }
 
 func newGoldenExport(s *session) *cobra.Command {
-	var output string
+	var output, driver string
 	cmd := &cobra.Command{
 		Use:   "export [NAME]",
 		Short: "Write a golden to a file",
 		Long: `Write a golden to a file, a compressed archive that litterbox golden import reads.
 It holds paths of this machine, so it is of use only where the project and HOME
-have the same paths. Without -o it is written to standard output, if that is not a
-terminal.`,
+have the same paths. Where a container or another machine has a golden of the name,
+too, --driver or --machine chooses which one. Without -o it is written to standard
+output, if that is not a terminal.`,
 		Example:           "  litterbox golden export -o golden.tgz",
 		Args:              wantArgs(0, 1),
 		ValidArgsFunction: s.goldenNames(),
@@ -196,10 +197,10 @@ terminal.`,
 				if _, shown := terminal(s.console.stdout); shown {
 					return fault.New(fault.Invalid, "cannot write an archive to a terminal").WithHint("litterbox golden export -o golden.tgz")
 				}
-				_, err := e.ExportGolden(ctx, dir, optional(args), s.console.stdout)
+				_, err := e.ExportGolden(ctx, dir, optional(args), driver, s.console.stdout)
 				return err
 			}
-			one, err := exportTo(ctx, e, dir, optional(args), output)
+			one, err := exportTo(ctx, e, dir, optional(args), driver, output)
 			if err != nil {
 				return err
 			}
@@ -207,12 +208,13 @@ terminal.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to `FILE`, which is replaced when all of it is written")
+	s.driverFlag(cmd, &driver, "export the golden of `DRIVER`")
 	return cmd
 }
 
 // exportTo writes a file beside the target and moves it into place when it is
 // complete.
-func exportTo(ctx context.Context, e useCases, dir, name, output string) (one engine.Golden, err error) {
+func exportTo(ctx context.Context, e useCases, dir, name, driver, output string) (one engine.Golden, err error) {
 	failed := func(err error) error {
 		var name *fs.PathError
 		var names *os.LinkError
@@ -236,7 +238,7 @@ func exportTo(ctx context.Context, e useCases, dir, name, output string) (one en
 			err = errors.Join(err, os.Remove(file.Name()))
 		}
 	}()
-	one, err = e.ExportGolden(ctx, dir, name, file)
+	one, err = e.ExportGolden(ctx, dir, name, driver, file)
 	if closed := file.Close(); err == nil && closed != nil {
 		err = failed(closed)
 	}
@@ -260,6 +262,10 @@ repository of the current directory. The file is treated as hostile: one with
 devices, set-id bits, file system attributes or names that lead out of it is
 refused. Its content still runs in your sandboxes, so import only what you would
 run. With - as FILE it is read from standard input.
+
+It is for sandboxes of the driver or the machine that it was built on, or, where
+that is not there, for those that new sandboxes have; --driver or --machine chooses
+another. One in a container is not imported.
 
 A golden of the same name is replaced only with --force. Sandboxes that began with
 it keep its files.`,
@@ -287,6 +293,7 @@ it keep its files.`,
 	}
 	cmd.Flags().StringVar(&request.Name, "name", "", "call it `NAME` instead of what it was called")
 	cmd.Flags().BoolVar(&request.Replace, "force", false, "replace a golden of the same name")
+	s.driverFlag(cmd, &request.Driver, "import it for sandboxes of `DRIVER`")
 	cmd.Flags().BoolVar(&json, "json", false, "print the golden as one JSON object")
 	return cmd
 }

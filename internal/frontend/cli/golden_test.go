@@ -15,7 +15,7 @@ import (
 // exportFake has a golden whose archive is one word.
 type exportFake struct{ *fake }
 
-func (exportFake) ExportGolden(_ context.Context, _, _ string, to io.Writer) (engine.Golden, error) {
+func (exportFake) ExportGolden(_ context.Context, _, _, _ string, to io.Writer) (engine.Golden, error) {
 	_, err := io.WriteString(to, "archive")
 	return engine.Golden{Name: "default"}, err
 }

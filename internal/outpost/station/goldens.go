@@ -34,6 +34,8 @@ func (s *Station) goldens(stream *outpost.Stream, q outpost.Request) error {
 		return s.keepGolden(stream, q)
 	case outpost.OpReadGolden:
 		return s.readGolden(stream, q)
+	case outpost.OpWriteGolden:
+		return s.writeGolden(stream, q)
 	}
 	return s.beginWith(stream, q)
 }
@@ -66,26 +68,41 @@ func (s *Station) keepGolden(stream *outpost.Stream, q outpost.Request) error {
 		if err != nil {
 			return err
 		}
-		var kept driver.Snapshot
-		err = s.locked(ctx, "golden-"+q.To.Identity, func() error {
-			dir := s.golden(q.To.Identity)
-			err := os.MkdirAll(filepath.Dir(dir), 0o700)
-			if err == nil {
-				err = os.Mkdir(dir, 0o700)
-			}
-			if err != nil {
-				return driver.Seal(err, "cannot make the directory of a golden")
-			}
-			if kept, err = s.makeGolden(dir, q, paths); err != nil {
-				return errors.Join(err, s.removeGolden(q.To.Identity))
-			}
-			return nil
+		return s.makeGolden(stream, q.To.Identity, func(d *frozen.Draft) error {
+			return d.Fill(s.box(s.dir(q.Place.Sandbox), q.Place.Sandbox), paths)
 		})
-		if err != nil {
-			return err
-		}
-		return outpost.WriteMessage(stream, outpost.Answer{Snapshots: []driver.Snapshot{kept}})
 	})
+}
+
+// writeGolden makes a golden of an archive that the host sends.
+func (s *Station) writeGolden(stream *outpost.Stream, q outpost.Request) error {
+	if err := outpost.WriteMessage(stream, outpost.Answer{}); err != nil {
+		return err
+	}
+	return s.makeGolden(stream, q.To.Identity, func(d *frozen.Draft) error { return d.Unpack(tar.NewReader(stream)) })
+}
+
+// makeGolden makes a golden of the layer that fill fills, and tells the host of it.
+func (s *Station) makeGolden(stream *outpost.Stream, name string, fill func(*frozen.Draft) error) error {
+	var kept driver.Snapshot
+	err := s.locked(context.Background(), "golden-"+name, func() error {
+		dir := s.golden(name)
+		err := os.MkdirAll(filepath.Dir(dir), 0o700)
+		if err == nil {
+			err = os.Mkdir(dir, 0o700)
+		}
+		if err != nil {
+			return driver.Seal(err, "cannot make the directory of a golden")
+		}
+		if kept, err = s.fillGolden(dir, fill); err != nil {
+			return errors.Join(err, s.removeGolden(name))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return outpost.WriteMessage(stream, outpost.Answer{Snapshots: []driver.Snapshot{kept}})
 }
 
 func readPaths(r io.Reader) ([]string, error) {
@@ -102,13 +119,13 @@ func readPaths(r io.Reader) ([]string, error) {
 	return paths, nil
 }
 
-func (s *Station) makeGolden(dir string, q outpost.Request, paths []string) (kept driver.Snapshot, err error) {
+func (s *Station) fillGolden(dir string, fill func(*frozen.Draft) error) (kept driver.Snapshot, err error) {
 	own := s.Driver.Ownership("golden")
 	draft, err := frozen.Box{Dir: dir, Owner: frozen.Owner{UID: own.UpperUID, GID: own.UpperGID}}.Draft()
 	if err != nil {
 		return kept, err
 	}
-	if err := draft.Fill(s.box(s.dir(q.Place.Sandbox), q.Place.Sandbox), paths); err != nil {
+	if err := fill(draft); err != nil {
 		return kept, err
 	}
 	kept = driver.Snapshot{ID: draft.Name, Bytes: hostile.Counted{}.Size(draft.Dir)}

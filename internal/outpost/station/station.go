@@ -74,11 +74,11 @@ func (s *Station) stream(stream *outpost.Stream) {
 // check refuses invalid names, before one becomes a path.
 func (s *Station) check(q outpost.Request) error {
 	named := q.Op != outpost.OpStatus && q.Op != outpost.OpMeet && q.Op != outpost.OpUsage && q.Op != outpost.OpPlaces && q.Op != outpost.OpStrays &&
-		q.Op != outpost.OpHave && q.Op != outpost.OpSend && q.Op != outpost.OpDrop && q.Op != outpost.OpReadGolden && q.Op != outpost.OpDropGolden
+		q.Op != outpost.OpHave && q.Op != outpost.OpSend && q.Op != outpost.OpDrop && q.Op != outpost.OpReadGolden && q.Op != outpost.OpWriteGolden && q.Op != outpost.OpDropGolden
 	if named && !outpost.IsName(q.Place.Sandbox) {
 		return fault.New(fault.Invalid, "cannot use %q as the name of a sandbox", q.Place.Sandbox)
 	}
-	if slices.Contains([]outpost.Op{outpost.OpKeepGolden, outpost.OpReadGolden, outpost.OpDropGolden, outpost.OpBeginWith}, q.Op) && !outpost.IsName(q.To.Identity) {
+	if slices.Contains([]outpost.Op{outpost.OpKeepGolden, outpost.OpReadGolden, outpost.OpWriteGolden, outpost.OpDropGolden, outpost.OpBeginWith}, q.Op) && !outpost.IsName(q.To.Identity) {
 		return fault.New(fault.Invalid, "cannot use %q as the name of a golden", q.To.Identity)
 	}
 	if q.On != "" && !outpost.IsKey(q.On) {
@@ -99,7 +99,7 @@ func (s *Station) answer(stream *outpost.Stream, q outpost.Request) error {
 		return s.take(stream, q)
 	case outpost.OpBegin:
 		return s.begin(stream, q.Place)
-	case outpost.OpKeepGolden, outpost.OpReadGolden, outpost.OpBeginWith:
+	case outpost.OpKeepGolden, outpost.OpReadGolden, outpost.OpWriteGolden, outpost.OpBeginWith:
 		return s.goldens(stream, q)
 	case outpost.OpDial:
 		return s.dial(stream, q)
