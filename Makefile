@@ -126,7 +126,7 @@ test-engines: ## sandboxes of the drivers docker and podman, attacks and random 
 	test -x bin/runsc || GOBIN=$(CURDIR)/bin CGO_ENABLED=0 $(GO) install gvisor.dev/gvisor/runsc@$(RUNSC)
 	LITTERBOX_TEST_ENGINES=1 LITTERBOX_TEST_RUNSC=$(CURDIR)/bin/runsc $(GO) test -v -count=1 -timeout 120m ./test/engines
 
-test-machines: ## what drivers promise, attacks, postures and random operations on a host of the test's own that ssh reaches, by root
+test-machines: ## what drivers promise, attacks, postures, random operations, services and kills on hosts of the test's own that ssh reaches, by root
 	LITTERBOX_TEST_MACHINES=1 $(GO) test -v -count=1 -timeout 120m -run 'TestContract|TestCut|TestSuites' ./test/hosts
 
 release: ## dist: archives for Linux and macOS, Debian and RPM packages, checksums; the same bytes for the same commit

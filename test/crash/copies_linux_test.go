@@ -120,6 +120,7 @@ func TestFork(t *testing.T) {
 
 // A snapshot that must join the layers first, which happens once in a while.
 func TestSnapshotThatJoins(t *testing.T) {
+	here(t) // it counts layers by their files
 	everyStep(t, change{before: func(h *program.Host, n int) (string, []string) {
 		if n == 1 {
 			h.Must("create", "box")

@@ -88,6 +88,7 @@ func TestBuild(t *testing.T) {
 }
 
 func TestGoldenImport(t *testing.T) {
+	here(t)
 	everyStep(t, change{few: true, before: func(h *program.Host, n int) (string, []string) {
 		archive := filepath.Join(h.Dir, "golden.tgz")
 		if n == 1 {
@@ -176,6 +177,7 @@ func TestSpawn(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
+	here(t)
 	for _, verb := range []string{"shell", "delete"} {
 		t.Run(verb, func(t *testing.T) {
 			everyStep(t, change{few: true, before: func(h *program.Host, n int) (string, []string) {

@@ -27,7 +27,7 @@ type operation struct {
 
 // round is one operation with one kill.
 type round struct {
-	victim string // client, keeper or guest
+	victim string // one of victims()
 	step   int
 	delay  time.Duration // between the step and the kill, in which the client goes on
 }
@@ -37,11 +37,17 @@ type round struct {
 // other value. Without a value these tests are skipped.
 func rounds() []round {
 	if os.Getenv("LITTERBOX_TEST_CRASH") != "all" {
-		return []round{{"client", 2, 0}, {"keeper", 2, 0}, {"guest", 2, 0}, {"client", 4, 0}, {"keeper", 4, 0}, {"guest", 4, 0}}
+		var few []round
+		for _, step := range []int{2, 4} {
+			for _, victim := range victims() {
+				few = append(few, round{victim, step, 0})
+			}
+		}
+		return few
 	}
 	var all []round
 	for _, delay := range []time.Duration{0, time.Millisecond, 4 * time.Millisecond} {
-		for _, victim := range []string{"client", "keeper", "guest"} {
+		for _, victim := range victims() {
 			if victim == "client" && delay > 0 {
 				continue
 			}
@@ -59,7 +65,7 @@ func everyRound(t *testing.T, config string, o operation) {
 		t.Skip("only by make crash, or with LITTERBOX_TEST_CRASH=some")
 	}
 	t.Parallel()
-	h := built.New(t)
+	h := built.Anywhere(t)
 	if config != "" {
 		h.Put(filepath.Join(h.Repo, ".litterbox.toml"), config)
 		h.Must("trust")
@@ -75,10 +81,8 @@ func everyRound(t *testing.T, config string, o operation) {
 		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
 		o.before(h, n)
 		victim := 0
-		if keeper, guest := h.MustProcesses("box"); r.victim == "keeper" {
-			victim = keeper
-		} else if r.victim == "guest" {
-			victim = guest
+		if r.victim != "client" {
+			victim = process(h, "box", r.victim)
 		}
 		began := time.Now()
 		who, output := killedAt(h, tracer.Target{Step: r.step, Kill: victim, Delay: r.delay, Asks: !o.alone}, "", o.args(n)...)
@@ -277,7 +281,7 @@ func TestPrune(t *testing.T) {
 	everyRound(t, "", operation{
 		alone: true,
 		before: func(h *program.Host, n int) {
-			h.Put(filepath.Join(h.Home, ".config/litterbox/config.toml"), "[retention]\nmax-age = \"1ms\"\nstates = [\"stopped\"]\n")
+			h.Configure("[retention]\nmax-age = \"1ms\"\nstates = [\"stopped\"]\n")
 			h.Must("create", name(n))
 			h.Must("exec", name(n), "--", "sh", "-c", fmt.Sprintf("echo %d >work", n))
 			h.Must("stop", name(n))

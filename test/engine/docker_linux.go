@@ -19,6 +19,16 @@ type Runtime struct {
 // besides runc; settings are others of daemon.json.
 func Docker(t testing.TB, world World, dir string, runtimes map[string]Runtime, settings map[string]any) *Engine {
 	t.Helper()
+	e := &Engine{t: t, world: world, Driver: "docker", Dir: dir, log: filepath.Join(dir, "dockerd.log")}
+	e.daemon(filepath.Join(dir, "docker.sock"), runtimes, settings)
+	e.Start()
+	return e
+}
+
+// daemon completes an engine with the command lines of Docker's daemon and client.
+func (e *Engine) daemon(socket string, runtimes map[string]Runtime, settings map[string]any) {
+	t, dir := e.t, e.Dir
+	t.Helper()
 	all := map[string]Runtime{"bounded": {Path: put(t, filepath.Join(dir, "bounded"), bounded)}}
 	for name, one := range runtimes {
 		all[name] = one
@@ -31,18 +41,13 @@ func Docker(t testing.TB, world World, dir string, runtimes map[string]Runtime, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := "unix://" + filepath.Join(dir, "docker.sock")
-	e := &Engine{
-		t: t, world: world, Driver: "docker", Dir: dir, Address: address, log: filepath.Join(dir, "dockerd.log"),
-		Command: []string{client("docker"), "--host", address},
-		service: []string{
-			"dockerd", "--config-file", put(t, filepath.Join(dir, "daemon.json"), string(text)),
-			"--data-root", filepath.Join(dir, "docker"), "--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "docker.pid"),
-			"--host", address, "--iptables=false", "--ip6tables=false", "--bridge=none",
-		},
+	e.Address = "unix://" + socket
+	e.Command = []string{client("docker"), "--host", e.Address}
+	e.service = []string{
+		"dockerd", "--config-file", put(t, filepath.Join(dir, "daemon.json"), string(text)),
+		"--data-root", filepath.Join(dir, "docker"), "--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "docker.pid"),
+		"--host", e.Address, "--iptables=false", "--ip6tables=false", "--bridge=none",
 	}
-	e.Start()
-	return e
 }
 
 // bounded is runc without the capabilities that this machine itself lacks:

@@ -20,6 +20,7 @@ type Engine struct {
 	Command []string // its own client
 
 	t       testing.TB
+	env     string // by which it is found; empty for a variable with its address
 	world   World
 	log     string
 	service []string
@@ -28,6 +29,9 @@ type Engine struct {
 
 // Env returns the variable by which litterbox finds it.
 func (e *Engine) Env() string {
+	if e.env != "" {
+		return e.env
+	}
 	if e.Driver == "podman" {
 		return "CONTAINER_HOST=" + e.Address
 	}

@@ -73,6 +73,18 @@ func rootless(t *testing.T) trial {
 	return trial{e, t}
 }
 
+// rootlessDocker starts a Docker daemon of an ordinary user.
+func rootlessDocker(t *testing.T) trial {
+	t.Helper()
+	program.Need(t, append(engine.RootlessDockerNeeds, "busybox")...)
+	if os.Geteuid() == 0 {
+		t.Skip("an ordinary user runs a rootless engine")
+	}
+	e := engine.RootlessDocker(t, engine.Dir(t))
+	e.Import(built.Path("connect"))
+	return trial{e, t}
+}
+
 // host returns a machine that knows the engine, with an image in its settings.
 func (e trial) host(image string) *program.Host {
 	h := built.New(e.T).With(e.Env())

@@ -29,6 +29,13 @@ func TestRootlessPodman(t *testing.T) {
 	e.sandboxes(e.host(engine.Shell))
 }
 
+// No variable names this engine: its socket is in $XDG_RUNTIME_DIR.
+func TestRootlessDocker(t *testing.T) {
+	whole(t)
+	e := rootlessDocker(t)
+	e.sandboxes(e.host(engine.Shell))
+}
+
 // sandboxes is the life of sandboxes in a container: commits come over its link,
 // and the container itself may end at any time.
 func (e trial) sandboxes(h *program.Host) {
@@ -168,6 +175,11 @@ func (e trial) golden(h *program.Host, name string) {
 	h.Must("create", "of-golden")
 	e.want(h.Must("exec", "of-golden", "--no-commit", "--", "sh", "-c", "cat built/it ~/note; echo mine >built/it"), "^once\nnote$")
 	e.want(h.Must("golden", "show"), "^used by +of-golden$")
+	archive := filepath.Join(h.Dir, "golden.tgz")
+	h.Must("golden", "export", "-o", archive)
+	if got := h.Litterbox("golden", "import", archive, "--name", "again"); got.Code == 0 || !strings.Contains(got.Stderr, "takes no goldens") || !strings.Contains(got.Stderr, "litterbox build again") {
+		e.Errorf("a golden is imported into a container: %+v", got)
+	}
 	h.Must("golden", "delete")
 	e.want(h.Must("exec", "of-golden", "--no-commit", "--", "cat", "built/it"), "^mine$")
 	h.Must("delete", "--force", "--purge", "of-golden")

@@ -14,7 +14,7 @@ func TestSuites(t *testing.T) {
 	whole(t)
 	e := docker(t, nil)
 	e.Import(built.Path("probe"))
-	program.Suites(t, e.elsewhere())
+	program.Suites(t, e.elsewhere(), "attack", "posture", "soak")
 }
 
 // elsewhere returns the engine, for suites that know none.

@@ -30,5 +30,5 @@ func TestSuites(t *testing.T) {
 		Name: "a host", Env: []string{"PATH=" + h.SearchPath()}, Settings: "machine = \"big\"\n",
 		Machine: []string{"big", h.address(), "--identity", h.identity},
 		Enter:   strings.Join(h.far.enter, " "),
-	})
+	}, "attack", "posture", "soak")
 }

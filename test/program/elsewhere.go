@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -48,13 +49,36 @@ func NeedElsewhere(t testing.TB) Elsewhere {
 // of the test the machine has none of them left.
 func (h *Host) Move(e Elsewhere) {
 	h.Helper()
+	h.far = &e
 	h.Env = append(h.Env, e.Env...)
-	h.Put(filepath.Join(h.Home, ".config/litterbox/config.toml"), e.Settings)
+	h.Configure("")
 	h.clear = []string{"prune", "--all", "--yes"}
 	if len(e.Machine) > 0 {
 		h.Must(append([]string{"machine", "add"}, e.Machine...)...)
 		h.clear = []string{"machine", "remove", e.Machine[0]}
 	}
+}
+
+// Anywhere is New, with sandboxes in the machine of this run if one was started.
+func (b *Built) Anywhere(t testing.TB) *Host {
+	t.Helper()
+	h := b.New(t)
+	if os.Getenv(ElsewhereVariable) != "" {
+		h.Move(NeedElsewhere(t))
+	}
+	return h
+}
+
+// Far reports whether the host's sandboxes are in another machine.
+func (h *Host) Far() bool { return h.far != nil }
+
+// Configure writes the user's configuration, with what the machine needs before it.
+func (h *Host) Configure(text string) {
+	h.Helper()
+	if h.Far() {
+		text = h.far.Settings + text
+	}
+	h.Put(filepath.Join(h.Home, ".config/litterbox/config.toml"), text)
 }
 
 // In runs a script in a machine, outside every sandbox.
@@ -65,20 +89,26 @@ func (h *Host) In(e Elsewhere, script string) (string, error) {
 	return string(out), err
 }
 
-// Suites runs the tests of this module that take a machine, by the go command: a
-// subtest for each package. LITTERBOX_SOAK is how long random operations go on.
-func Suites(t *testing.T, e Elsewhere) {
+// Suites runs tests of this module that take a machine, by the go command: a subtest
+// for each package named, which is attack, posture, soak, service or crash.
+// LITTERBOX_SOAK is how long random operations go on; LITTERBOX_TEST_CRASH=all kills
+// at every step, and LITTERBOX_TEST_RUN chooses tests.
+func Suites(t *testing.T, e Elsewhere, names ...string) {
 	t.Helper()
 	entry, err := e.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, run := range map[string]string{"attack": "^TestAttacksInPlaces$/^machine$", "posture": "^TestPostureElsewhere$", "soak": "^TestSoak$"} {
+	tests := map[string]string{"attack": "^TestAttacksInPlaces$/^machine$", "posture": "^TestPostureElsewhere$", "soak": "^TestSoak$"}
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command("go", "test", "-v", "-count=1", "-timeout", "0", "-run", run, "./test/"+name)
+			cmd := exec.Command("go", "test", "-v", "-count=1", "-timeout", "0", "-run", cmp.Or(os.Getenv("LITTERBOX_TEST_RUN"), tests[name], "."), "./test/"+name)
 			cmd.Dir, cmd.Env = "../..", append(os.Environ(), entry)
 			if os.Getenv("LITTERBOX_SOAK") == "" {
 				cmd.Env = append(cmd.Env, "LITTERBOX_SOAK=1m", "LITTERBOX_SOAK_SANDBOXES=6")
+			}
+			if os.Getenv("LITTERBOX_TEST_CRASH") == "" {
+				cmd.Env = append(cmd.Env, "LITTERBOX_TEST_CRASH=some")
 			}
 			cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 			if err := cmd.Run(); err != nil {

@@ -38,7 +38,8 @@ type Host struct {
 	// Limit bounds every command: a test that hangs says nothing.
 	Limit time.Duration
 
-	clear []string // empties the machine of its sandboxes
+	far   *Elsewhere // the machine of its sandboxes; nil for this one
+	clear []string   // empties that machine of them
 }
 
 // Result is what a command did.

@@ -90,7 +90,7 @@ func port(h *program.Host, sandbox, name string) string {
 // start makes a sandbox with the configuration's services and waits for them.
 func start(t *testing.T, names ...string) *program.Host {
 	t.Helper()
-	h := built.New(t)
+	h := built.Anywhere(t)
 	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), configuration)
 	h.Put(filepath.Join(h.Repo, "server.js"), server)
 	h.Git("add", ".")
@@ -318,7 +318,7 @@ ready = { file = "/tmp/ready" }
 // A sandbox that turns its logs into links shows nothing of the host in them,
 // even once it is stopped and the host itself reads.
 func TestStoredLogsStayInside(t *testing.T) {
-	h := built.New(t)
+	h := built.Anywhere(t)
 	h.Put(filepath.Join(h.Repo, ".litterbox.toml"), `
 [container.services]
 talks = { command = ["sh", "-c", "echo control; exec sleep 600"] }
@@ -340,6 +340,12 @@ links = { command = ["sleep", "600"], autostart = false }
 		}
 	}
 	plant("ln -s $SECRET/links.0000000000000000.log services/links.0000000000000000.log")
+	if h.Far() { // its files are there, and nothing here reads them
+		if got := h.Litterbox("service", "box", "logs", "talks"); got.Code == 0 || !strings.Contains(got.Stderr, "litterbox start box") {
+			t.Errorf("the logs of a sandbox that is stopped in another machine: %+v", got)
+		}
+		h.Must("start", "box")
+	}
 	if got := h.Must("service", "box", "logs", "talks"); !strings.Contains(got, "control") {
 		t.Errorf("the logs of a stopped sandbox cannot be read: %q", got)
 	}
