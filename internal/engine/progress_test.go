@@ -61,8 +61,20 @@ func TestLongWorkIsShown(t *testing.T) {
 			_, _, _ = w.Sync(ctx, engine.SyncRequest{Place: engine.Place{Dir: w.dir, Name: "fix"}, Paths: []string{"large"}})
 			return nil
 		}},
+		{"updating the files of fix", func() error {
+			_, err := w.Path(ctx, w.dir, "fix")
+			return err
+		}},
+		{"rewinding fix", func() error {
+			_, _ = w.Rewind(ctx, engine.RewindRequest{Dir: w.dir, Name: "fix", Iteration: 1, Commits: true}) // nor does it follow
+			return nil
+		}},
 		{"deleting fix", func() error {
 			_, err := w.Delete(ctx, engine.DeleteRequest{Dir: w.dir, Name: "fix", Force: true})
+			return err
+		}},
+		{"emptying the trash", func() error {
+			_, err := w.EmptyTrash(ctx, engine.EmptyRequest{Dir: w.dir})
 			return err
 		}},
 	} {

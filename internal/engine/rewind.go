@@ -62,6 +62,7 @@ func (e *Engine) Rewind(ctx context.Context, request RewindRequest) (result Reve
 // rewind takes the files back by the sandbox's own guest, as one more iteration,
 // and then the branch. A kill in between leaves that iteration on the branch.
 func (e *Engine) rewind(ctx context.Context, p *place, to *sandbox.Iteration) (result Reverted, err error) {
+	defer e.busy("rewinding " + p.record.Name)()
 	result = Reverted{Name: p.record.Name, To: itoa(to.Number), Ended: []Work{}}
 	stream, err := e.running(ctx, p, false)
 	if err != nil {

@@ -322,6 +322,7 @@ func (e *Engine) EmptyTrash(ctx context.Context, request EmptyRequest) (gone []T
 		return nil, err
 	}
 	defer func() { err = call.end("", nil, err) }()
+	defer e.busy("emptying the trash")()
 	ctx = context.WithoutCancel(ctx)
 	gone = []Trashed{}
 	var problems []error

@@ -19,6 +19,7 @@ func (e *Engine) Path(ctx context.Context, dir, name string) (string, error) {
 		return "", err
 	}
 	defer e.tell(p)
+	defer e.busy("updating the files of " + p.record.Name)() // the keeper may be at it, too
 	tip, err := p.repo.Tip(ctx, p.record.Branch)
 	if err != nil {
 		return "", fault.Wrap("", err, "cannot show the files of sandbox %q", p.record.Name)
