@@ -251,6 +251,9 @@ func vmOf(c config.VM) driver.VM {
 // are in one: the one they share, or the sandbox's own. It does so before a keeper
 // begins, because the first time takes minutes and shows progress.
 func (e *Engine) bringVM(ctx context.Context, driver, stateDir string) error {
+	if e.VM != nil && e.Drivers.Live(e.VM.Driver()) == driver {
+		return e.configureVM(ctx) // the keeper makes that of live environments
+	}
 	if e.VM == nil || e.VM.Driver() != driver && e.VM.Single() != driver {
 		return nil
 	}

@@ -47,7 +47,7 @@ litterbox start one
 litterbox exec one -- cat new | grep -q hello
 litterbox create two
 litterbox exec two -- sh -c 'test ! -e new'
-litterbox delete --force two
+litterbox delete --force --purge two
 test "$(limactl --tty=false list -q | grep -c litterbox-two-)" = 0
 litterbox stop one
 id=$(basename "$(echo "$HOME"/.local/state/litterbox/sandboxes/one-*)")
