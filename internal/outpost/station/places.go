@@ -206,9 +206,8 @@ func (s *Station) dial(stream *outpost.Stream, q outpost.Request) error {
 func (s *Station) forget(ctx context.Context, p outpost.Place) error {
 	return s.locked(ctx, "place-"+p.Sandbox, func() error {
 		r, err := s.read(p.Sandbox)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+		// An outpost that was killed here may have removed the record before the rest:
+		// what is left is no place of anybody's.
 		if err == nil && p.Identity != "" && r.Identity != p.Identity {
 			return nil // another sandbox's of that name: its own are gone
 		}
