@@ -105,7 +105,7 @@ func mistakes(repository string) []struct {
 		{step{"sandbox-open", args{"name": "nothing"}}, "not_found", "sandbox-list", step{"sandbox-list", args{}}},
 		{step{"sandbox-create", args{"name": "fix"}}, "already_exists", "sandbox-open", step{"sandbox-open", args{"name": "fix"}}},
 		{step{"sandbox-create", args{"name": "based", "base": "nothing"}}, "not_found", "leave base out", step{"sandbox-open", args{"name": "fix"}}},
-		{step{"sandbox-diff", args{"path": ".nothing"}}, "", "not looked at", step{}},
+		{step{"sandbox-diff", args{"path": ".nothing"}}, "", "did not check", step{}},
 		{step{"sandbox-create", args{"name": "…"}}, "invalid", "letter or digit", step{"sandbox-open", args{"name": "fix"}}},
 		{step{"sandbox-read", args{"path": "code.go", "sandbox": "other"}}, "not_found", "sandbox-open", step{"sandbox-read", args{"path": "code.go"}}},
 		{step{"sandbox-service", args{"action": "start", "service": "db"}}, "not_found", "action status", step{"sandbox-service", args{"action": "status"}}},
