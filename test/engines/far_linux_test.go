@@ -31,7 +31,7 @@ func TestFarEngine(t *testing.T) {
 	t.Run("TLS", func(t *testing.T) {
 		address, keys := e.behindTLS(h)
 		h := h.With("DOCKER_HOST=" + address)
-		refused(t, h, "create", "box", "everybody on the way could use it", "DOCKER_TLS_VERIFY=1")
+		refused(t, h, "create", "box", "anyone on the network path could use it", "DOCKER_TLS_VERIFY=1")
 		stranger := filepath.Join(h.Dir, "stranger")
 		authority(h, stranger)
 		refused(t, h.With("DOCKER_TLS_VERIFY=1", "DOCKER_CERT_PATH="+stranger), "create", "box", "certificate", "docker version")

@@ -91,7 +91,7 @@ func TestAddAndRemove(t *testing.T) {
 	h.refused([]string{"machine", "add", "big", h.address(), "--identity", h.identity}, "host key is not known yet", "try: ssh -p")
 	_, changed := keys(t)
 	h.Put(known, strings.Replace(right, h.hostKey, changed, 1))
-	h.refused([]string{"machine", "add", "big", h.address(), "--identity", h.identity}, "host key is another than before", "ssh-keygen -R")
+	h.refused([]string{"machine", "add", "big", h.address(), "--identity", h.identity}, "host key has changed", "ssh-keygen -R")
 	h.Put(known, right)
 	h.far.refuse(true)
 	h.refused([]string{"machine", "add", "big", h.address(), "--identity", h.identity}, `cannot reach the machine "big"`)
