@@ -81,6 +81,11 @@ func everyRound(t *testing.T, config string, o operation) {
 		h.Must("exec", "box", "--", "sh", "-c", fmt.Sprintf("echo %d >file", n))
 		o.before(h, n)
 		victim := 0
+		if keeper, _ := h.MustProcesses("box"); r.victim == "outpost" {
+			if _, err := os.Stat(fmt.Sprintf("/proc/%d", keeper)); err != nil {
+				continue // what is stopped has none
+			}
+		}
 		if r.victim != "client" {
 			victim = process(h, "box", r.victim)
 		}
