@@ -201,5 +201,5 @@ A container's own root is an overlay, and overlays cannot be stacked there: with
 
 ` + "`runsc`" + ` is gVisor: its kernel in user space has neither mount_setattr nor Landlock, so no sandbox of either tier can be made on it.
 
-What the degraded tier does not isolate stands in [docs/security.md](../security.md); ` + "`litterbox doctor`" + ` tries what a container has.
+[docs/security.md](../security.md) says what the degraded tier does not isolate; ` + "`litterbox doctor`" + ` tests what a container offers.
 `
