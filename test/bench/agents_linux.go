@@ -20,7 +20,7 @@ import (
 func (b *bench) agents() error { return b.again("agents") }
 
 // provider stands in for a model. It answers only to the key that never comes
-// inside, so that every measured request was looked into.
+// inside, so that every measured request was inspected.
 type provider struct {
 	key   string
 	first chan time.Time // when each client's first request came

@@ -31,7 +31,7 @@ const (
 	whatSecret       = "an HTTPS request into which a secret is put, on a connection that is kept"
 	whatCall         = "a call of a model into which a key is put and whose cost is counted"
 	whatToken        = "a streamed token of such a call, from the server's write to the client"
-	whatInspected    = "one stream into the sandbox that is looked into"
+	whatInspected    = "one stream into the sandbox that is inspected"
 	whatFirstRequest = "agent run, from the typed line to the client's first request"
 	whatCheckpoints  = "an agent's command, with commits while it works"
 )
