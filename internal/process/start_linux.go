@@ -39,7 +39,7 @@ func StartPath(path string, argv []string, attr *os.ProcAttr) (*os.Process, erro
 // given files, to the numbers after the largest (forkAndExecInChild1). It is the
 // next that serves: a number from 64 on would enlarge the table of descriptors, for
 // which the kernel waits until every processor has passed a quiet state
-// (expand_fdtable in fs/file.c), in a virtual machine 13 ms.
+// (expand_fdtable in fs/file.c).
 func behind(program uintptr, name string, given []*os.File) (*os.File, error) {
 	last := uintptr(0)
 	for _, file := range given {

@@ -7,8 +7,8 @@ import (
 )
 
 // inMemory measures a part with its directories on a tmpfs. On a disk, work that
-// makes many files takes one to nine times as long as a moment before: ext4 passes
-// over every inode that was deleted in the last minutes (recently_deleted in
+// makes many files may take several times as long as a moment before: ext4 passes over
+// every inode that was deleted in the last minutes (recently_deleted in
 // fs/ext4/ialloc.c), and where those lie is chance. Only root may mount one; for
 // others the part is measured on the disk, and the page says so.
 func inMemory(do func(*bench) error) func(*bench) error {

@@ -110,30 +110,27 @@ func restored(h *program.Host, name string, n int) {
 	h.Helper()
 	h.Litterbox("trash", "restore", name) // perhaps it is
 	holds(h, name, "file", fmt.Sprintln(n))
-	if h.Far() {
-		if got := h.Inside(name, "sh", "-c", "cat ~/note"); got.Stdout != fmt.Sprintln(n) {
-			h.Errorf("the home of %s holds %+v", name, got)
-		}
-		listedThenDeleted(h, name)
-		return
-	}
-	notes, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes", name+"-????????", "home/note"))
-	if err != nil || len(notes) != 1 {
-		h.Errorf("of the home of %s there is %q, %v", name, notes, err)
-		return
-	}
-	if note, err := os.ReadFile(notes[0]); err != nil || string(note) != fmt.Sprintln(n) {
+	if note, err := homeNote(h, name); err != nil || note != fmt.Sprintln(n) {
 		h.Errorf("the home of %s holds %q, %v", name, note, err)
 	}
-	listedThenDeleted(h, name)
-}
-
-func listedThenDeleted(h *program.Host, name string) {
-	h.Helper()
 	if listed := h.Must("list"); !strings.Contains(listed, name+" ") {
 		h.Errorf("%s is not listed:\n%s", name, listed)
 	}
 	h.Must("delete", "--force", "--purge", name)
+}
+
+// homeNote reads ~/note of a sandbox: its file where that is here, for the sandbox need
+// not run then.
+func homeNote(h *program.Host, name string) (string, error) {
+	if h.Far() {
+		return h.Inside(name, "sh", "-c", "cat ~/note").Stdout, nil
+	}
+	notes, err := filepath.Glob(filepath.Join(h.State, "litterbox/sandboxes", name+"-????????", "home/note"))
+	if err != nil || len(notes) != 1 {
+		return "", fmt.Errorf("there is %q, %v", notes, err)
+	}
+	note, err := os.ReadFile(notes[0])
+	return string(note), err
 }
 
 // deleted makes a sandbox and deletes it.

@@ -222,7 +222,7 @@ func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 		panic(http.ErrAbortHandler) // the client is gone, or a new revision wants it gone
 	default:
 		x.session.Failed(err)
-		refuse(w, http.StatusBadGateway, "the host cannot be spoken with: "+err.Error())
+		refuse(w, http.StatusBadGateway, "the request to the host failed: "+err.Error())
 	}
 }
 
