@@ -74,7 +74,7 @@ func readAgents(c *Config, t tree) []problem {
 					list.items = append(list.items, value{position: part.place(), text: text})
 				}
 				var why []problem
-				agent.Allow, why = readRules(list)
+				agent.Allow, why = readAllowed(r.what+".allow", list)
 				r.problems = append(r.problems, why...)
 			case "secrets":
 				for _, one := range r.texts(part) {

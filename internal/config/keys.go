@@ -178,7 +178,7 @@ func schema() []key {
 			shape: list,
 			read: func(c *Config, v value) []problem {
 				var problems []problem
-				c.Network.Allow, problems = readRules(v)
+				c.Network.Allow, problems = readAllowed("network.allow", v)
 				return problems
 			},
 			merge: func(base *Config, over Config) {

@@ -15,13 +15,26 @@ func checkDefault(v value) []problem {
 	return wrong(v, `default = "deny"`, "network.default must be %q or %q, not %q", egress.Deny, egress.Allow, v.text)
 }
 
+// readAllowed is readRules for the list of that key, which allows.
+func readAllowed(key string, v value) ([]string, []problem) {
+	return readList(v, func(text string) (egress.Rule, error) {
+		rule, err := egress.ParseAllowed(text)
+		if err == nil || !rule.StandsForNames() {
+			return rule, err
+		}
+		return rule, fault.New(fault.Invalid, "%s: %s", key, err.Error()).WithHint("%s", fault.HintOf(err))
+	})
+}
+
 // readRules gives the canonical text of the rules of a list. A rule that is there
 // twice, in any spelling, counts once.
-func readRules(v value) ([]string, []problem) {
+func readRules(v value) ([]string, []problem) { return readList(v, egress.ParseRule) }
+
+func readList(v value, parse func(string) (egress.Rule, error)) ([]string, []problem) {
 	rules := make([]string, 0, len(v.items))
 	var problems []problem
 	for _, item := range v.items {
-		rule, err := egress.ParseRule(item.text)
+		rule, err := parse(item.text)
 		if err != nil {
 			problems = append(problems, wrong(item, printable(fault.HintOf(err)), "%s", err.Error())...)
 			continue

@@ -60,6 +60,17 @@ func (r Rule) StandsForNames() bool {
 	return r.network.IsValid() && (within(v4) || within(v6))
 }
 
+// ParseAllowed is ParseRule for a rule of an allow list. It also refuses rules about
+// addresses that stand for names, which would have no effect.
+func ParseAllowed(text string) (Rule, error) {
+	r, err := ParseRule(text)
+	if err == nil && r.StandsForNames() {
+		err = fault.New(fault.Invalid, "cannot allow %q: inside, such an address stands for a name, and only the name can be allowed", r.String()).
+			WithHint("litterbox network NAME  # shows the name to write instead")
+	}
+	return r, err
+}
+
 // ParseRule reads one rule. Its errors have kind fault.Invalid and a hint
 // about what to write instead.
 func ParseRule(text string) (Rule, error) {

@@ -107,32 +107,54 @@ func hostOf(value string) string {
 	return net.JoinHostPort(address.Hostname(), port)
 }
 
-// admit adds rules to the sandbox's policy that are not in force yet.
-func (e *Engine) admit(ctx context.Context, p *place, rules []string) error {
+// admit adds those rules to the sandbox's policy that are not in force yet. No human
+// typed them: their entry in the audit log says what they are for.
+func (e *Engine) admit(ctx context.Context, p *place, rules []string) (err error) {
 	policy, err := e.policy(p)
-	if err != nil || len(rules) == 0 {
+	if err != nil || len(rules) == 0 || policy.Default == egress.Allow {
 		return err
 	}
-	wanted, err := parseRules(rules)
+	missing, err := missingRules(ctx, policy, rules)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	who := Actor{Via: "cli"}
+	if open := openCall(ctx); open != nil {
+		who = open.actor()
+	}
+	ctx, call, err := e.Begin(apart(ctx), who, Action{Name: "allow", found: p, Arguments: map[string]any{"rules": missing, "for": "agent run"}})
 	if err != nil {
 		return err
 	}
-	probe, err := expand(ctx, &egress.Policy{Allow: wanted})
-	if err != nil {
+	defer func() { err = call.end("", nil, err) }()
+	if _, err := e.ChangePolicy(ctx, PolicyRequest{Dir: p.record.Repository, Name: p.record.Name, Rules: missing}); err != nil {
 		return err
 	}
-	missing := slices.ContainsFunc(probe.Allow, func(rule egress.Rule) bool {
-		return !slices.ContainsFunc(policy.Allow, func(known egress.Rule) bool { return known.String() == rule.String() })
-	})
-	if !missing || policy.Default == egress.Allow {
-		return nil
+	p.note("it may reach " + strings.Join(missing, ", ") + ": litterbox network " + p.record.Name)
+	return nil
+}
+
+// missingRules are the rules that the policy does not have, or not all that they
+// stand for.
+func missingRules(ctx context.Context, policy *egress.Policy, texts []string) ([]string, error) {
+	wanted, err := parseRules(texts)
+	if err != nil {
+		return nil, err
 	}
-	// Under the entry of the run: no human typed this.
-	_, err = e.ChangePolicy(ctx, PolicyRequest{Dir: p.record.Repository, Name: p.record.Name, Rules: rules})
-	if err == nil {
-		p.note("it may reach " + strings.Join(rules, ", ") + ": litterbox network " + p.record.Name)
+	var missing []string
+	for i, rule := range wanted {
+		probe, err := expand(ctx, &egress.Policy{Allow: []egress.Rule{rule}})
+		if err != nil {
+			return nil, err
+		}
+		lacks := func(rule egress.Rule) bool {
+			return !slices.ContainsFunc(policy.Allow, func(known egress.Rule) bool { return known.String() == rule.String() })
+		}
+		if slices.ContainsFunc(probe.Allow, lacks) && !slices.Contains(missing, texts[i]) {
+			missing = append(missing, texts[i])
+		}
 	}
-	return err
+	return missing, nil
 }
 
 // lockFiles say which package managers a repository uses.

@@ -87,10 +87,12 @@ func lookup(host string) []netip.Addr {
 	return addresses
 }
 
-func parseRules(texts []string) ([]egress.Rule, error) {
+func parseRules(texts []string) ([]egress.Rule, error) { return rulesOf(texts, egress.ParseRule) }
+
+func rulesOf(texts []string, parse func(string) (egress.Rule, error)) ([]egress.Rule, error) {
 	var rules []egress.Rule
 	for _, text := range texts {
-		rule, err := egress.ParseRule(text)
+		rule, err := parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -216,21 +218,17 @@ func (e *Engine) FollowNetwork(ctx context.Context, dir, name string, report fun
 // ChangePolicy makes a new revision with more rules, in force at once for new
 // and for living connections, without restarting anything.
 func (e *Engine) ChangePolicy(ctx context.Context, request PolicyRequest) (view Network, err error) {
-	rules, err := parseRules(request.Rules)
+	parse := egress.ParseAllowed
+	if request.Deny {
+		parse = egress.ParseRule
+	}
+	rules, err := rulesOf(request.Rules, parse)
 	if err != nil {
 		return Network{}, err
 	}
 	e, p, err := e.findAny(ctx, request.Dir, request.Name)
 	if err != nil {
 		return Network{}, err
-	}
-	if !request.Deny {
-		for _, rule := range rules {
-			if rule.StandsForNames() {
-				return Network{}, fault.New(fault.Invalid, "cannot allow %q: inside, such an address stands for a name, and only the name can be allowed", rule.String()).
-					WithHint("litterbox network %s  # shows the names that programs asked for", p.record.Name)
-			}
-		}
 	}
 	verb := "allow"
 	if request.Deny {

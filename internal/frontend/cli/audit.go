@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,6 +134,11 @@ func auditRow(e engine.AuditEntry) []string {
 
 // argumentsText is the arguments on one line: the telling one, or all.
 func argumentsText(arguments map[string]any) string {
+	if purpose, ok := arguments["for"].(string); ok {
+		rest := maps.Clone(arguments)
+		delete(rest, "for")
+		return argumentsText(rest) + " for " + purpose
+	}
 	for _, key := range []string{"command", "path", "rules", "name"} {
 		switch value := arguments[key].(type) {
 		case string:
