@@ -39,6 +39,7 @@ func TestSandboxSeesItsCaller(t *testing.T) {
 	search := "/usr/bin:" + tools + ":" + home + "/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/bin"
 	want := map[string]string{
 		"HOME": home, "USER": "ann", "LOGNAME": "ann", "SHELL": "/bin/zsh", "PATH": search, "LITTERBOX": "fix",
+		"npm_config_update_notifier": "false",
 	}
 	if diff := cmp.Diff(want, spec.Env); diff != "" {
 		t.Errorf("environment (- want, + got):\n%s", diff)

@@ -106,6 +106,9 @@ func (e *Engine) addSurroundings(p *place, caller *caller.Caller, spec *driver.S
 	spec.Env = map[string]string{
 		"HOME": spec.Home, "USER": spec.User.Name, "LOGNAME": spec.User.Name, "SHELL": spec.User.Shell,
 		"PATH": searchInside(search, *spec), "LITTERBOX": p.record.Name,
+		// npm, also offline, and pnpm ask the registry for a newer version of themselves.
+		// The network refuses it, and what it refuses is said, although nothing is amiss.
+		"npm_config_update_notifier": "false",
 	}
 	maps.Copy(spec.Env, roots)
 	if p.record.Image != nil {

@@ -233,6 +233,22 @@ func TestCredentialsStayOut(t *testing.T) {
 	}
 }
 
+// npm looks for a newer npm even offline. What the network refuses then has nothing to
+// do with the command, and nothing is said.
+func TestOfflineNpmAsksNothing(t *testing.T) {
+	program.Need(t, "npm", "node")
+	h := built.New(t)
+	h.Put(filepath.Join(h.Repo, "package.json"), `{"name": "project", "version": "1.0.0"}`)
+	h.Put(filepath.Join(h.Repo, "package-lock.json"), `{"name": "project", "version": "1.0.0", "lockfileVersion": 3, "requires": true, "packages": {"": {"name": "project", "version": "1.0.0"}}}`)
+	h.Git("add", ".")
+	h.Git("commit", "--quiet", "-m", "with npm")
+	h.Must("create", "box")
+	got := h.Inside("box", "npm", "ci", "--offline")
+	if got.Code != 0 || strings.Contains(got.Stderr, "the network refused") {
+		t.Errorf("npm exits %d and says %q", got.Code, got.Stdout+got.Stderr)
+	}
+}
+
 // A variable that names more than a cache brings nothing.
 func TestVariablesNameNoMore(t *testing.T) {
 	h := built.New(t)

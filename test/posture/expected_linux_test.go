@@ -151,7 +151,7 @@ func expected(t *testing.T, h *program.Host, g ground) posture {
 		UserLimits: userLimits(outside),
 		Env: map[string]string{
 			"HOME": h.Home, "USER": g.name, "LOGNAME": g.name, "SHELL": "/bin/sh", "LITTERBOX": box, "PWD": h.Repo,
-			"PATH": search(h, g), "LANG": "C.UTF-8", "TERM": "dumb",
+			"PATH": search(h, g), "LANG": "C.UTF-8", "TERM": "dumb", "npm_config_update_notifier": "false",
 		},
 		Root:       root(h, g),
 		Devices:    []string{"core", "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"},
