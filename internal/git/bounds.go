@@ -57,9 +57,13 @@ func (c Command) Start(cmd *exec.Cmd) (wait func() error, err error) {
 }
 
 func (c Command) start(cmd *exec.Cmd) error {
+	start := cmd.Start
+	if !c.Plain {
+		start = func() error { return awayFromTerminal(cmd.Start) }
+	}
 	b, ok := c.bounds()
 	if !ok {
-		return cmd.Start()
+		return start()
 	}
 	if c.mayEnd() && !c.Plain {
 		endWithCaller(cmd.SysProcAttr)
@@ -67,7 +71,7 @@ func (c Command) start(cmd *exec.Cmd) error {
 	if !c.Plain { // it has a process group of its own, which ends as a whole
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	}
-	if err := cmd.Start(); err != nil {
+	if err := start(); err != nil {
 		return err
 	}
 	// Right after the start instead of before: a limit set while memory grows

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,6 +52,43 @@ func TestGitPastItsBounds(t *testing.T) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// A Ctrl-C on the terminal reaches all of a process group, also what has just been
+// forked in it. The group is one of the test's own.
+func TestCtrlCWhileGitStarts(t *testing.T) {
+	const inside = "LITTERBOX_TEST_CTRL_C"
+	if os.Getenv(inside) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
+		cmd.Env = append(os.Environ(), inside+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				_ = syscall.Kill(0, syscall.SIGINT)
+			}
+		}
+	}()
+	for range 50 {
+		if _, err := (Command{Dir: t.TempDir(), Args: []string{"version"}}).Output(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(caught) == 0 {
+		t.Error("there was no Ctrl-C")
 	}
 }
 

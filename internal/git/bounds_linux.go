@@ -2,7 +2,9 @@ package git
 
 import (
 	"errors"
+	"runtime"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,3 +37,20 @@ func limitProcess(pid int, b Bounds) error {
 // endWithCaller ends the process when the thread that starts it ends: the waiting
 // goroutine must be locked to it. With SIGTERM git removes its temporary files.
 func endWithCaller(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGTERM }
+
+// awayFromTerminal starts a process to which a terminal's signals are blocked. It
+// gets a process group of its own, but only a moment after fork(2): a Ctrl-C until
+// then would end it, and with it a commit. A signal mask survives execve(2).
+func awayFromTerminal(start func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var blocked, before unix.Sigset_t
+	for _, s := range []syscall.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP, unix.SIGHUP} {
+		bits := 8 * int(unsafe.Sizeof(blocked.Val[0]))
+		blocked.Val[(int(s)-1)/bits] |= 1 << ((int(s) - 1) % bits)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &blocked, &before); err != nil {
+		return err
+	}
+	return errors.Join(start(), unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil))
+}

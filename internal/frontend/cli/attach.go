@@ -61,6 +61,10 @@ func (c *console) attach(parent context.Context, captured *capture, ask bool) (c
 		case outTTY && captured == nil:
 			raw := &rawInput{tty: in}
 			stdin, restore = raw, raw.restore
+			streams.Started = func() {
+				_ = raw.makeRaw() // the first read meets the same error
+				started.Store(true)
+			}
 			size := windowSize(out, c.env("TERM"))
 			streams.Terminal = &size
 			now := func() wire.Terminal { return windowSize(out, c.env("TERM")) }
@@ -85,8 +89,8 @@ func (c *console) attach(parent context.Context, captured *capture, ask bool) (c
 	return ctx, made
 }
 
-// rawInput is the user's terminal, put into raw mode by the first read and not
-// before: while a sandbox is still being made, Ctrl-C must stay a signal.
+// rawInput is the user's terminal, put into raw mode when the command is sent and
+// not before: while a sandbox is still being made, Ctrl-C must stay a signal.
 type rawInput struct {
 	tty *os.File
 

@@ -77,6 +77,10 @@ func TestTerminalIsRawWhileACommandReadsAndRestoredAfterwards(t *testing.T) {
 				if s.modes(t) != before {
 					t.Error("raw before anything runs: Ctrl-C could not stop a slow start")
 				}
+				r.Streams.Started()
+				if s.modes(t) == before {
+					t.Error("not raw once the command is sent: Ctrl-C would reach git and hooks as well")
+				}
 				if _, err := io.WriteString(s.user, "x"); err != nil {
 					t.Error(err)
 				}
