@@ -81,16 +81,20 @@ func (c Checkout) reflogs() error {
 	if err != nil {
 		return err
 	}
-	if err := dir.Mkdir("logs", of.Mode().Perm()); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return nil
-		}
+	if _, err := dir.Lstat("logs"); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Whole or not at all: git outside could not write to one that root has made.
+	const fresh = "logs.litterbox"
+	if err := dir.Mkdir(fresh, of.Mode().Perm()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if stat, ok := of.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
-		return dir.Lchown("logs", int(stat.Uid), int(stat.Gid))
+		if err := dir.Lchown(fresh, int(stat.Uid), int(stat.Gid)); err != nil {
+			return err
+		}
 	}
-	return nil
+	return dir.Rename(fresh, "logs")
 }
 
 func (c Checkout) open() (*os.Root, error) {
@@ -101,17 +105,14 @@ func (c Checkout) open() (*os.Root, error) {
 	return dir, cannot(err)
 }
 
-// directory makes one of the environment's directories.
+// directory makes one of the environment's directories. One that exists gets its
+// owner again: a command that was killed may have made it and not given it away.
 func (c Checkout) directory(name string) error {
 	path := filepath.Join(c.Dir, name)
-	err := os.Mkdir(path, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
-	if err == nil {
-		err = c.Owner.Give(path)
-	}
-	return err
+	return c.Owner.Give(path)
 }
 
 func cannot(err error) error {

@@ -13,6 +13,9 @@ var olderSteps = []step{
 	{unix.SYS_UNLINK, onDisk, false},
 	{unix.SYS_MKDIR, onDisk, false},
 	{unix.SYS_SYMLINK, onDisk, false},
+	{unix.SYS_CHOWN, onDisk, false},
+	{unix.SYS_LCHOWN, onDisk, false},
+	{unix.SYS_CHMOD, onDisk, false},
 }
 
 // skip makes a thread that enters a system call skip it.

@@ -32,6 +32,9 @@ var steps = append([]step{
 	{unix.SYS_UNLINKAT, onDisk, false},
 	{unix.SYS_MKDIRAT, onDisk, false},
 	{unix.SYS_SYMLINKAT, onDisk, false},
+	{unix.SYS_FCHOWNAT, onDisk, false},
+	{unix.SYS_FCHOWN, onDisk, false},
+	{unix.SYS_FCHMODAT, onDisk, false},
 	{unix.SYS_FTRUNCATE, onDisk, false},
 	{unix.SYS_EXECVE, []syscall.Errno{unix.EIO, unix.ENOMEM, unix.EMFILE}, false},
 	{unix.SYS_MOUNT, []syscall.Errno{unix.ENOSPC, unix.EIO, unix.ENOMEM}, false},
@@ -92,7 +95,7 @@ func fileOf(pid int, at stop) string {
 	case unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FTRUNCATE:
 		path, _ := os.Readlink(descriptor(pid, at.args[0])) // it may not be a descriptor at all
 		return path
-	case unix.SYS_OPENAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_UNLINKAT, unix.SYS_MKDIRAT:
+	case unix.SYS_OPENAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_UNLINKAT, unix.SYS_MKDIRAT, unix.SYS_FCHOWNAT, unix.SYS_FCHMODAT:
 		return text(pid, at.args[1])
 	case unix.SYS_EXECVE, unix.SYS_MOUNT, unix.SYS_SYMLINKAT:
 		return text(pid, at.args[0])

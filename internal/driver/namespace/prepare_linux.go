@@ -120,20 +120,7 @@ func prepare(spec driver.Spec, config stage.Config) error {
 			preparedDir{filepath.Join(base, "upper"), 0o755, true}, preparedDir{filepath.Join(base, "work"), 0o755, false})
 	}
 	for _, dir := range dirs {
-		err := os.Mkdir(dir.path, dir.mode.Perm())
-		if errors.Is(err, fs.ErrExist) {
-			err = nil // from an earlier start, or made by the engine
-		} else if err == nil {
-			mode := dir.mode.Perm()
-			if dir.mode&0o1000 != 0 {
-				mode |= fs.ModeSticky
-			}
-			err = os.Chmod(dir.path, mode) // regardless of the umask
-		}
-		if err == nil && dir.own {
-			err = os.Lchown(dir.path, uid, gid)
-		}
-		if err != nil {
+		if err := dir.prepare(uid, gid); err != nil {
 			return err
 		}
 	}
@@ -150,6 +137,30 @@ type preparedDir struct {
 	path string
 	mode fs.FileMode
 	own  bool
+}
+
+// prepare makes the directory, whole or not at all: the mode of one that exists,
+// from an earlier start or made by the engine, is the sandbox's own.
+func (d preparedDir) prepare(uid, gid int) error {
+	if !d.own {
+		uid, gid = -1, -1
+	}
+	if _, err := os.Lstat(d.path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, os.Lchown(d.path, uid, gid))
+	}
+	fresh := d.path + ".new" // may be left from a start that was killed
+	if err := os.Mkdir(fresh, d.mode.Perm()); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	mode := d.mode.Perm()
+	if d.mode&0o1000 != 0 {
+		mode |= fs.ModeSticky
+	}
+	// Regardless of the umask.
+	if err := errors.Join(os.Chmod(fresh, mode), os.Lchown(fresh, uid, gid)); err != nil {
+		return err
+	}
+	return os.Rename(fresh, d.path)
 }
 
 // installDirs receive what a package manager writes.
