@@ -70,7 +70,7 @@ func (e *Engine) compareOne(ctx context.Context, name string, request CompareReq
 		return one, err
 	}
 	defer e.tell(p)
-	present, err := e.present(ctx, p)
+	present, err := e.presentToSee(ctx, p)
 	if err != nil {
 		return one, err
 	}

@@ -21,7 +21,7 @@ func (e *Engine) diffFrom(ctx context.Context, p *place, request DiffRequest) (s
 			return "", err
 		}
 		defer e.tell(other)
-		return e.present(ctx, other)
+		return e.presentToSee(ctx, other)
 	case request.Since == "":
 		return p.record.From(), nil
 	case request.Since == "milestone":
@@ -33,7 +33,7 @@ func (e *Engine) diffFrom(ctx context.Context, p *place, request DiffRequest) (s
 // diffTo gives the commit that a comparison ends with.
 func (e *Engine) diffTo(ctx context.Context, p *place, to string) (string, error) {
 	if to == "" {
-		return e.present(ctx, p)
+		return e.presentToSee(ctx, p)
 	}
 	return p.commitOf(to, "to")
 }

@@ -170,6 +170,15 @@ func (w *farWorld) show(t *testing.T, of string) string {
 	return gittest.Git(t, w.dir, "show", of)
 }
 
+// isStopped checks that no command has started the sandbox.
+func (w *farWorld) isStopped(t *testing.T) {
+	t.Helper()
+	all, err := w.List(gittest.Context(t), w.dir, false)
+	if err != nil || len(all) != 1 || all[0].State != sandbox.Stopped {
+		t.Fatalf("after a look at it the sandbox is not stopped: %+v, %v", all, err)
+	}
+}
+
 // diff is the output of Diff.
 func (w *farWorld) diff(t *testing.T) (string, error) {
 	t.Helper()
@@ -187,10 +196,13 @@ func TestFarFilesAreCommitted(t *testing.T) {
 	}
 	w.stop(t)
 	w.behind(t, "late.txt", "late\n")
-	if out, err := w.diff(t); err != nil || !strings.Contains(out, "+late") || !strings.Contains(out, "+one") {
+	if out, err := w.diff(t); err != nil || strings.Contains(out, "+late") || !strings.Contains(out, "+one") {
 		t.Fatalf("a stopped sandbox differs by\n%s%v", out, err)
 	}
-	w.stop(t)
+	if found, err := w.Compare(gittest.Context(t), engine.CompareRequest{Dir: w.dir, Names: []string{"fix"}}); err != nil || len(found) != 1 || found[0].Files != 1 {
+		t.Fatalf("a stopped sandbox compares as %+v, %v", found, err)
+	}
+	w.isStopped(t)
 	if it, err := w.write(t, "b.txt", "two\n"); err != nil || w.show(t, w.branch+":a.txt") != "one" || w.show(t, w.branch+":late.txt") != "late" {
 		t.Fatalf("after a stop: %+v, %v", it, err)
 	}
@@ -223,9 +235,6 @@ func TestFarFilesAreCommitted(t *testing.T) {
 func (w *farWorld) refuses(t *testing.T) {
 	t.Helper()
 	tip := gittest.Git(t, w.dir, "rev-parse", w.branch)
-	if out, err := w.diff(t); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("diff: %q, %v", out, err)
-	}
 	for _, deletes := range []bool{true, false} {
 		if result, err := w.Merge(gittest.Context(t), engine.MergeRequest{Dir: w.dir, Name: "fix", Delete: deletes}); fault.KindOf(err) != fault.Unavailable || result.Deleted || fault.HintOf(err) == "" {
 			t.Errorf("merge (delete %v): %+v, %v", deletes, result, err)
@@ -250,7 +259,14 @@ func TestFarFilesThatCannotBeAsked(t *testing.T) {
 		t.Errorf("a write that no commit has: %+v, %v", it, err)
 	}
 	w.refuses(t)
+	if out, err := w.diff(t); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("diff: %q, %v", out, err)
+	}
 	w.stop(t)
+	if out, err := w.diff(t); err != nil {
+		t.Errorf("diff of a stopped one: %q, %v", out, err)
+	}
+	w.isStopped(t)
 	w.refuses(t)
 	if usage, err := w.DiskUsage(gittest.Context(t), w.dir, false); err != nil || len(usage.Sandboxes) != 1 || !usage.Sandboxes[0].Unknown {
 		t.Errorf("df: %+v, %v", usage.Sandboxes, err)
@@ -271,6 +287,9 @@ func TestFarFilesThatFallSilent(t *testing.T) {
 	w.behind(t, "late.txt", "late\n")
 	w.far.mute.Store(true)
 	w.refuses(t)
+	if out, err := w.diff(t); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("diff: %q, %v", out, err)
+	}
 	w.far.mute.Store(false)
 	if out, err := w.diff(t); err != nil || !strings.Contains(out, "+late") {
 		t.Errorf("asked again: %q, %v", out, err)

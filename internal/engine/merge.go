@@ -76,6 +76,19 @@ func (e *Engine) present(ctx context.Context, p *place) (string, error) {
 	return result.Commit, nil
 }
 
+// presentToSee is present for who only looks, for whom no sandbox is started. The
+// files of a stopped one may be in its machine: then the branch's tip stands for them,
+// and a note says so.
+func (e *Engine) presentToSee(ctx context.Context, p *place) (string, error) {
+	if p.far() {
+		if state, _ := e.state(ctx, p.record); state == sandbox.Stopped {
+			p.note(fmt.Sprintf("sandbox %s is stopped: only what it has committed is compared; for changes since then: litterbox start %s", p.record.Name, p.record.Name))
+			return p.repo.Tip(ctx, p.record.Branch)
+		}
+	}
+	return e.present(ctx, p)
+}
+
 // Merge brings the sandbox's branch onto HEAD of the user's checkout by git
 // merge. With Delete the sandbox goes afterwards, when its tip really landed.
 func (e *Engine) Merge(ctx context.Context, request MergeRequest) (result MergeResult, err error) {

@@ -33,7 +33,8 @@ func newDiff(s *session) *cobra.Command {
 --from and --to, show the changes between two of its states: iterations by their
 numbers in litterbox log, or snapshots. All flags but these and --json go to git
 diff, in their order, and so do the paths, which are relative to the current
-directory. On a terminal git's pager shows it.`,
+directory. On a terminal git's pager shows it. No stopped sandbox is started: where
+its files are in a machine, what it has committed is compared.`,
 		Example: `  litterbox diff fix-login
   litterbox diff fix-login --from 3 --to s2
   litterbox diff fix-login --stat src`,
