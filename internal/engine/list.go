@@ -28,6 +28,9 @@ func (e *Engine) info(record *sandbox.Sandbox, head string, state sandbox.State,
 	if policy, err := readPolicy(e.Store.SandboxDir(record.ID)); err == nil {
 		network = summary(policy)
 	}
+	if state == sandbox.Paused && lease.PausedFor.Passes() && !lease.Expired(e.moment(), e.now()) {
+		state = sandbox.Running // commands wait for its end
+	}
 	info := Info{
 		Name: record.Name, Branch: record.Branch, Base: record.From(), Head: head, State: state, Driver: record.Driver,
 		Isolation: record.Isolation, Network: network, Repository: record.Repository, CreatedAt: record.CreatedAt,

@@ -29,7 +29,7 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	var stream wire.Stream
 	welcome := byte(Welcome)
 	var unreachable error
-	why := k.idle.why()
+	why := k.why()
 	if why != "" && errors.Is(k.driver.Attach(ctx, k.driverLease()), driver.ErrMachineLost) {
 		_ = k.resume(ctx) // it was killed while paused, and dies when it resumes
 		return

@@ -55,11 +55,18 @@ func (i *idle) arm() {
 	}
 }
 
-// why is the reason for the pause, empty when there is none.
-func (i *idle) why() sandbox.PauseReason {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.paused
+// why is the reason for the pause, empty when there is none. It does not wait for the
+// end of a short one: a large copy may take longer than clients wait for a keeper.
+func (k *keeper) why() sandbox.PauseReason {
+	k.mu.Lock()
+	reason := k.lease.PausedFor
+	k.mu.Unlock()
+	if reason.Passes() {
+		return reason
+	}
+	k.idle.mu.Lock()
+	defer k.idle.mu.Unlock()
+	return k.idle.paused
 }
 
 // begin counts a client that wants something of the guest. It ends a pause that

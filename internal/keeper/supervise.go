@@ -101,7 +101,7 @@ func (s *supervisor) check(ctx context.Context) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.k
-	if k.idle.why() != "" {
+	if k.why() != "" {
 		return lookAlone
 	}
 	m, err := k.driver.CollectMetrics(ctx, k.driverLease())

@@ -173,7 +173,7 @@ func (k *keeper) redial(ctx context.Context) bool {
 			return false
 		}
 		var link *wire.Link
-		if err == nil && k.idle.why() == "" { // a paused place answers no handshake
+		if err == nil && k.why() == "" { // a paused place answers no handshake
 			brief, cancel := context.WithTimeout(ctx, handshakePatience)
 			link, err = k.openWire(brief)
 			cancel()

@@ -165,6 +165,9 @@ const (
 	PausedForCopy   PauseReason = "copy"   // a snapshot is being taken
 )
 
+// Passes reports whether the keeper itself ends such a pause, at once.
+func (r PauseReason) Passes() bool { return r == PausedForPolicy || r == PausedForCopy }
+
 // Agent is the record that an agent's session works in a sandbox. It counts
 // while Holder lives and has a heartbeat (Expired).
 type Agent struct {
