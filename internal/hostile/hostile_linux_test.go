@@ -65,6 +65,24 @@ func TestRemove(t *testing.T) {
 	must(t, hostile.Remove(kept))
 }
 
+// Several deep trees are removed at the same time, each by moving what is deep to
+// the same directory, under names that the tree has already.
+func TestRemoveManyDeep(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "tree")
+	for i := range 30 {
+		at := filepath.Join(dir, fmt.Sprintf("deep-%d", i), strings.Repeat("d/", 60))
+		must(t, os.MkdirAll(at, 0o700))
+		for j := range 20 {
+			must(t, os.WriteFile(filepath.Join(at, fmt.Sprint(j)), nil, 0o600))
+		}
+	}
+	must(t, hostile.Remove(dir))
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
 // A link is removed, not its target, even at the top.
 func TestRemoveLink(t *testing.T) {
 	t.Parallel()

@@ -5,13 +5,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
 // shallow is how deep a tree is entered. Deeper directories are moved to the
-// top first, so a tree of any depth needs only that many descriptors.
-const shallow = 64
+// top first, so a tree of any depth needs only that many descriptors for each of
+// the helpers.
+const shallow = 16
+
+// helpers is how many names are removed beside the one that the caller removes.
+// The removal of a file waits for the disk where each file's blocks are discarded
+// at once, as ext4 does that is mounted with discard and has no journal: several
+// wait together.
+const helpers = 7
 
 // Remove removes path and everything below it, whatever the sandbox did to it:
 // directories without permissions are opened up, flags that forbid changes are
@@ -39,7 +48,7 @@ func Remove(path string) error {
 		return &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer top.Close()
-	r := remover{top: top}
+	r := remover{top: top, free: make(chan struct{}, helpers)}
 	if err := r.empty(top, 0); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -52,7 +61,8 @@ func Remove(path string) error {
 // remover removes one tree.
 type remover struct {
 	top   *os.File
-	moved int // directories moved to the top
+	moved atomic.Int64  // directories moved to the top
+	free  chan struct{} // holds one value for each helper at work
 }
 
 // maxPasses bounds how often a directory that never gets empty is read: a
@@ -66,26 +76,54 @@ func (r *remover) empty(dir *os.File, depth int) error {
 		if _, err := dir.Seek(0, 0); err != nil {
 			return err
 		}
-		removed := false
-		var failed error
+		pass := pass{}
 		for {
 			names, err := Names(dir, batch)
-			for _, name := range names {
-				if err := r.remove(dir, name, depth); err == nil {
-					removed = true
-				} else if failed == nil {
-					failed = fmt.Errorf("cannot remove %q: %w", name, err) // one speaks for all
-				}
-			}
+			r.removeAll(dir, names, depth, &pass)
 			if err != nil || len(names) == 0 {
 				break
 			}
 		}
-		if !removed {
-			return failed // nil: it is empty
+		if !pass.removed {
+			return pass.failed // nil: it is empty
 		}
 	}
 	return errors.New("new files appear all the time")
+}
+
+// pass is what came of going through a directory once.
+type pass struct {
+	mu      sync.Mutex
+	removed bool
+	failed  error // one speaks for all
+}
+
+func (p *pass) add(name string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.removed = true
+	} else if p.failed == nil {
+		p.failed = fmt.Errorf("cannot remove %q: %w", name, err)
+	}
+}
+
+// removeAll removes names of a directory, several at once while helpers are free.
+// It returns when all of them were tried.
+func (r *remover) removeAll(dir *os.File, names []string, depth int, p *pass) {
+	var helping sync.WaitGroup
+	defer helping.Wait()
+	for _, name := range names {
+		select {
+		case r.free <- struct{}{}:
+			helping.Go(func() {
+				p.add(name, r.remove(dir, name, depth))
+				<-r.free
+			})
+		default:
+			p.add(name, r.remove(dir, name, depth))
+		}
+	}
 }
 
 // remove removes one name of a directory, or moves a deep directory to the top.
@@ -121,8 +159,8 @@ func (r *remover) remove(dir *os.File, name string, depth int) error {
 // lift moves a directory to the top under a name that is free there.
 func (r *remover) lift(dir *os.File, name string) error {
 	for range maxPasses {
-		r.moved++
-		err := unix.Renameat2(int(dir.Fd()), name, int(r.top.Fd()), fmt.Sprintf("deep-%d", r.moved), unix.RENAME_NOREPLACE)
+		free := fmt.Sprintf("deep-%d", r.moved.Add(1))
+		err := unix.Renameat2(int(dir.Fd()), name, int(r.top.Fd()), free, unix.RENAME_NOREPLACE)
 		if !errors.Is(err, unix.EEXIST) {
 			return err
 		}
