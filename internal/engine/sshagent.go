@@ -110,7 +110,7 @@ type ApproveRequest struct {
 
 // Signatures lists the signatures in a sandbox that wait for an answer.
 func (e *Engine) Signatures(ctx context.Context, dir, name string) ([]Signature, error) {
-	p, err := e.find(ctx, dir, name)
+	_, p, err := e.findAny(ctx, dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func lateNote(ctx context.Context, p *place, began time.Time) string {
 
 // Approve answers a signature that waits.
 func (e *Engine) Approve(ctx context.Context, request ApproveRequest) (err error) {
-	p, err := e.find(ctx, request.Dir, request.Name)
+	e, p, err := e.findAny(ctx, request.Dir, request.Name)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func newApprove(s *session) *cobra.Command {
 		Long: `List the ssh-agent signatures that programs in a sandbox wait for, or approve one
 by its number. A signature that is not approved within two minutes is refused. The
 host shown for a login is the one whose key signed the session, whatever name the
-program gave.`,
+program gave. NAME may also be a live environment's, as litterbox env list has it.`,
 		Example: `  litterbox approve fix-login
   litterbox approve fix-login 1
   litterbox approve fix-login 2 --refuse`,
