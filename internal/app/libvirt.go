@@ -32,7 +32,7 @@ func domains() libvirt.Options {
 			_, path, err := machineimage.Open(imageDir(self, root))
 			return path, err
 		},
-		WithDisk: machineimage.WithDisk,
+		WithDisk: machineimage.WithDisk, DiskOf: machineimage.DiskOf,
 	}
 }
 

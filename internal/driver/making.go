@@ -15,7 +15,10 @@ type Maker interface {
 	Unmake(ctx context.Context, root, name string) error
 }
 
-// Made is a machine of a Maker's.
+// MadeDisk is the kind of a copy of a disk image, which machines stand on.
+const MadeDisk = "disk image"
+
+// Made is a machine of a Maker's, or what such machines begin with.
 type Made struct {
 	Name      string   `json:"name"`
 	Kind      string   `json:"kind,omitempty"`  // what it is; empty is a container

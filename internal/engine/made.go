@@ -49,7 +49,11 @@ func (e *Engine) planMachines(ctx context.Context) ([]Pruned, error) {
 		if len(one.Sandboxes)+len(one.Goldens) > 0 {
 			continue
 		}
-		plan = append(plan, Pruned{Kind: cmp.Or(one.Kind, "container"), Name: one.Name, Bytes: max(one.Bytes, 0), Why: "no sandbox is in it", made: one, Kept: one.Trouble})
+		why := "no sandbox is in it"
+		if one.Kind == driver.MadeDisk {
+			why = "no sandbox uses this copy of " + one.Image + ", and new ones begin with another"
+		}
+		plan = append(plan, Pruned{Kind: cmp.Or(one.Kind, "container"), Name: one.Name, Bytes: max(one.Bytes, 0), Why: why, made: one, Kept: one.Trouble})
 	}
 	return plan, nil
 }

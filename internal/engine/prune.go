@@ -27,7 +27,7 @@ type PruneRequest struct {
 
 // Pruned is one thing that is removed, or would be but must stay.
 type Pruned struct {
-	Kind       string `json:"kind"` // "cache", "container", "frozen", "golden", "image", "sandbox", "saved machine", "trash", "userland", "virtual machine"
+	Kind       string `json:"kind"` // "cache", "container", "disk image", "frozen", "golden", "image", "sandbox", "saved machine", "trash", "userland", "virtual machine"
 	Name       string `json:"name"`
 	Repository string `json:"repository"`
 	Bytes      int64  `json:"bytes"`

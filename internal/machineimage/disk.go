@@ -54,14 +54,13 @@ func WithDisk(ctx context.Context, built, file string) (string, error) {
 	if err != nil {
 		return "", fault.Wrap(fault.Invalid, err, "cannot use %q as vm.image", file)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", filepath.Base(built), file, identityOf(was)))
-	dir := filepath.Join(filepath.Dir(built), hex.EncodeToString(sum[:])[:16])
+	dir := diskDir(built, file, was)
 	if _, err := os.Stat(filepath.Join(dir, Record)); err == nil {
 		return dir, nil
 	}
 	work, err := os.MkdirTemp(filepath.Dir(built), ".building-*")
 	if err == nil {
-		image.Packages, image.Disk = nil, file
+		image.Packages, image.Disk, image.Counted = nil, file, true
 		delete(image.Files, Root)
 		err = compose(ctx, image, built, file, filepath.Join(work, DiskPrefix+format))
 		if now, looked := os.Stat(file); err == nil && (looked != nil || identityOf(now) != identityOf(was)) {
@@ -78,6 +77,28 @@ func WithDisk(ctx context.Context, built, file string) (string, error) {
 		return "", fault.Wrap(fault.Unavailable, err, "cannot copy vm.image %q", file)
 	}
 	return dir, nil
+}
+
+// diskDir is where the copy of a disk is, or will be.
+func diskDir(built, file string, is fs.FileInfo) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", filepath.Base(built), file, identityOf(is)))
+	return filepath.Join(filepath.Dir(built), hex.EncodeToString(sum[:])[:16])
+}
+
+// DiskOf returns the disk of the user's that the image in dir is a copy of, "" for other
+// images. It is stale if no new machine begins with it, because the disk or the built
+// image is another one now, and machines that use it have links to its record.
+func DiskOf(built, dir string) (disk string, stale bool) {
+	var image Image
+	data, err := os.ReadFile(filepath.Join(dir, Record))
+	if err != nil || json.Unmarshal(data, &image) != nil || image.Disk == "" {
+		return "", false
+	}
+	is, err := os.Stat(image.Disk)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return image.Disk, false
+	}
+	return image.Disk, image.Counted && (err != nil || diskDir(built, image.Disk, is) != filepath.Clean(dir))
 }
 
 // identityOf changes when the file does.

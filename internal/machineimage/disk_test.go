@@ -97,6 +97,22 @@ func TestWithDisk(t *testing.T) {
 			if again, err = machineimage.WithDisk(t.Context(), built, file); err != nil || again == dir {
 				t.Errorf("a changed disk is the same image, %v", err)
 			}
+			stale := func(image, of string, want bool) {
+				t.Helper()
+				if disk, got := machineimage.DiskOf(built, image); disk != of || got != want {
+					t.Errorf("%s is a copy of %q, stale %t", filepath.Base(image), disk, got)
+				}
+			}
+			stale(built, "", false)
+			stale(dir, file, true)
+			stale(again, file, false)
+			if disk, old := machineimage.DiskOf(built+"-anew", again); disk != file || !old {
+				t.Errorf("after another build the copy of %q is not stale", disk)
+			}
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			stale(again, file, true)
 			entries, err := os.ReadDir(filepath.Dir(built))
 			if err != nil || len(entries) != 3 {
 				t.Errorf("there are %v, %v", entries, err)

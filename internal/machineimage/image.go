@@ -40,8 +40,9 @@ type Image struct {
 	System   string            `json:"system"`
 	Kernel   string            `json:"kernel"` // the package with its version
 	Packages []string          `json:"packages"`
-	Files    map[string]string `json:"files"`          // SHA-256 in hexadecimal digits
-	Disk     string            `json:"disk,omitempty"` // of the user's, with the userland (WithDisk)
+	Files    map[string]string `json:"files"`             // SHA-256 in hexadecimal digits
+	Disk     string            `json:"disk,omitempty"`    // of the user's, with the userland (WithDisk)
+	Counted  bool              `json:"counted,omitempty"` // each machine that uses it has a link to its record
 }
 
 // ID names the content of an image.

@@ -153,8 +153,19 @@ func TestLibvirtDiskOfTheUser(t *testing.T) {
 				t.Errorf("the branch has %q", made)
 			}
 		}
+		h.must("touch", disk) // the copy is one of an earlier disk now
+		if plan := h.litterbox("prune", "--all", "--dry-run"); strings.Contains(plan, "disk image") {
+			t.Errorf("the disk of sandboxes would go:\n%s", plan)
+		}
 		for _, name := range []string{"one", "two"} {
 			h.litterbox("delete", "--force", "--purge", "--stop", name)
+		}
+		if plan := h.litterbox("prune", "--all", "--dry-run"); !strings.Contains(plan, "no sandbox uses this copy of "+disk) {
+			t.Errorf("the copy of the earlier disk would stay:\n%s", plan)
+		}
+		h.litterbox("prune", "--all", "--yes")
+		if plan := h.litterbox("prune", "--all", "--dry-run"); strings.Contains(plan, "disk image") {
+			t.Errorf("the copy of the earlier disk is still there:\n%s", plan)
 		}
 		if after := h.must("sha256sum", disk); after != before {
 			t.Errorf("the disk became %s", after)

@@ -38,6 +38,9 @@ type Options struct {
 	// WithDisk returns the directory of an image with the userland of a disk image of the
 	// user's, and the rest of a built one.
 	WithDisk func(ctx context.Context, built, file string) (string, error)
+	// DiskOf returns the disk that an image is a copy of, "" for built ones, and whether new
+	// machines no longer begin with it.
+	DiskOf func(built, image string) (disk string, stale bool)
 	// Emulated makes QEMU emulate the processor even where hardware could virtualize.
 	Emulated bool
 }
@@ -238,7 +241,7 @@ func (m Machine) makeDir(h handle) error {
 	if err := os.Mkdir(h.Dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
 		return m.refused(h, err)
 	}
-	return nil
+	return h.hold()
 }
 
 func (m Machine) refused(h handle, err error) error {

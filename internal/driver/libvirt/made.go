@@ -64,19 +64,23 @@ func (d *Shared) Unmake(ctx context.Context, root, name string) error {
 	return m.Forget(ctx)
 }
 
-// Made implements driver.Maker: the saved machines of images that new sandboxes no
-// longer begin with. Those of the newest image are not listed, because they are in
-// use.
+// Made implements driver.Maker: what new sandboxes no longer begin with. Those are the
+// saved machines of other images, and copies of a disk of the user's that has changed
+// since, if no machine uses them. The rest is in use, and not listed.
 func (d *Driver) Made(context.Context, string) ([]driver.Made, error) {
 	image, err := d.options.Image()
 	if err != nil {
 		return nil, nil // there never was one, or it is not known which are in use
 	}
+	copies, err := d.options.oldDisks(image)
+	if err != nil {
+		return nil, err
+	}
 	dirs, err := filepath.Glob(filepath.Join(warmBeside(image), "*", warmFile))
 	if err != nil {
 		return nil, err
 	}
-	var all []driver.Made
+	all := copies
 	for _, file := range dirs {
 		var r warmRecord
 		data, err := os.ReadFile(file)
@@ -86,7 +90,7 @@ func (d *Driver) Made(context.Context, string) ([]driver.Made, error) {
 		if err == nil {
 			err = seal.Decode(data, &r)
 		}
-		if err == nil && builtOf(r.Image) == image || errors.Is(err, fs.ErrPermission) {
+		if err == nil && builtOf(r.Image) == image && !d.options.stale(image, r.Image) || errors.Is(err, fs.ErrPermission) {
 			continue
 		}
 		dir, of := filepath.Dir(file), "an older version"
@@ -94,13 +98,17 @@ func (d *Driver) Made(context.Context, string) ([]driver.Made, error) {
 			of = filepath.Base(r.Image)
 		}
 		all = append(all, driver.Made{
-			Name: savedPrefix + filepath.Base(dir), Kind: kindSaved, Image: of, Engine: "no longer used", Bytes: allocated(filepath.Join(dir, "state.qcow2")),
+			Name: savedPrefix + filepath.Base(dir), Kind: kindSaved, Image: of, Engine: noLonger, Bytes: allocated(filepath.Join(dir, "state.qcow2")),
 		})
 	}
 	return all, nil
 }
 
-const savedPrefix = "saved-"
+const (
+	savedPrefix = "saved-"
+	diskPrefix  = "disk-"
+	noLonger    = "no longer used"
+)
 
 // Unmake implements driver.Maker.
 func (d *Driver) Unmake(ctx context.Context, root, name string) error {
@@ -113,11 +121,13 @@ func (d *Driver) Unmake(ctx context.Context, root, name string) error {
 			continue
 		}
 		image, err := d.options.Image()
-		if err == nil {
+		if err == nil && one.Kind == driver.MadeDisk {
+			err = removeDisk(filepath.Join(filepath.Dir(image), strings.TrimPrefix(name, diskPrefix)))
+		} else if err == nil {
 			err = os.RemoveAll(filepath.Join(warmBeside(image), strings.TrimPrefix(name, savedPrefix)))
 		}
 		if err != nil {
-			return driver.Seal(err, "cannot remove a saved machine")
+			return driver.Seal(err, "cannot remove a "+one.Kind)
 		}
 	}
 	return nil
