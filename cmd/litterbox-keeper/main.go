@@ -9,6 +9,11 @@ import (
 	"os"
 
 	"github.com/litterbox-sandbox/litterbox/internal/app/child"
+	"github.com/litterbox-sandbox/litterbox/internal/zstd"
+	"github.com/litterbox-sandbox/litterbox/internal/zstd/linked"
 )
 
-func main() { os.Exit(child.Main(os.Args)) }
+func main() {
+	zstd.Use(linked.NewReader) // for requests of models that are metered
+	os.Exit(child.Main(os.Args))
+}

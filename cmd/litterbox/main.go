@@ -10,12 +10,14 @@ import (
 
 	"github.com/litterbox-sandbox/litterbox/internal/app"
 	"github.com/litterbox-sandbox/litterbox/internal/app/child"
+	"github.com/litterbox-sandbox/litterbox/internal/zstd"
 )
 
 // version is set by the linker of a release build.
 var version string
 
 func main() {
+	zstd.Use(unpacker)
 	if child.IsChild(os.Args) {
 		os.Exit(child.Main(os.Args, app.Drivers()...))
 	}

@@ -35,6 +35,9 @@ func Main(args []string, version string) int {
 	if len(args) == 1 && args[0] == engineProgram {
 		return answerEngine()
 	}
+	if unpacks(args) {
+		return unpack(args)
+	}
 	if isRunner(args) {
 		return runner()
 	}

@@ -17,10 +17,9 @@ import (
 //
 // The files below read on the host what an agent made and what strangers send:
 // each parses, expands or walks it, with the calls after its name. All packages
-// are looked through but those of [apart]. A line that
-// begins with "bound" says what the files below it cost at most, whatever they are
-// given: in memory, in time, in descriptors, and in what they write or print. A
-// bound that is only the sandbox's own limit on disk (bytes and inodes) says so.
+// are looked through but those of [apart]. A line that begins with "bound" says what
+// the files below it cost at most, whatever they are given: in memory, time and
+// descriptors, and in what they write. A bound that is only limits.disk says so.
 const bounded = `
 # Walks through what a sandbox can write, by descriptors.
 bound memory: 1,024 names of a directory | time: the entries that limits.disk allows | descriptors: 256, deeper is left out | output: none
@@ -145,6 +144,7 @@ outpost/station/goldens.go: hostile.Remove tar.NewReader
 bound memory: 8 MiB of a document, the window of the compression | time: the limits of a layer, 128 layers, indexes three deep | descriptors: two for each level | output: the limits of a layer, in bytes and entries
 image/archive.go: tar.NewReader
 image/compression.go: gzip.NewReader zstd.NewReader
+zstd/linked/linked.go: zstd.NewReader
 image/extract_linux.go: tar.NewReader
 image/files.go: fs.ReadDir io.ReadAll
 image/manifest.go: io.ReadAll

@@ -64,7 +64,6 @@ driver/libvirt/rpc: github.com/digitalocean/go-libvirt
 driver/netns: github.com/google/nftables github.com/google/nftables/binaryutil github.com/google/nftables/expr github.com/vishvananda/netlink
 egress: golang.org/x/net/dns/dnsmessage golang.org/x/net/http/httpproxy golang.org/x/net/idna
 egress/intercept: golang.org/x/net/http/httpguts
-egress/metering: github.com/klauspost/compress/zstd
 egress/preset: github.com/pelletier/go-toml/v2 golang.org/x/net/publicsuffix
 engine: github.com/pelletier/go-toml/v2 golang.org/x/sync/errgroup
 frontend/cli: github.com/spf13/cobra github.com/spf13/pflag golang.org/x/term
@@ -73,11 +72,12 @@ frontend/ssh: golang.org/x/crypto/ssh
 git: golang.org/x/sync/errgroup
 git/attribute: golang.org/x/text/encoding golang.org/x/text/encoding/charmap golang.org/x/text/encoding/japanese golang.org/x/text/encoding/korean golang.org/x/text/encoding/simplifiedchinese
 guest: github.com/pkg/sftp
-image: github.com/klauspost/compress/zstd golang.org/x/sync/errgroup
+image: golang.org/x/sync/errgroup
 landing: github.com/pelletier/go-toml/v2 golang.org/x/term
 layer: golang.org/x/sync/errgroup
 secret/vault: filippo.io/age github.com/zalando/go-keyring
 sshagent: golang.org/x/crypto/ssh golang.org/x/crypto/ssh/agent
+zstd/linked: github.com/klauspost/compress/zstd
 template: github.com/pelletier/go-toml/v2 github.com/tailscale/hujson
 wire: golang.org/x/crypto/ssh
 `

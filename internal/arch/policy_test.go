@@ -26,6 +26,8 @@ meter:
 driver: fault sandbox
 wire: fault service
 process: fault sandbox
+zstd:
+zstd/linked:
 lock: fault
 
 # Who controls a path, asked before what lies there is believed or executed.
@@ -46,7 +48,7 @@ frozen: fault hostile seal
 
 # Records and settings on disk.
 store: caller fault ownership redact sandbox process seal lock
-image: caller fault ownership sandbox lock
+image: caller fault ownership sandbox lock zstd
 editor:
 packagecache:
 # What makes the host's system directories a layer to install packages above.
@@ -100,7 +102,7 @@ egress: fault
 egress/preset: caller fault
 egress/intercept: egress fault
 # The hook that meters calls of models, and keeps budgets.
-egress/metering: egress egress/intercept ledger meter
+egress/metering: egress egress/intercept ledger meter zstd
 egress/inject: egress egress/intercept fault secret secret/replace
 egress/renew: egress egress/intercept login
 
@@ -181,11 +183,11 @@ frontend/ssh: door engine engine/use fault sandbox wire
 app/inside: driver/landlock/confine driver/namespace/stage fsmonitor installer
 app/outpost: app/inside driver/namespace outpost outpost/boot outpost/station process
 app/child: app/inside app/outpost caller driver driver/landlock driver/lima driver/lima/limactl driver/namespace driver/remote fault keeper keeper/launch machine payload process rest
-app: caller app/child app/inside door driver driver/container driver/container/moby driver/landlock driver/libvirt driver/libvirt/rpc driver/namespace engine fault frontend/cli frontend/mcp frontend/ssh keeper/launch machine machineimage payload process redteam/probe sandbox store
+app: caller app/child app/inside door driver driver/container driver/container/moby driver/landlock driver/libvirt driver/libvirt/rpc driver/namespace engine fault frontend/cli frontend/mcp frontend/ssh keeper/launch machine machineimage payload process redteam/probe sandbox store zstd
 
 # Programs.
-cmd/litterbox: app app/child
-cmd/litterbox-keeper: app/child
+cmd/litterbox: app app/child zstd zstd/linked
+cmd/litterbox-keeper: app/child zstd zstd/linked
 cmd/litterbox-guest: app/inside
 cmd/litterbox-outpost: app/outpost
 # Makes archives, packages, manual pages and completions.
@@ -239,6 +241,7 @@ test/mcp: test/program test/tasks
 test/release:
 test/script:
 test/bench: test/engine test/network/world
+test/bench/floor:
 `
 
 // Test files are looser. Besides what their package may, they import the

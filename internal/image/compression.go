@@ -8,9 +8,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
+	"github.com/litterbox-sandbox/litterbox/internal/zstd"
 )
 
 // decompress tells by the first bytes how a stream is compressed. For an
@@ -24,7 +23,7 @@ func decompress(stream io.Reader) (plain io.Reader, close func() error, err erro
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, nil, fault.Wrap(fault.Unavailable, err, "cannot read it")
 		}
-		if !isGzip(start[:n]) && !isZstd(start[:n]) {
+		if !isGzip(start[:n]) && !zstd.Is(start[:n]) {
 			return nil, nothing, nil
 		}
 	}
@@ -40,7 +39,7 @@ func decompress(stream io.Reader) (plain io.Reader, close func() error, err erro
 			return nil, nil, fault.Wrap(fault.Invalid, err, "cannot decompress it")
 		}
 		return plain, plain.Close, nil
-	case isZstd(start):
+	case zstd.Is(start):
 		return unpackZstd(buffered)
 	}
 	return buffered, nothing, nil
@@ -48,18 +47,16 @@ func decompress(stream io.Reader) (plain io.Reader, close func() error, err erro
 
 func isGzip(start []byte) bool { return bytes.HasPrefix(start, []byte{0x1f, 0x8b}) }
 
-func isZstd(start []byte) bool { return bytes.HasPrefix(start, []byte{0x28, 0xb5, 0x2f, 0xfd}) }
-
 // zstdWindow is how far back a stream may refer, in bytes, which reading it holds
 // in memory: the most that zstd's program takes without being asked
 // (ZSTD_WINDOWLOG_LIMIT_DEFAULT in zstd.h).
 const zstdWindow = 128 << 20
 
-// unpackZstd reads a stream of zstd (RFC 8878).
+// unpackZstd reads a stream of zstd.
 func unpackZstd(stream io.Reader) (io.Reader, func() error, error) {
-	plain, err := zstd.NewReader(stream, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
+	plain, err := zstd.NewReader(stream, zstdWindow)
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Invalid, err, "cannot decompress it")
 	}
-	return plain, func() error { plain.Close(); return nil }, nil
+	return plain, plain.Close, nil
 }

@@ -101,6 +101,7 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"version", (*bench).version},
+		{"floors", (*bench).floors},
 		{"repositories", (*bench).repositories},
 		{"ignored", (*bench).ignoredFiles},
 		{"durability", (*bench).durability},

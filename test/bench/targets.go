@@ -64,7 +64,7 @@ const (
 // targets is the list; the first that fits a row counts.
 func targets() []target {
 	const (
-		clients   = "a command is a process of its own that starts, asks the sandbox's keeper and ends; the start of a Go program of this size is about half of it"
+		clients   = "a command is a process of its own that starts, asks the sandbox's keeper and ends; its processes alone, the row of its own, are a quarter of it, the start of a larger Go program another; the rest are the records: two entries of the audit log, the cycle, two events"
 		records   = "besides what bwrap does, git runs to make the branch, to write the commit and, where the checkout is large, to look at that, and a keeper is started that outlives the command; bwrap keeps no record and makes no branch"
 		committed = "the commit is written by one git process, whose start and end are most of it"
 		made      = "every file is made through the overlay, behind a filter of system calls"

@@ -11,35 +11,33 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// A release carries the program that serves agents, so that the protocol's
-// library does not slow down every other command. The control: without the tag
-// the library is in the program itself.
+// A release carries the program that serves agents and unpacks zstd, so that the
+// libraries for that do not slow down every other command. The control: without the
+// tag they are in the program itself.
 func TestCarriedProgram(t *testing.T) {
 	t.Parallel()
 	h := built.New(t)
-	library := func(path string) bool {
+	library := func(path, module string) bool {
 		t.Helper()
 		info, err := buildinfo.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, module := range info.Deps {
-			if strings.Contains(module.Path, "modelcontextprotocol") {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(info.Deps, func(one *debug.Module) bool { return strings.Contains(one.Path, module) })
 	}
 	full := h.Program("litterbox")
 	release := filepath.Join(h.Dir, "release", "litterbox")
 	build(t, full, full, release)
-	if !library(full) || library(release) {
-		t.Errorf("the library is in the full program: %t, in the one that is typed: %t", library(full), library(release))
+	for _, module := range []string{"modelcontextprotocol", "klauspost/compress"} {
+		if !library(full, module) || library(release, module) {
+			t.Errorf("%s is in the full program: %t, in the one that is typed: %t", module, library(full, module), library(release, module))
+		}
 	}
 
 	cmd := command(h, "mcp", "--structured")
@@ -96,6 +94,7 @@ func TestCarriedProgram(t *testing.T) {
 	if got := h.Command(h.Repo, release, "mcp", "--http", "0.0.0.0:0"); got.Code != 7 || !strings.Contains(got.Stderr, "litterbox: cannot listen") {
 		t.Errorf("%+v", got)
 	}
+	unpacksZstd(t, h, release)
 }
 
 // build links litterbox as the Makefile does, with the programs to carry.

@@ -9,9 +9,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/litterbox-sandbox/litterbox/internal/meter"
+	"github.com/litterbox-sandbox/litterbox/internal/zstd"
 )
 
 // Bounds of a request that is read before it is sent.
@@ -113,7 +112,7 @@ func (x *exchange) read(r *http.Request, body *spooled) error {
 		}
 		text = &limited{unzipped, maxBody}
 	case "zstd": // Codex with a subscription
-		unpacked, err := zstd.NewReader(text, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20))
+		unpacked, err := zstd.NewReader(text, 8<<20)
 		if err != nil {
 			return &meter.Unclear{Why: "is not compressed as it says"}
 		}
