@@ -213,6 +213,7 @@ func (e *Engine) destroy(ctx context.Context, p *place, tip string, keep *store.
 	if err := e.endForGood(ctx, p); err != nil {
 		return result, err
 	}
+	e.endInstallation(ctx, p)
 	if keep != nil {
 		keep.Tip = result.Tip
 		if err := e.intoTrash(p, *keep); err != nil {

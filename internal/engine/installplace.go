@@ -35,7 +35,8 @@ const (
 )
 
 // install runs the package manager in a place of its own, a sandbox that stays
-// half-made: after a kill the next command clears it away. Of the sandbox that it
+// half-made: after a kill the next installation for the same sandbox clears it away, and
+// so does the end of that sandbox. Of the sandbox that it
 // serves it holds only the packages already installed.
 func (e *Engine) install(ctx context.Context, p *place, what installation) (err error) {
 	if err := p.canInstall(); err != nil {
@@ -70,15 +71,35 @@ func (e *Engine) install(ctx context.Context, p *place, what installation) (err 
 	return err
 }
 
+// installName is the name of the place that installs for a sandbox.
+func (p *place) installName() string {
+	name := "install-" + p.record.Name
+	if _, err := sandbox.Slug(name); err != nil {
+		return "install-" + p.record.ID
+	}
+	return name
+}
+
+// endInstallation clears away what a killed installation has left of its place.
+func (e *Engine) endInstallation(ctx context.Context, p *place) {
+	id, err := e.Store.Claimed(p.record.GitDir, p.installName())
+	if err != nil || id == "" {
+		return
+	}
+	if record, err := e.Store.Sandbox(id); err != nil || !record.Temporary {
+		return // a sandbox that only has such a name
+	}
+	if _, err := e.clearDead(ctx, p.record.GitDir, p.installName()); err != nil {
+		p.note("what a killed installation left could not be removed: " + err.Error())
+	}
+}
+
 // installPlace claims a sandbox for one installation.
 func (e *Engine) installPlace(ctx context.Context, p *place) (*place, error) {
 	record := &sandbox.Sandbox{
-		Name: "install-" + p.record.Name, Repository: p.record.Repository, GitDir: p.record.GitDir, Base: p.record.Base, BaseTree: p.record.BaseTree,
+		Name: p.installName(), Repository: p.record.Repository, GitDir: p.record.GitDir, Base: p.record.Base, BaseTree: p.record.BaseTree,
 		Driver: p.record.Driver, Isolation: p.record.Isolation, State: sandbox.Creating, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
 		Image: p.record.Image, Author: p.record.Author, Carriage: p.record.Carriage, Temporary: true,
-	}
-	if _, err := sandbox.Slug(record.Name); err != nil {
-		record.Name = "install-" + p.record.ID
 	}
 	if err := e.claim(ctx, record); err != nil {
 		return nil, err

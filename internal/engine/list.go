@@ -362,6 +362,7 @@ func (e *Engine) Stop(ctx context.Context, request StopRequest) (result StopResu
 	if err := e.stop(ctx, p); err != nil {
 		return result, err
 	}
+	e.endInstallation(ctx, p)
 	return result, e.update(ctx, p, func(r *sandbox.Sandbox) { r.State = sandbox.Stopped })
 }
 
