@@ -185,9 +185,9 @@ bound memory: 4 KiB of a path, a buffer of a file, the names of one directory fo
 outpost/tree.go: ReadDir
 outpost/treeread.go: io.ReadFull
 driver/remote/near.go: filepath.WalkDir
-
-bound memory: 64 KiB of a shell's words, 128 bytes of a port's, 4 KiB of an engine's | time: that of a start | descriptors: the link's | output: none
+bound memory: 64 KiB of a shell's words, 128 bytes of a port's, 256 of a borrower's, 4 KiB of an engine's | time: that of a start | descriptors: the link's | output: none
 driver/container/moby/dial.go: io.ReadAll io.ReadFull
+driver/remote/relay.go: ReadSlice
 driver/remote/sshstream.go: ReadSlice
 outpost/port.go: ReadSlice
 

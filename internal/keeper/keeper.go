@@ -110,7 +110,8 @@ type keeper struct {
 	rest   *rest.Rest
 	signer *signer // nil where the sandbox has no ssh-agent
 	packs  packs
-	unlock func() // gives Lock back, before the process ends
+	relay  io.Closer // of the link to the place's machine; nil where none is lent
+	unlock func()    // gives Lock back, before the process ends
 	echo   echo
 
 	worktree worktree
@@ -147,8 +148,9 @@ func Run(ctx context.Context, drivers *driver.Set, order Order, report io.WriteC
 	}
 	// A client that is gone is no reason to end: the sandbox runs.
 	_ = errors.Join(json.NewEncoder(report).Encode(Report{Lease: k.lease, Notes: k.notes}), report.Close())
-	defer k.unlock()
-	return k.serve(ctx, listener)
+	err = k.serve(ctx, listener)
+	k.unlock()
+	return errors.Join(err, k.unrelay())
 }
 
 func open(ctx context.Context, drivers *driver.Set, order Order, sleep *rest.Rest) (_ *keeper, _ net.Listener, err error) {
@@ -168,6 +170,12 @@ func open(ctx context.Context, drivers *driver.Set, order Order, sleep *rest.Res
 	defer func() {
 		if err != nil {
 			k.unlock()
+		}
+	}()
+	k.openRelay()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.unrelay())
 		}
 	}()
 	if err := k.openPorts(ctx, order.Lease != nil); err != nil {

@@ -113,6 +113,18 @@ func (l *Link) Streams() int {
 	return len(l.streams)
 }
 
+// Heard returns when data last came.
+func (l *Link) Heard() time.Time { return time.Unix(0, l.heard.Load()) }
+
+// Ping asks the other end for a sign of life, which [Link.Heard] shows. It is left out
+// when too many frames wait.
+func (l *Link) Ping() {
+	select {
+	case l.control <- [2]uint32{framePing, 0}:
+	default:
+	}
+}
+
 // fail ends the link; the first reason counts.
 func (l *Link) fail(err error) {
 	l.mu.Lock()

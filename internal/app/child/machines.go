@@ -25,7 +25,9 @@ func machineDriver(root, name string) driver.Driver {
 	if err != nil || m.Kind != machine.SSH {
 		return nil
 	}
-	return remote.NewSSH(driver.OnMachine(name), host(m))
+	far := host(m)
+	far.State = root
+	return remote.NewSSH(driver.OnMachine(name), far)
 }
 
 func host(m machine.Machine) *remote.SSH {

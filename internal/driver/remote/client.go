@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -12,15 +13,16 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/outpost"
 )
 
-// client speaks with one outpost over one link, which is dialled when needed
-// and closed when idle.
+// client speaks with one outpost over a link of its own, which is dialled when needed,
+// or for questions over one that a keeper lends. Both are closed when idle.
 type client struct {
 	machine Machine
+	keeps   *atomic.Bool // the driver's
 
-	mu   sync.Mutex
-	link *outpost.Link
-	rest *time.Timer
-	keys map[string]string // of directories and programs that were sent, by path
+	mu   sync.Mutex // held while a link is made
+	own  atomic.Pointer[outpost.Link]
+	lent atomic.Pointer[outpost.Link]
+	keys map[string]string // of directories and programs that were sent, by path; guarded by mu
 }
 
 // at returns the client for a sandbox's machine.
@@ -30,7 +32,7 @@ func (d *Driver) at(stateDir string) *client {
 	defer d.mu.Unlock()
 	c := d.clients[machine.Name()]
 	if c == nil {
-		c = &client{machine: machine, keys: map[string]string{}}
+		c = &client{machine: machine, keeps: &d.keeps, keys: map[string]string{}}
 		d.clients[machine.Name()] = c
 	}
 	return c
@@ -43,53 +45,78 @@ const idle = 20 * time.Second
 // bound. A start that brings up a large place takes seconds.
 const patience = 2 * time.Minute
 
-// dial returns a link that is whole, as far as is known.
+// dial returns a link of its own that is whole, as far as is known.
 func (c *client) dial(ctx context.Context) (*outpost.Link, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.link != nil && !c.link.Ended() {
-		return c.link, nil
+	if link := whole(&c.own); link != nil {
+		return link, nil
 	}
 	conn, err := c.machine.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.link = outpost.Dialled(conn)
-	if c.rest != nil {
-		c.rest.Stop()
+	return c.use(&c.own, outpost.Dialled(conn)), nil
+}
+
+// whole returns a link that has not ended, as far as is known, or nil.
+func whole(one *atomic.Pointer[outpost.Link]) *outpost.Link {
+	if link := one.Load(); link != nil && !link.Ended() {
+		return link
 	}
-	c.rest = time.AfterFunc(idle, c.relax)
-	return c.link, nil
+	return nil
+}
+
+// use keeps a link until it is idle.
+func (c *client) use(one *atomic.Pointer[outpost.Link], link *outpost.Link) *outpost.Link {
+	one.Store(link)
+	time.AfterFunc(idle, func() { c.relax(one, link) })
+	return link
 }
 
 // relax closes a link that nothing uses.
-func (c *client) relax() {
+func (c *client) relax(one *atomic.Pointer[outpost.Link], link *outpost.Link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.link == nil || c.link.Ended():
-	case c.link.Streams() == 0:
-		_ = c.link.Close() // nothing is under way on it
-		c.link = nil
+	case link.Ended():
+	case link.Streams() == 0:
+		one.CompareAndSwap(link, nil)
+		_ = link.Close() // nothing is under way on it
 	default:
-		c.rest.Reset(idle)
+		time.AfterFunc(idle, func() { c.relax(one, link) })
 	}
 }
 
 // open sends a request and reads the first answer. The stream goes on, and is the
 // caller's to close; nothing else ends it. A link that was open before may have
 // ended unnoticed, with the machine: a request that only asks is sent once more.
+// So is one over a link that was lent: it goes over a link of this client's own.
 func (c *client) open(ctx context.Context, q outpost.Request) (*outpost.Stream, outpost.Answer, error) {
 	return c.openWithin(ctx, q, patience)
 }
 
 func (c *client) openWithin(ctx context.Context, q outpost.Request, patience time.Duration) (*outpost.Stream, outpost.Answer, error) {
-	c.mu.Lock()
-	before := c.link
-	c.mu.Unlock()
-	link, stream, answer, err := c.openOnce(ctx, q, patience)
-	if errors.Is(err, driver.ErrUnreachable) && asks(q.Op) && link != nil && link == before && link.Ended() && ctx.Err() == nil {
-		_, stream, answer, err = c.openOnce(ctx, q, patience)
+	if relayed(q.Op) {
+		if link := c.borrow(ctx); link != nil {
+			stream, answer, err := c.openOn(ctx, link, q, patience)
+			if err == nil || answer.Failure != nil || ctx.Err() != nil {
+				return stream, answer, err
+			}
+			c.giveBack(link)
+		}
+	}
+	before := c.own.Load()
+	link, err := c.dial(ctx)
+	if err != nil {
+		return nil, outpost.Answer{}, err
+	}
+	stream, answer, err := c.openOn(ctx, link, q, patience)
+	if errors.Is(err, driver.ErrUnreachable) && asks(q.Op) && link == before && link.Ended() && ctx.Err() == nil {
+		if link, err = c.dial(ctx); err != nil {
+			return nil, outpost.Answer{}, err
+		}
+		stream, answer, err = c.openOn(ctx, link, q, patience)
 	}
 	return stream, answer, err
 }
@@ -97,26 +124,22 @@ func (c *client) openWithin(ctx context.Context, q outpost.Request, patience tim
 // asks reports whether an operation changes nothing.
 func asks(op outpost.Op) bool {
 	return slices.Contains([]outpost.Op{
-		outpost.OpStatus, outpost.OpMeet, outpost.OpHave, outpost.OpAttach, outpost.OpDial, outpost.OpMetrics, outpost.OpList, outpost.OpContent, outpost.OpRefs, outpost.OpSize,
+		outpost.OpStatus, outpost.OpMeet, outpost.OpHave, outpost.OpAttach, outpost.OpDial, outpost.OpMetrics, outpost.OpList, outpost.OpBelow, outpost.OpContent, outpost.OpRefs, outpost.OpSize,
 		outpost.OpPlaces, outpost.OpUsage,
 	}, op)
 }
 
-func (c *client) openOnce(ctx context.Context, q outpost.Request, patience time.Duration) (*outpost.Link, *outpost.Stream, outpost.Answer, error) {
+func (c *client) openOn(ctx context.Context, link *outpost.Link, q outpost.Request, patience time.Duration) (*outpost.Stream, outpost.Answer, error) {
 	var answer outpost.Answer
-	link, err := c.dial(ctx)
-	if err != nil {
-		return nil, nil, answer, err
-	}
 	stream, err := link.Open()
 	if err != nil {
-		return link, nil, answer, c.unreachable(err)
+		return nil, answer, c.unreachable(err)
 	}
 	if err := c.converse(ctx, stream, q, &answer, patience); err != nil {
 		_ = stream.Close() // it adds nothing to the error
-		return link, nil, answer, err
+		return nil, answer, err
 	}
-	return link, stream, answer, nil
+	return stream, answer, nil
 }
 
 // converse sends q and reads the answer, within the bounds of ctx and patience.

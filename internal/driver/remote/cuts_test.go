@@ -24,7 +24,8 @@ import (
 // severed is a machine whose link breaks once, after a number of frames written
 // by both ends: each is one write.
 type severed struct {
-	root string
+	root  string
+	lends string // the directory of all state, with keepers that lend their links; empty: none do
 
 	mu     sync.Mutex
 	frames int             // that still cross; below zero: all
@@ -33,6 +34,9 @@ type severed struct {
 
 func (*severed) Name() string                 { return "severed" }
 func (*severed) Ensure(context.Context) error { return nil }
+
+// Relays implements remote.Relayed.
+func (s *severed) Relays() (root, outpost string) { return s.lends, "one" }
 
 func (s *severed) Dial(context.Context) (io.ReadWriteCloser, error) {
 	here, there := net.Pipe()
@@ -126,9 +130,9 @@ func newCutTrial(t *testing.T) *cutTrial {
 	dir := t.TempDir()
 	c := &cutTrial{machine: &severed{root: filepath.Join(dir, "machine"), frames: -1}, layer: make([]byte, 150<<10)}
 	_, _ = rand.Read(c.layer) // never fails, crypto/rand
-	files := map[string][]byte{"layer/big": c.layer, "state/upper/.git/HEAD": []byte("ref: refs/heads/x\n"), "state/home/.note": []byte("mine")}
+	files := map[string][]byte{"layer/big": c.layer, "sandboxes/box/upper/.git/HEAD": []byte("ref: refs/heads/x\n"), "sandboxes/box/home/.note": []byte("mine")}
 	for n := range 40 {
-		files[fmt.Sprintf("state/upper/dir-%d/file", n%7)+fmt.Sprint(n)] = bytes.Repeat([]byte{byte(n)}, 3000)
+		files[fmt.Sprintf("sandboxes/box/upper/dir-%d/file", n%7)+fmt.Sprint(n)] = bytes.Repeat([]byte{byte(n)}, 3000)
 	}
 	for name, content := range files {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), content, 0o644)); err != nil {
@@ -138,8 +142,8 @@ func newCutTrial(t *testing.T) *cutTrial {
 	if err := os.MkdirAll(c.machine.root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c.spec = driver.Spec{SandboxID: "box", StateDir: filepath.Join(dir, "state"), Workspace: driver.Workspace{
-		Path: "/work", Layers: []string{filepath.Join(dir, "layer")}, Upper: filepath.Join(dir, "state", "upper"),
+	c.spec = driver.Spec{SandboxID: "box", StateDir: filepath.Join(dir, "sandboxes", "box"), Workspace: driver.Workspace{
+		Path: "/work", Layers: []string{filepath.Join(dir, "layer")}, Upper: filepath.Join(dir, "sandboxes", "box", "upper"),
 	}}
 	c.driver = remote.New("severed", sandbox.Traits{Files: sandbox.FilesCarried}, func(string) remote.Machine { return c.machine })
 	c.lease = driver.Lease{ID: "box", SandboxID: "box", StateDir: c.spec.StateDir}

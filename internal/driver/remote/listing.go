@@ -18,13 +18,21 @@ import (
 const listedName = "listed"
 
 // listing asks for the files: for the difference from the listing before, where both
-// ends have it, and else for all. What comes is checked as if it had come whole.
+// ends have it, and else for all. What comes is checked as if it had come whole. One
+// that is cut off is asked for once more: the keeper whose link it took may have ended.
 func (f files) listing(ctx context.Context, q outpost.Request) (r io.ReadCloser, err error) {
-	err = f.c.awake(ctx, func() (err error) { r, err = f.list(ctx, q); return err })
+	err = f.c.awake(ctx, func() (err error) {
+		cut := false
+		if r, cut, err = f.list(ctx, q); cut && ctx.Err() == nil {
+			r, _, err = f.list(ctx, q)
+		}
+		return err
+	})
 	return r, err
 }
 
-func (f files) list(ctx context.Context, q outpost.Request) (io.ReadCloser, error) {
+// list returns besides whether the answer had begun and was not whole.
+func (f files) list(ctx context.Context, q outpost.Request) (r io.ReadCloser, cut bool, err error) {
 	path := filepath.Join(f.dir, listedName)
 	before, err := os.ReadFile(path)
 	if err != nil || len(before) > feed.MaxKept {
@@ -33,24 +41,24 @@ func (f files) list(ctx context.Context, q outpost.Request) (io.ReadCloser, erro
 	q.Since, q.Place = outpost.TokenOf(before), f.place
 	stream, answer, err := f.c.open(ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	switch answer.Since {
 	case "": // an outpost of an earlier version, or a very large listing
-		return stream, nil
+		return stream, false, nil
 	case outpost.TokenOf(nil):
 		before = nil
 	case q.Since:
 	default:
-		return nil, errors.Join(driver.Joined(driver.ErrUnreachable, errors.New("the outpost answers with the difference from another listing")), stream.Close())
+		return nil, false, errors.Join(driver.Joined(driver.ErrUnreachable, errors.New("the outpost answers with the difference from another listing")), stream.Close())
 	}
 	stop := context.AfterFunc(ctx, stream.Abort)
 	now, err := feed.ReadDifference(stream, before)
 	stop()
 	if err = errors.Join(err, stream.Close()); err != nil {
 		_ = os.Remove(path) // the next one is asked for whole
-		return nil, err
+		return nil, true, err
 	}
 	_ = outpost.KeepFile(path, now) // without it the next one is asked for whole
-	return io.NopCloser(bytes.NewReader(now)), nil
+	return io.NopCloser(bytes.NewReader(now)), false, nil
 }

@@ -35,3 +35,11 @@ type Outfitted interface {
 type Sleeper interface {
 	Wake(ctx context.Context) error
 }
+
+// Relayed is a Machine with a slow Dial, so that keepers lend their links to it.
+// Relays returns the directory of all state, below which their sockets are, and what
+// identifies the outpost that Dial starts: only a link to the same one is borrowed.
+// No link is borrowed where root is empty.
+type Relayed interface {
+	Relays() (root, outpost string)
+}

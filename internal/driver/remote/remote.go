@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -24,7 +25,8 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 )
 
-// Driver implements driver.Driver, driver.Carrier, driver.Retainer, driver.Lender, driver.FarJoiner and driver.GoldenKeeper. It is made by [New].
+// Driver implements driver.Driver, driver.Carrier, driver.Retainer, driver.Lender, driver.FarJoiner,
+// driver.GoldenKeeper and driver.Relayer. It is made by [New].
 type Driver struct {
 	name    string
 	traits  sandbox.Traits
@@ -35,6 +37,8 @@ type Driver struct {
 
 	asked sync.Once
 	can   driver.Capabilities
+
+	keeps atomic.Bool // this process is a keeper, which borrows no link
 }
 
 // New makes a driver of machines. machine returns the one that a sandbox's place

@@ -33,6 +33,9 @@ type SSH struct {
 	// user's. Connections shared through it are shared as long as they exist.
 	Config string
 	Sudo   bool // the outpost is root's, by sudo without a password
+	// State, when not empty, is the directory of all state: keepers of sandboxes there
+	// lend their links to this host.
+	State string
 
 	// ensured says that a place is about to be made: the next Dial makes whatever
 	// is missing there.
@@ -55,6 +58,18 @@ func NewSSH(name string, host *SSH) *Driver {
 // Name implements Machine. It holds the ID, so that files of a machine that was
 // removed are not looked for in another of its name.
 func (h *SSH) Name() string { return h.Machine.Name + " " + h.Machine.ID }
+
+// Relays implements Relayed.
+func (h *SSH) Relays() (root, outpost string) {
+	if h.State == "" || h.Machine.Dir == "" {
+		return "", ""
+	}
+	program, err := h.Program(h.Machine.System, h.Machine.Architecture)
+	if err != nil {
+		return "", "" // Dial reports it
+	}
+	return h.State, program.ID
+}
 
 // Ensure implements Machine. Making it costs no connection of its own.
 func (h *SSH) Ensure(context.Context) error {

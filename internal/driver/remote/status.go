@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -80,12 +81,13 @@ func (d *Driver) Places(ctx context.Context) ([]string, error) {
 // one: the next request dials it again.
 func (d *Driver) Hangup(stateDir string) { d.at(stateDir).end() }
 
-// end closes the link: there are no more requests.
+// end closes the links: there are no more requests.
 func (c *client) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.link != nil {
-		_ = c.link.Close() // nothing is under way on it
-		c.link = nil
+	for _, one := range []*atomic.Pointer[outpost.Link]{&c.own, &c.lent} {
+		if link := one.Swap(nil); link != nil {
+			_ = link.Close() // nothing is under way on it
+		}
 	}
 }
