@@ -16,20 +16,32 @@ import (
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
+	"github.com/litterbox-sandbox/litterbox/internal/workspace"
 )
 
 type commitOptions struct {
 	onlyIfChanged bool
+	ran           bool   // a command has just ended in the place, which has files therefore
+	ahead         *ahead // for the first question
 }
 
 // commit puts the workspace as it is now onto the branch as one iteration,
 // after the commits that the agent made itself. It completes iteration and
 // reports whether there was a commit.
 func (e *Engine) commit(ctx context.Context, p *place, iteration *sandbox.Iteration, options commitOptions) (bool, []string, error) {
-	if _, err := e.hasFiles(ctx, p); err != nil {
-		return false, nil, err
+	known := options.ran && p.far()
+	if !known {
+		if _, err := e.hasFiles(ctx, p); err != nil {
+			return false, nil, err
+		}
 	}
 	committed, packing, notes, err := e.commitLocked(ctx, p, iteration, options)
+	if known && errors.Is(err, workspace.ErrUnknown) { // it has just gone
+		if _, err := e.hasFiles(ctx, p); err != nil {
+			return false, nil, err
+		}
+		committed, packing, notes, err = e.commitLocked(ctx, p, iteration, options)
+	}
 	if err != nil || packing == git.PackingNone {
 		return committed, notes, err
 	}
@@ -76,7 +88,7 @@ func (e *Engine) commitLocked(ctx context.Context, p *place, iteration *sandbox.
 	if iteration.Number == 0 {
 		iteration.Number = p.record.Iterations + 1
 	}
-	agent, notes := e.agentCommits(ctx, p)
+	agent, notes := e.agentCommits(ctx, p, options.ahead)
 	modules, moduleNotes := e.moduleCommits(ctx, p)
 	notes = append(notes, moduleNotes...)
 	if behind := p.worktree().Behind(); behind != "" {
@@ -145,18 +157,13 @@ func (e *Engine) importRequest(p *place) branch.ImportRequest {
 // agentCommits fetches the commits that the agent made in its own repository since
 // the last time, as a pack through a quarantine. A problem with them becomes a
 // note: the workspace is committed all the same.
-func (e *Engine) agentCommits(ctx context.Context, p *place) (*branch.Received, []string) {
-	stream, err := p.dial(ctx)
-	if err != nil {
-		return nil, nil // not running: they are fetched at the next start
-	}
-	defer stream.Close()
-	head, err := wire.FindHead(ctx, stream)
+func (e *Engine) agentCommits(ctx context.Context, p *place, ahead *ahead) (*branch.Received, []string) {
+	head, err := ahead.head(ctx, p)
 	if err == nil && head.Damage != "" {
 		return nil, []string{p.aboutDamage(head.Damage)}
 	}
 	if err != nil || head.Commit == "" {
-		return nil, nil
+		return nil, nil // if it does not run, they are fetched at the next start
 	}
 	have, err := branch.InnerHead(ctx, p.repo, p.deltaFile(), p.record.Branch)
 	if err != nil {

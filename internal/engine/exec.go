@@ -140,7 +140,10 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 		endQuestions = asked.close
 	}
 	started := time.Now()
+	var ahead *ahead
 	if !request.NoCommit {
+		ahead = p.openAhead(ctx)
+		defer ahead.close()
 		p.repo.Prefetch(p.deltaFile(), p.store.Strict()) // what the commit needs of git, while the command runs
 		defer p.repo.EndPrefetch()
 	}
@@ -183,7 +186,7 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 	}
 	request.Agent.describe(iteration)
 	onlyIfChanged := request.Lenient || request.Kind == "shell" || request.Kind == "setup" || request.Kind == "agent" || request.Kind == "hook"
-	committed, notes, err := e.commit(ctx, p, iteration, commitOptions{onlyIfChanged: onlyIfChanged})
+	committed, notes, err := e.commit(ctx, p, iteration, commitOptions{onlyIfChanged: onlyIfChanged, ran: true, ahead: ahead})
 	result.Notes = notes
 	if committed {
 		result.Iteration = iteration

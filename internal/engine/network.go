@@ -145,14 +145,19 @@ func (p *place) savePolicy(policy *egress.Policy) error {
 }
 
 // tellKeeper asks a running keeper for one of its own operations. When none runs
-// there is none to tell, and the next one reads what is on disk.
+// there is none to tell, and the next one reads what is on disk. It does not wait for
+// the guest, which may be far away.
 func (p *place) tellKeeper(ctx context.Context, op wire.Op) error {
-	stream, err := p.dial(ctx)
+	conn, err := p.connect(ctx)
 	if err != nil {
 		return nil
 	}
-	defer stream.Close()
-	return wire.Ask(ctx, stream, wire.Request{Op: op})
+	defer conn.Close()
+	stream := &unwelcomed{UnixConn: conn}
+	if err = wire.Ask(ctx, stream, wire.Request{Op: op}); !stream.done {
+		return nil
+	}
+	return err
 }
 
 // Network shows the policy of a sandbox and what programs in it have tried.

@@ -5,51 +5,15 @@ import (
 	"errors"
 	"net"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/keeper"
-	"github.com/litterbox-sandbox/litterbox/internal/process"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
 	"github.com/litterbox-sandbox/litterbox/internal/seal"
 	"github.com/litterbox-sandbox/litterbox/internal/wire"
 )
-
-// dial opens a request stream to the sandbox's keeper.
-func (p *place) dial(ctx context.Context) (*net.UnixConn, error) {
-	var conn net.Conn
-	err := process.ShortPath(p.dir, func(short string) error {
-		var dialer net.Dialer
-		var err error
-		conn, err = dialer.DialContext(ctx, "unix", filepath.Join(short, keeper.Socket))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	// A dying keeper still has connections in its queue; only one that lives, with
-	// a guest that answers, says so.
-	welcome := make([]byte, 1)
-	err = conn.SetReadDeadline(time.Now().Add(welcomePatience))
-	if err == nil {
-		_, err = conn.Read(welcome)
-	}
-	if err == nil {
-		err = conn.SetReadDeadline(time.Time{})
-	}
-	p.paused = err == nil && welcome[0] == keeper.PausedWelcome
-	p.unreachable = err == nil && welcome[0] == keeper.UnreachableWelcome
-	if err != nil || welcome[0] != keeper.Welcome && !p.paused && !p.unreachable {
-		return nil, errors.Join(fault.Wrap("", driver.ErrUnreachable, "cannot reach the keeper"), conn.Close())
-	}
-	return conn.(*net.UnixConn), nil
-}
-
-// welcomePatience is how long a keeper may take for its first byte. It answers at
-// once unless the machine is overloaded.
-const welcomePatience = 5 * time.Second
 
 // running makes sure that the sandbox runs and has a keeper, and returns a stream
 // for one request. Each repair becomes a note. A start has an entry in the audit

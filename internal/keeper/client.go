@@ -2,11 +2,9 @@ package keeper
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
-	"strings"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
 	"github.com/litterbox-sandbox/litterbox/internal/sandbox"
@@ -27,6 +25,7 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	// A paused place cannot be asked for a stream; the client may want only the
 	// keeper.
 	var stream wire.Stream
+	said := k.listen(conn)
 	welcome := byte(Welcome)
 	var unreachable error
 	why := k.why()
@@ -37,12 +36,12 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	switch why {
 	case "":
 		var err error
-		switch stream, err = k.wire.await(ctx); {
+		switch stream, err = k.reach(ctx, said); {
 		case errors.Is(err, driver.ErrUnreachable):
 			welcome, unreachable = UnreachableWelcome, ErrUnreachable(k.order.Spec.Name, k.wire.cutSince(), nil)
 		case err != nil:
 			return
-		default:
+		case stream != nil:
 			defer stream.Close()
 		}
 	case sandbox.PausedByUser:
@@ -51,20 +50,15 @@ func (k *keeper) client(ctx context.Context, conn net.Conn) {
 	if _, err := conn.Write([]byte{welcome}); err != nil {
 		return
 	}
-	reader := wire.NewReader(conn)
-	kind, payload, err := reader.Next()
-	if err != nil || kind != wire.KindRequest {
+	kind, payload, request, err := said.next()
+	if err != nil {
 		return // a client that died, or one that is not ours
-	}
-	var request wire.Request
-	if err := json.Unmarshal(payload, &request); err != nil {
-		return
 	}
 	if !understands(request) {
 		_ = wire.Fail(conn, ErrOtherVersion(k.order.Spec.Name)) // the client may be gone
 		return
 	}
-	if strings.HasPrefix(string(request.Op), "keeper.") {
+	if isOwn(request) {
 		k.own(ctx, conn, request)
 		return
 	}
