@@ -32,6 +32,7 @@ type far struct {
 	mu    sync.Mutex
 	open  map[*exec.Cmd]bool
 	deaf  bool
+	count int // of connections, since the beginning
 	ended sync.WaitGroup
 }
 
@@ -195,12 +196,22 @@ func (f *far) serve(conn net.Conn) {
 		return
 	}
 	f.open[cmd] = true
+	f.count++
 	f.ended.Go(func() {
 		_ = cmd.Wait()
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.open, cmd)
 	})
+}
+
+// connections returns how many were made since the last call.
+func (f *far) connections() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	count := f.count
+	f.count = 0
+	return count
 }
 
 // cut ends every connection, and returns how many there were.
