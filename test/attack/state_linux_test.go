@@ -40,8 +40,8 @@ func stateAttacks() []attack {
 			},
 			Run: func(w *world) {
 				w.sandbox()
-				got := w.Inside(box, "/bin/sh", "-c", "ls -R "+w.State+"; find / \\( -path /usr -o -path /opt -o -path /nix -o -path /snap -o -path /proc -o -path /sys \\) -prune -o -name keys.json -o -name lease.json -o -name guest.sock -o -name keeper.sock 2>/dev/null")
-				for _, name := range []string{"keys.json", "lease.json", "keeper.sock", "guest.sock"} {
+				got := w.Inside(box, "/bin/sh", "-c", "ls -R "+w.State+"; find / \\( -path /usr -o -path /opt -o -path /nix -o -path /snap -o -path /proc -o -path /sys \\) -prune -o -name keys.json -o -name lease.json -o -name guest.sock -o -name keeper.sock -o -name relay.sock 2>/dev/null")
+				for _, name := range []string{"keys.json", "lease.json", "keeper.sock", "relay.sock", "guest.sock"} {
 					if strings.Contains(got.Stdout, name) {
 						w.Errorf("litterbox's own files are inside:\n%s", got.Stdout)
 					}
