@@ -40,6 +40,32 @@ func BenchmarkImport(b *testing.B) {
 	}
 }
 
+// BenchmarkImportMany commits 100,000 small files in 1000 directories, new ones and
+// then changed ones. TMPDIR chooses where they are.
+func BenchmarkImportMany(b *testing.B) {
+	x := benchBox(b, 100)
+	n := 0
+	for b.Loop() {
+		n++
+		b.StopTimer()
+		for i := range 100_000 {
+			path := filepath.Join(x.Upper, fmt.Sprintf("new/%d/f%d", i/100, i))
+			if i%100 == 0 {
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(path, fmt.Appendf(nil, "file %d %d\nof a repository\n", n, i), 0o644); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StartTimer()
+		if result, err := branch.Import(gittest.Context(b), x.Repository, x.Request()); err != nil || result.Changed != 100_000 {
+			b.Fatal(result, err)
+		}
+	}
+}
+
 // BenchmarkImportNothing measures what every command that changes nothing pays.
 func BenchmarkImportNothing(b *testing.B) {
 	x := benchBox(b, 100)

@@ -114,7 +114,7 @@ func (i *importer) bulkTree(ctx context.Context, edits []git.Edit) (tree string,
 	run := func(stdin *bytes.Buffer, args ...string) (string, error) {
 		c := i.r.Command(args...)
 		c.Config = append(c.Config, "core.splitIndex=false", "index.sparse=false", "core.ignorecase=false", "core.untrackedCache=false", "pack.compression=0")
-		c.Env = append(c.Env, "GIT_INDEX_FILE="+filepath.Join(dir, "index"), "GIT_OBJECT_DIRECTORY="+objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoteAlternate(own))
+		c.Env = append(git.KeepHeap(), "GIT_INDEX_FILE="+filepath.Join(dir, "index"), "GIT_OBJECT_DIRECTORY="+objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoteAlternate(own))
 		if i.q.Strict {
 			c.Config = append(c.Config, "core.fsync=all")
 		}

@@ -36,10 +36,21 @@ func (s *scan) regular(ctx context.Context, open func() (workspace.File, error),
 	if found.Oid, err = s.store(ctx, f, path, before.Size, dir); err != nil {
 		return layer.File{}, err
 	}
+	return s.stillSame(found, f), nil
+}
+
+// stillSame marks a file that has changed since it was opened.
+func (s *scan) stillSame(found layer.File, f workspace.File) layer.File {
+	before := f.Entry()
 	if after, err := f.Again(); err != nil || before.Size != after.Size || before.Mtime != after.Mtime || before.Ctime != after.Ctime {
 		found.Ino = 0
 	}
-	return found, nil
+	return found
+}
+
+// converts reports whether the content of a file may be stored in another form.
+func (s *scan) converts(dir *directory, path string) bool {
+	return (s.convert || dir.hasAttributes) && attribute.Convert(dir.attributes.Lookup(path), s.settings)
 }
 
 // fileOf takes the stat fields; it marks a file that may still change unnoticed.
@@ -59,22 +70,18 @@ func (s *scan) fileOf(entry workspace.Entry) layer.File {
 
 // store converts, hashes and emits the content of f and returns its raw oid.
 func (s *scan) store(ctx context.Context, f io.Reader, path string, size int64, dir *directory) (string, error) {
-	var a attribute.Attributes
-	converts := s.convert || dir.hasAttributes
-	if converts {
-		a = dir.attributes.Lookup(path)
-		converts = attribute.Convert(a, s.settings)
-	}
+	converts := s.converts(dir, path)
 	// No more than was judged: the file may grow while it is read, even by holes.
 	judged := io.LimitReader(contextReader{ctx, f}, size)
 	if size > inMemory && (!converts || size > convertible) {
 		return s.storeLarge(judged, path)
 	}
-	content, err := io.ReadAll(judged)
+	content, err := whole(judged)
 	if err != nil {
-		return "", unreadable(err)
+		return "", err
 	}
 	if converts {
+		a := dir.attributes.Lookup(path)
 		converted, err := attribute.ToGit(content, a, s.settings, func() bool { return s.storedCRLF(path) })
 		if err != nil {
 			return "", workspace.Stays{Why: git.Printable(err.Error())}
@@ -89,11 +96,17 @@ func (s *scan) store(ctx context.Context, f io.Reader, path string, size int64, 
 	return s.storeBytes(path, content)
 }
 
+// whole reads what was judged of a file.
+func whole(judged io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(judged)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return content, nil
+}
+
 func (s *scan) storeBytes(path string, content []byte) (string, error) {
-	h := git.NewHash(s.format)
-	fmt.Fprintf(h, "blob %d\x00", len(content))
-	h.Write(content)
-	oid := string(h.Sum(nil))
+	oid := s.hash(content)
 	if s.old.files[path].Oid == oid {
 		return oid, nil
 	}

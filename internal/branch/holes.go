@@ -23,6 +23,9 @@ import (
 // account for others: a rename moves its size along. A copy is growth. Hollow bytes
 // never account for anything, so that no sandbox can grow a giant step by step.
 
+// page is how many bytes of holes no one counts.
+const page = 4096
+
 // errLater says that a sparse file must wait until the vanished files are known.
 var errLater = errors.New("it is sparse")
 
@@ -49,7 +52,6 @@ func (w *walker) postpone(path string) func(workspace.File) (int64, error) {
 func (w *walker) grows(f workspace.File, path string) (holes, grows int64, err error) {
 	// The bytes that the disk holds are known already, and for most files that
 	// is all. Fewer is not proof of holes: a compressing file system holds fewer.
-	const page = 4096
 	entry := f.Entry()
 	if entry.Size-entry.Held <= page {
 		return 0, 0, nil

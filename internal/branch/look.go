@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"context"
 	"errors"
 
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
@@ -9,9 +10,9 @@ import (
 
 // release forgets the ignored paths that the agent's own commits stopped
 // tracking (git rm --cached): git would not add them again.
-func (w *walker) release(top *directory) error {
+func (w *walker) release(ctx context.Context, top *directory) error {
 	for path := range w.old.released {
-		kind, ignored, err := w.look(top, path)
+		kind, ignored, err := w.look(ctx, top, path)
 		if err != nil {
 			return err
 		}
@@ -28,7 +29,7 @@ func (w *walker) release(top *directory) error {
 
 // look walks down to a path to find what the layers have there and whether it
 // is ignored.
-func (w *walker) look(d *directory, path string) (layer.Kind, bool, error) {
+func (w *walker) look(ctx context.Context, d *directory, path string) (layer.Kind, bool, error) {
 	for i, from := 0, 0; i < len(path); i++ {
 		if path[i] != '/' {
 			continue
@@ -55,7 +56,7 @@ func (w *walker) look(d *directory, path string) (layer.Kind, bool, error) {
 		default:
 			return layer.KindNone, false, err
 		}
-		if err := w.rules(sub); err != nil {
+		if err := w.rules(ctx, sub); err != nil {
 			return layer.KindNone, false, err
 		}
 		d = sub

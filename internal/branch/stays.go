@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"context"
 	"errors"
 
 	"github.com/litterbox-sandbox/litterbox/internal/layer"
@@ -27,7 +28,7 @@ func (w *walker) settle(path string, kind layer.Kind, now layer.File, err error)
 
 // unread leaves what cannot be looked at as it was last committed: its directory
 // can be listed, not entered.
-func (w *walker) unread(d *directory, path string, why workspace.Stays) error {
+func (w *walker) unread(ctx context.Context, d *directory, path string, why workspace.Stays) error {
 	kind, _, err := w.layers.Lookup(d.tracked, path)
 	if err != nil {
 		return err
@@ -37,18 +38,21 @@ func (w *walker) unread(d *directory, path string, why workspace.Stays) error {
 		w.meet(path)
 		return nil
 	}
-	w.staysBelow(path, why)
-	return nil
+	return w.staysBelow(ctx, path, why)
 }
 
 // staysBelow leaves a path and everything below it as it was last committed, and
 // says so.
-func (w *walker) staysBelow(path string, why workspace.Stays) {
+func (w *walker) staysBelow(ctx context.Context, path string, why workspace.Stays) error {
+	if err := w.finishAll(ctx); err != nil {
+		return err
+	}
 	w.result.stays(path, why)
 	w.keepBelow(path)
 	if w.copied != nil {
 		w.copied.MeetBelow(path)
 	}
+	return nil
 }
 
 // stays notes that a path could not be committed as it is.

@@ -20,6 +20,7 @@ type walker struct {
 	*scan
 	changes workspace.Changes
 	later   []sparse // files that wait for the end of the walk
+	ahead   ahead
 }
 
 // directory is one directory of what changed on the way down.
@@ -32,6 +33,14 @@ type directory struct {
 	attributes    *attribute.Stack
 	hasAttributes bool
 	ignored       bool // only tracked paths count in here
+	users         int  // the walk, and the files in it that are read ahead
+}
+
+// leave closes the directory after its last user.
+func (d *directory) leave() {
+	if d.users--; d.users == 0 {
+		d.written.Close()
+	}
 }
 
 func (s *scan) walk(ctx context.Context) (err error) {
@@ -46,18 +55,22 @@ func (s *scan) walk(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	top := &directory{
+		written: d, visible: s.layers.All(), tracked: s.layers.All(),
+		ignore: s.ignore, attributes: s.attributes, users: 1,
+	}
+	defer top.leave()
+	defer w.stopAhead()
 	if d.Opaque() {
 		return fault.New(fault.Unsupported, "cannot read the changes: their top directory hides the layers")
 	}
-	top := &directory{
-		written: d, visible: s.layers.All(), tracked: s.layers.All(),
-		ignore: s.ignore, attributes: s.attributes,
-	}
-	if err := w.rules(top); err != nil {
+	if err := w.rules(ctx, top); err != nil {
 		return err
 	}
 	if err := w.Read(ctx, top); err != nil {
+		return err
+	}
+	if err := w.finishAll(ctx); err != nil {
 		return err
 	}
 	if s.copied != nil {
@@ -70,7 +83,7 @@ func (s *scan) walk(ctx context.Context) (err error) {
 	if err := w.takeSparse(ctx); err != nil {
 		return err
 	}
-	return w.release(top)
+	return w.release(ctx, top)
 }
 
 // changes opens the changes, without what is below ignored directories where
@@ -92,15 +105,15 @@ func (s *scan) changes(ctx context.Context) (workspace.Changes, error) {
 
 // rules reads a directory's ignore and attribute files, from the merged view
 // of upper and layers.
-func (w *walker) rules(d *directory) error {
-	content, err := w.merged(d, ".gitignore")
+func (w *walker) rules(ctx context.Context, d *directory) error {
+	content, err := w.merged(ctx, d, ".gitignore")
 	if err != nil {
 		return err
 	}
 	if content != nil {
 		d.ignore = d.ignore.Enter(d.path, content)
 	}
-	content, err = w.merged(d, ".gitattributes")
+	content, err = w.merged(ctx, d, ".gitattributes")
 	if err != nil {
 		return err
 	}
@@ -112,7 +125,7 @@ func (w *walker) rules(d *directory) error {
 
 // merged reads a file of the merged view. git does not follow a link here
 // (2.32), and neither do we.
-func (w *walker) merged(d *directory, name string) ([]byte, error) {
+func (w *walker) merged(ctx context.Context, d *directory, name string) ([]byte, error) {
 	entry, err := d.written.Entry(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		path := git.Join(d.path, name)
@@ -136,6 +149,9 @@ func (w *walker) merged(d *directory, name string) ([]byte, error) {
 	defer f.Close()
 	content, err := layer.ReadLimited(f, git.MaxRules)
 	if err != nil {
+		if err := w.finishAll(ctx); err != nil {
+			return nil, err
+		}
 		w.result.notes.Add("%q is not followed: it is too large", git.Join(d.path, name))
 		return nil, nil
 	}
@@ -173,6 +189,9 @@ func (w *walker) Read(ctx context.Context, d *directory) error {
 			mode = git.ModeLink
 		}
 		if why := git.BadPath(path, mode); why != "" {
+			if err := w.finishAll(ctx); err != nil {
+				return err
+			}
 			w.result.notes.Add("%q stays out: %s", path, why)
 			w.result.left.Add(path)
 			if w.copied != nil { // if the base has it, it stays
@@ -181,7 +200,7 @@ func (w *walker) Read(ctx context.Context, d *directory) error {
 			continue
 		}
 		if err != nil {
-			err = w.unread(d, path, stays)
+			err = w.unread(ctx, d, path, stays)
 		} else {
 			err = w.entry(ctx, d, name, path, entry)
 		}
@@ -228,6 +247,9 @@ func (w *walker) entry(ctx context.Context, d *directory, name, path string, ent
 		w.meet(path) // of what lies below the base
 	}
 	if entry.Kind != workspace.Whiteout && !w.ignored(d, path, false) {
+		if err := w.finishAll(ctx); err != nil {
+			return err
+		}
 		w.result.notes.Add("%q stays out: git cannot hold a socket, pipe or device", path)
 	}
 	return nil
@@ -263,8 +285,17 @@ func (w *walker) file(ctx context.Context, d *directory, name, path string, entr
 	case now.Mode == git.ModeLink:
 		now, err = w.symlink(d, name, path, entry)
 	default:
-		now, err = w.regular(ctx, func() (workspace.File, error) { return d.written.File(name) }, path, d, w.postpone(path))
+		if ahead, err := w.readAhead(ctx, d, name, path, kind); ahead || err != nil {
+			return err
+		}
+		return w.inTurn(ctx, d, name, path, kind)
 	}
+	return w.settle(path, kind, now, err)
+}
+
+// inTurn reads a regular file and records what it is.
+func (w *walker) inTurn(ctx context.Context, d *directory, name, path string, kind layer.Kind) error {
+	now, err := w.regular(ctx, func() (workspace.File, error) { return d.written.File(name) }, path, d, w.postpone(path))
 	if errors.Is(err, errLater) {
 		w.later = append(w.later, sparse{path, d, kind})
 		return nil
@@ -286,6 +317,9 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 		link, linked = module, true
 	}
 	if linked {
+		if err := w.finishAll(ctx); err != nil {
+			return err
+		}
 		if !given {
 			w.result.left.Add(path)
 		}
@@ -310,18 +344,17 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 		if !errors.As(err, &stays) {
 			return err
 		}
-		w.staysBelow(path, stays)
-		return nil
+		return w.staysBelow(ctx, path, stays)
 	}
-	defer written.Close()
+	sub := &directory{
+		path: path, written: written, tracked: tracked, ignored: ignored,
+		ignore: d.ignore, attributes: d.attributes, hasAttributes: d.hasAttributes, users: 1,
+	}
+	defer sub.leave()
 	if kind == layer.KindFile {
 		w.result.gone[path] = struct{}{}
 	}
 	opaque := written.Opaque()
-	sub := &directory{
-		path: path, written: written, tracked: tracked, ignored: ignored,
-		ignore: d.ignore, attributes: d.attributes, hasAttributes: d.hasAttributes,
-	}
 	if kind == layer.KindDir && opaque {
 		w.result.gone[path] = struct{}{}
 	}
@@ -336,12 +369,15 @@ func (w *walker) directory(ctx context.Context, d *directory, name, path string)
 			return nil
 		}
 		if written.Repository() {
+			if err := w.finishAll(ctx); err != nil {
+				return err
+			}
 			w.result.notes.Add("%q stays out: %s", path, whyNested(written))
 			w.result.left.Add(path)
 			return nil
 		}
 	}
-	if err := w.rules(sub); err != nil {
+	if err := w.rules(ctx, sub); err != nil {
 		return err
 	}
 	return w.Read(ctx, sub)

@@ -52,6 +52,7 @@ func (r *Repository) StartFastImport(ctx context.Context, edges string, strict b
 	// With core.ignorecase, which a repository may bring from another system,
 	// fast-import would replace one of two names with the other.
 	c.Config = []string{"fastimport.unpackLimit=0", "pack.compression=0", "core.ignorecase=false", "core.bigFileThreshold=64m", sync}
+	c.Env = KeepHeap()
 	if edges != "" {
 		c.Args = append(c.Args, "--export-pack-edges="+edges)
 	}
@@ -80,6 +81,16 @@ func (r *Repository) StartFastImport(ctx context.Context, edges string, strict b
 	f.crash = filepath.Join(r.CommonDir, "fast_import_crash_"+strconv.Itoa(f.cmd.Process.Pid))
 	fmt.Fprint(f.in, "feature done\n")
 	return f, nil
+}
+
+// KeepHeap returns variables with which a git that compresses many small objects
+// keeps the memory that it has freed. zlib wants a quarter of a megabyte for each
+// object, and glibc gives freed memory back from 128 KiB on: of 100,000 objects in
+// 2 s, git spent 1.5 in page faults (mallopt(3); other C libraries know neither
+// variable). Setting the one fixes the other, which glibc adjusts by itself
+// otherwise.
+func KeepHeap() []string {
+	return []string{"MALLOC_TRIM_THRESHOLD_=16777216", "MALLOC_MMAP_THRESHOLD_=4194304"}
 }
 
 // Blob sends the content of a file; edits name it by its object id.

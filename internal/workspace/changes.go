@@ -53,6 +53,13 @@ type Dir interface {
 	Close()
 }
 
+// Concurrent is implemented by directories of which several goroutines may open
+// files at once, also while another one uses the directory and those above it.
+type Concurrent interface {
+	Dir
+	Concurrent()
+}
+
 // File is a regular file that is open for reading.
 type File interface {
 	io.ReadCloser

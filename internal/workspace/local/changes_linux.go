@@ -65,6 +65,10 @@ type dir struct {
 	plain bool
 }
 
+// Concurrent implements workspace.Concurrent: what a directory is made of does not
+// change while it is open.
+func (d *dir) Concurrent() {}
+
 func (d *dir) Entry(name string) (workspace.Entry, error) {
 	_, st, err := d.Lookup(name)
 	if errors.Is(err, unix.ENOENT) {
