@@ -142,6 +142,8 @@ type ExecRequest struct {
 	// destination that no rule allows, and waits; its context ends with the
 	// command. Nil refuses at once.
 	Ask func(context.Context, Question) Decision
+	// Refusals asks for what the network refuses from the request on.
+	Refusals bool
 	// Agent is the agent that the command belongs to, if any.
 	Agent *Working
 	// Checkpoints commit its work while it runs; the zero value is an ordinary
@@ -154,6 +156,7 @@ type ExecResult struct {
 	Exit      wire.Exit
 	Iteration *sandbox.Iteration // nil with NoCommit
 	Notes     []string           // files that stayed out, repairs that were made
+	Refused   []Refusal          // with Refusals
 	// Environment is the name of the live environment that it ran in; empty: in a sandbox.
 	Environment string
 }

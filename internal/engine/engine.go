@@ -96,6 +96,7 @@ type place struct {
 	building *building // of a golden in it; nil: it is a sandbox to work in
 
 	paused, unreachable bool              // its keeper said so when it was dialled last
+	looking             *looking          // for what the network refuses its command; nil unless it is asked for
 	answered            bool              // it ran when its start was asked for
 	from                map[string]string // where the limits in config come from, by name
 

@@ -36,6 +36,10 @@ func (e *Engine) Exec(ctx context.Context, request ExecRequest) (result ExecResu
 	if err := e.ofDriver(p, request.Driver); err != nil {
 		return ExecResult{}, err
 	}
+	if request.Refusals {
+		p.looking = &looking{since: time.Now()}
+		defer p.looking.into(&result) // after the entry in the audit log
+	}
 	ctx, call, err := e.recordIn(ctx, p, cmp.Or(request.Kind, "exec"), map[string]any{
 		"command": request.command(ctx, e), "message": request.message(ctx, e), "env": names(request.Env), "workdir": request.WorkDir,
 	})
@@ -160,6 +164,9 @@ func (e *Engine) perform(ctx context.Context, p *place, request ExecRequest, cyc
 		// The guest or its keeper went away under the command. The next command
 		// commits what it had written so far.
 		return ExecResult{}, err
+	}
+	if p.looking != nil {
+		p.looking.begin(context.WithoutCancel(ctx), e, p) // beside the commit and the records
 	}
 	result := ExecResult{Exit: exit}
 	if exit.TimedOut || exit.Code >= signalled {

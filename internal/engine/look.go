@@ -106,6 +106,37 @@ type Refusal struct {
 	Preset      string // of the package manager that it belongs to, such as preset:npm; empty when it is none's
 }
 
+// looking finds out what the network has refused, beside other work.
+type looking struct {
+	since time.Time
+	done  chan struct{} // nil until it has begun
+
+	refused []Refusal
+	err     error
+}
+
+func (l *looking) begin(ctx context.Context, e *Engine, p *place) {
+	l.done = make(chan struct{})
+	own := e.place(p.record, p.repo, p.driver) // connections leave what they found in it
+	go func() {
+		defer close(l.done)
+		l.refused, l.err = e.refusedSince(ctx, own, l.since)
+	}()
+}
+
+// into waits for what was found, if it has begun. An error is a note: the command
+// has run and is committed, and that counts.
+func (l *looking) into(result *ExecResult) {
+	if l.done == nil {
+		return
+	}
+	<-l.done
+	result.Refused = l.refused
+	if l.err != nil {
+		result.Notes = append(result.Notes, "what the network refused is not known: "+l.err.Error())
+	}
+}
+
 // Refused lists the destinations that the sandbox was kept from reaching since a
 // moment.
 func (e *Engine) Refused(ctx context.Context, place Place, since time.Time) ([]Refusal, error) {

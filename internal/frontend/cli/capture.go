@@ -53,10 +53,10 @@ type execDocument struct {
 	Refused    []refusalDocument  `json:"refused"` // by the network
 }
 
-func (c *capture) document(name string, r engine.ExecResult, refused []engine.Refusal) execDocument {
+func (c *capture) document(name string, r engine.ExecResult) execDocument {
 	return execDocument{
 		Name: name, ExitCode: r.Exit.Code, Signal: r.Exit.Signal, TimedOut: r.Exit.TimedOut, Duration: r.Exit.Duration,
 		Stdout: string(c.stdout.bytes), Stderr: string(c.stderr.bytes), Truncated: c.stdout.truncated || c.stderr.truncated,
-		Iteration: r.Iteration, Background: list(r.Exit.Background), Notes: list(r.Notes), Refused: refusalDocuments(refused),
+		Iteration: r.Iteration, Background: list(r.Exit.Background), Notes: list(r.Notes), Refused: refusalDocuments(r.Refused),
 	}
 }

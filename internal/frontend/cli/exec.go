@@ -13,7 +13,6 @@ type execOptions struct {
 	console *console
 	exec    func(context.Context, engine.ExecRequest) (engine.ExecResult, error)
 	finds   func(ctx context.Context, place engine.Place, program string, allowDegraded bool) (bool, error)
-	refused func(context.Context, engine.Place, time.Time) ([]engine.Refusal, error)
 
 	dir, name     string
 	argv          []string
@@ -97,7 +96,7 @@ Ctrl-C interrupts CMD everywhere, and no further sandbox starts it.`,
 			}
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
-				o.exec, o.refused, o.dir = e.Exec, e.Refused, dir
+				o.exec, o.dir = e.Exec, dir
 				o.standIn(e, dir)
 				if several {
 					if name != "" {
@@ -179,24 +178,17 @@ func runExec(ctx context.Context, o *execOptions) error {
 	}
 	ctx, a := o.console.attach(ctx, captured, o.ask)
 	defer a.detach()
-	began := o.console.now()
 	result, err := o.exec(ctx, engine.ExecRequest{
 		Dir: o.dir, Name: o.name, Argv: o.argv, Kind: o.kind, Interactive: o.interactive, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
 		Env: o.env.values, WorkDir: o.directory(), Streams: a.streams, AllowDegraded: o.allowDegraded, Driver: o.driver, Ask: a.ask,
+		Refusals: !o.ask, // else they were asked about
 	})
 	a.detach() // before anything is printed: raw mode has no line breaks
 	if err != nil {
 		return o.lost(err)
 	}
-	var refused []engine.Refusal
-	if !o.ask { // else it was asked about
-		if refused, err = o.refused(context.WithoutCancel(ctx), engine.Place{Dir: o.dir, Name: o.name}, began); err != nil {
-			// The command has run and is committed: that counts.
-			result.Notes = append(result.Notes, "what the network refused is not known: "+err.Error())
-		}
-	}
 	if o.json {
-		if err := o.console.document(captured.document(o.name, result, refused)); err != nil {
+		if err := o.console.document(captured.document(o.name, result)); err != nil {
 			return err
 		}
 		return statusError(result.Exit.Code)
@@ -204,7 +196,7 @@ func runExec(ctx context.Context, o *execOptions) error {
 	if result.Exit.TimedOut && o.timeout > 0 {
 		o.console.note("timed out after %s", o.timeout)
 	}
-	o.console.noteRefused(o.name, refused)
+	o.console.noteRefused(o.name, result.Refused)
 	o.console.notes(result.Notes)
 	for _, p := range result.Exit.Background {
 		o.console.note("still running: %d %s", p.PID, p.Command)

@@ -55,7 +55,7 @@ func TestExecArguments(t *testing.T) {
 			}
 			wantOutcome(t, lb(t, e, "", c.args...), outcome{})
 			want := c.want
-			want.Dir, want.Name = dir, "fix"
+			want.Dir, want.Name, want.Refusals = dir, "fix", true
 			if want.Kind == "" {
 				want.Kind = "exec"
 			}
@@ -181,7 +181,7 @@ func TestShellChoosesTheUsersShell(t *testing.T) {
 			}}
 			wantOutcome(t, lb(t, e, "", "shell", "fix"), outcome{9, "", ""})
 			want := []engine.ExecRequest{
-				{Dir: here(t), Name: "fix", Kind: "shell", Interactive: true, Message: c.message, Argv: []string{c.want}},
+				{Dir: here(t), Name: "fix", Kind: "shell", Interactive: true, Refusals: true, Message: c.message, Argv: []string{c.want}},
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)

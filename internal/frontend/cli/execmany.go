@@ -66,7 +66,6 @@ type manyDocument struct {
 type manyRow struct {
 	name     string
 	result   engine.ExecResult
-	refused  []engine.Refusal
 	captured capture
 	log      string
 	err      error
@@ -132,10 +131,9 @@ func (o *execOptions) one(ctx context.Context, info engine.Info, row *manyRow, s
 		row.captured.stdout.most, row.captured.stderr.most = manyCaptured, manyCaptured
 		out[1], problems[1] = &row.captured.stdout, &row.captured.stderr
 	}
-	began := o.console.now()
 	row.result, err = o.exec(ctx, engine.ExecRequest{
 		Dir: o.dir, Name: info.Name, Argv: o.argv, Kind: o.kind, Message: o.message, Timeout: o.timeout, NoCommit: o.noCommit,
-		Env: o.env.values, WorkDir: o.directory(), AllowDegraded: o.allowDegraded,
+		Env: o.env.values, WorkDir: o.directory(), AllowDegraded: o.allowDegraded, Refusals: true,
 		Streams: engine.Streams{
 			Started: herd.begin, Stdin: strings.NewReader(""),
 			Stdout: io.MultiWriter(out...), Stderr: io.MultiWriter(problems...), Signals: signals,
@@ -145,11 +143,7 @@ func (o *execOptions) one(ctx context.Context, info engine.Info, row *manyRow, s
 	if err != nil {
 		return o.lost(err)
 	}
-	if row.refused, err = o.refused(context.WithoutCancel(ctx), engine.Place{Dir: o.dir, Name: info.Name}, began); err != nil {
-		// The command has run and is committed: that counts.
-		row.result.Notes, err = append(row.result.Notes, "what the network refused is not known: "+err.Error()), nil
-	}
-	return err
+	return nil
 }
 
 // summary is a row for each sandbox, and the number of failures as exit code.
@@ -159,7 +153,7 @@ func (o *execOptions) summary(rows []*manyRow) error {
 		if row.failed() {
 			failed++
 		}
-		document := manyDocument{execDocument: row.captured.document(row.name, row.result, row.refused), Log: row.log}
+		document := manyDocument{execDocument: row.captured.document(row.name, row.result), Log: row.log}
 		exit, duration, commit := decimal(row.result.Exit.Code), row.result.Exit.Duration.Round(time.Millisecond).String(), "-"
 		if row.result.Iteration != nil {
 			commit = short(row.result.Iteration.Commit)
@@ -171,7 +165,7 @@ func (o *execOptions) summary(rows []*manyRow) error {
 		documents = append(documents, document)
 		table = append(table, []string{row.name, exit, duration, commit, row.log})
 		if !o.json {
-			o.console.noteRefused(row.name, row.refused)
+			o.console.noteRefused(row.name, row.result.Refused)
 			for _, note := range row.result.Notes {
 				o.console.note("%s: %s", row.name, note)
 			}

@@ -7,7 +7,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -95,7 +94,6 @@ With --writable-git all of that is writable: anything that CMD leaves in
 					o.name = cmp.Or(result.Environment, o.name)
 					return result, err
 				}
-				o.refused = func(context.Context, engine.Place, time.Time) ([]engine.Refusal, error) { return nil, nil } // in its notes
 				return runExec(ctx, o)
 			})
 		},

@@ -46,7 +46,7 @@ running in it by then.`,
 			}
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
-				o.exists, o.create, o.exec, o.refused, o.delete, o.dir = e.Exists, e.Create, e.Exec, e.Refused, e.Delete, dir
+				o.exists, o.create, o.exec, o.delete, o.dir = e.Exists, e.Create, e.Exec, e.Delete, dir
 				o.standIn(e, dir)
 				return runRun(ctx, o)
 			})

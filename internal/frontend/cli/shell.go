@@ -34,7 +34,7 @@ with more.`,
 			}
 			o.name, o.argv = name, argv
 			return s.command(cmd, func(ctx context.Context, e useCases, dir string) error {
-				o.exec, o.refused, o.dir = e.Exec, e.Refused, dir
+				o.exec, o.dir = e.Exec, dir
 				o.finds = e.FindProgram
 				o.standIn(e, dir)
 				return runShell(ctx, o)

@@ -42,20 +42,23 @@ func TestVersionFlag(t *testing.T) {
 }
 
 func TestWhatTheNetworkRefused(t *testing.T) {
-	e := &fake{
-		exec: func(context.Context, engine.ExecRequest) (engine.ExecResult, error) { return engine.ExecResult{}, nil },
-		refused: []engine.Refusal{
-			{Destination: "registry.npmjs.org:443", Rule: "registry.npmjs.org", Preset: "preset:npm"},
-			{Destination: "registry.npmjs.org:443", Rule: "registry.npmjs.org", Preset: "preset:npm"},
-			{Destination: "a.example:22", Rule: "a.example:22"},
-			{Destination: "10.0.0.1:9"}, {Destination: "b:1"}, {Destination: "c:1"}, {Destination: "d:1"},
-		},
+	refused := []engine.Refusal{
+		{Destination: "registry.npmjs.org:443", Rule: "registry.npmjs.org", Preset: "preset:npm"},
+		{Destination: "registry.npmjs.org:443", Rule: "registry.npmjs.org", Preset: "preset:npm"},
+		{Destination: "a.example:22", Rule: "a.example:22"},
+		{Destination: "10.0.0.1:9"}, {Destination: "b:1"}, {Destination: "c:1"}, {Destination: "d:1"},
 	}
+	e := &fake{exec: func(_ context.Context, r engine.ExecRequest) (result engine.ExecResult, err error) {
+		if r.Refusals {
+			result.Refused = refused
+		}
+		return result, nil
+	}}
 	want := "note: the network refused registry.npmjs.org:443, a.example:22, 10.0.0.1:9, b:1, c:1 and 1 more (litterbox network fix); " +
 		"to open it: litterbox allow fix preset:npm a.example:22\n"
 	for _, command := range []string{"exec", "shell"} {
 		wantOutcome(t, lb(t, e, "", command, "fix", "--", "true"), outcome{0, "", want})
 	}
-	e.refused = []engine.Refusal{{Destination: "api.openai.com:443", Path: "/v1/responses", Why: "the budget is reached"}}
+	refused = []engine.Refusal{{Destination: "api.openai.com:443", Path: "/v1/responses", Why: "the budget is reached"}}
 	wantOutcome(t, lb(t, e, "", "exec", "fix", "--", "true"), outcome{0, "", "note: the network refused api.openai.com:443 (litterbox network fix says why)\n"})
 }
