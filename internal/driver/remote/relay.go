@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/litterbox-sandbox/litterbox/internal/driver"
@@ -50,6 +51,7 @@ type relay struct {
 	outpost  string
 	listener *net.UnixListener
 	streams  chan struct{} // one for each that is carried
+	silent   atomic.Int64  // when the link was asked for a sign of life that did not come, ns
 
 	mu        sync.Mutex
 	borrowers map[*outpost.Link]struct{}
@@ -135,7 +137,7 @@ const maxGreeting = 256
 // ready reports whether there is a link that is whole, as far as is known.
 func (r *relay) ready() bool {
 	link := whole(&r.client.own)
-	return link != nil && time.Since(link.Heard()) < silence
+	return link != nil && time.Since(link.Heard()) < silence && link.Heard().UnixNano() >= r.silent.Load()
 }
 
 // carry takes a question to the machine, and the answer back. A stream that is
@@ -166,6 +168,7 @@ func (r *relay) carry(question *outpost.Stream) {
 	link.Ping()
 	defer time.AfterFunc(signPatience, func() {
 		if link.Heard().Before(asked) {
+			r.silent.Store(asked.UnixNano())
 			answer.Abort()
 		}
 	}).Stop()

@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +28,29 @@ type lending struct {
 	root, program string
 	dials         int
 	conns         []net.Conn
-	slow          chan struct{} // when not nil, questions about sizes wait for it
+	slow          chan struct{} // when not nil, questions about metrics wait for it
+	mute          *atomic.Bool  // of the link that was made last: nothing more comes over it
+}
+
+// muted is the driver's end of a link that may fall silent.
+type muted struct {
+	net.Conn
+	mute *atomic.Bool
+	over chan struct{}
+	once *sync.Once
+}
+
+func (m muted) Read(p []byte) (int, error) {
+	n, err := m.Conn.Read(p)
+	if m.mute.Load() {
+		<-m.over
+	}
+	return n, err
+}
+
+func (m muted) Close() error {
+	m.once.Do(func() { close(m.over) })
+	return m.Conn.Close()
 }
 
 func (*lending) Name() string                     { return "lending" }
@@ -38,7 +62,8 @@ func (l *lending) Dial(context.Context) (io.ReadWriteCloser, error) {
 	l.conns = append(l.conns, here)
 	answering := &station.Station{Root: filepath.Join(l.root, "machine"), Driver: waiting{slow: l.slow}}
 	go func() { _ = answering.Serve(there) }()
-	return here, nil
+	l.mute = new(atomic.Bool)
+	return muted{here, l.mute, make(chan struct{}), &sync.Once{}}, nil
 }
 
 // waiting is keeping with metrics that take their time.
@@ -199,6 +224,23 @@ func TestACommandDialsWhereNothingIsLent(t *testing.T) {
 				t.Errorf("the machine was dialled %d times, within %v", l.machine.dials, time.Since(began))
 			}
 		})
+	}
+}
+
+// A question over a link that has silently died is asked again over another one, and the
+// link is lent no more.
+func TestASilentLinkIsNotLent(t *testing.T) {
+	t.Parallel()
+	l := newLender(t)
+	l.machine.mute.Store(true)
+	for dials := range 2 {
+		began := time.Now()
+		if m, err := l.driver().CollectMetrics(t.Context(), l.lease); err != nil || m.Processes != 7 || l.machine.dials != dials+1 {
+			t.Errorf("question %d, after %d dials: %v, %v", dials, l.machine.dials, m, err)
+		}
+		if dials > 0 && time.Since(began) > 5*time.Second {
+			t.Errorf("the next question waited %v for the same link", time.Since(began))
+		}
 	}
 }
 
