@@ -82,7 +82,7 @@ keeper/secrets.go: os.ReadFile
 
 # The human's repository and checkout.
 landing/checkout.go: OpenRoot os.OpenRoot
-engine/sync.go: os.OpenRoot
+engine/sync.go: OpenRoot os.OpenRoot
 landing/aside.go: os.Open os.ReadDir os.RemoveAll
 git/borrowed.go: os.ReadFile
 git/clean.go: os.ReadDir os.ReadFile

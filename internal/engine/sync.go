@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 
 	"github.com/litterbox-sandbox/litterbox/internal/fault"
 	"github.com/litterbox-sandbox/litterbox/internal/git"
@@ -115,14 +116,38 @@ func (e *Engine) carrySync(ctx context.Context, p *place, repo *git.Repository, 
 // a path leads out of it.
 func archiveFiles(w io.Writer, root *os.Root, names []string) error {
 	archive := tar.NewWriter(w)
+	// The directory of the file before stays open, as files of one directory follow
+	// each other.
+	at, dir := ".", root
+	leave := func() {
+		if dir != root {
+			_ = dir.Close() // only looked up
+		}
+	}
+	defer func() { leave() }()
 	for _, name := range names {
-		info, err := root.Lstat(name)
+		parent, base := path.Dir(name), path.Base(name)
+		if parent != at {
+			leave()
+			at, dir = ".", root
+			if parent != "." {
+				below, err := root.OpenRoot(parent)
+				if errors.Is(err, fs.ErrNotExist) {
+					continue // gone since it was compared
+				}
+				if err != nil {
+					return fault.Wrap(fault.Unavailable, err, "cannot copy %q", name)
+				}
+				at, dir = parent, below
+			}
+		}
+		info, err := dir.Lstat(base)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // gone since it was compared
+			continue
 		}
 		link := ""
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			link, err = root.Readlink(name)
+			link, err = dir.Readlink(base)
 		}
 		var header *tar.Header
 		if err == nil {
@@ -139,7 +164,7 @@ func archiveFiles(w io.Writer, root *os.Root, names []string) error {
 		if !info.Mode().IsRegular() {
 			continue
 		}
-		f, err := root.Open(name)
+		f, err := dir.Open(base)
 		if err == nil {
 			_, err = io.Copy(archive, io.LimitReader(f, info.Size()))
 			err = errors.Join(err, f.Close(), archive.Flush())

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"archive/tar"
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -36,7 +37,7 @@ func (g *guest) unpack(x *exchange) (wire.Empty, error) {
 	defer aside.Close() // nil is not an open file, and refuses
 	in := &incoming{r: x.in}
 	e := &extraction{root: root, aside: aside, buffer: make([]byte, piece)}
-	defer e.leave()
+	defer e.end()
 	if err := e.all(tar.NewReader(in)); err != nil {
 		return wire.Empty{}, wrap(err, "cannot copy into %q", into)
 	}
@@ -73,6 +74,7 @@ type extraction struct {
 	to, in int      // it, and the directory in which its files grow
 
 	buffer []byte
+	small  smallFiles
 }
 
 // enter opens the directory of an entry, and makes it if it is missing.
@@ -80,7 +82,9 @@ func (e *extraction) enter(dir string) error {
 	if e.parent != nil && e.at == dir {
 		return nil
 	}
-	e.leave()
+	if err := e.leave(); err != nil {
+		return err
+	}
 	if err := e.root.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -96,12 +100,20 @@ func (e *extraction) enter(dir string) error {
 	return nil
 }
 
-// leave closes that directory.
-func (e *extraction) leave() {
+// leave closes that directory, when its files are there.
+func (e *extraction) leave() error {
+	err := e.small.wait()
 	if e.parent != nil {
 		_ = e.parent.Close() // it was only read
 		e.parent = nil
 	}
+	return err
+}
+
+// end leaves, whatever came of it.
+func (e *extraction) end() {
+	_ = e.leave() // reported before
+	e.small.end()
 }
 
 // all makes every entry. Directories get their modes and times last: they
@@ -123,8 +135,14 @@ func (e *extraction) all(archive *tar.Reader) error {
 			directories = append(directories, header)
 		}
 		if err := e.one(header, archive); err != nil {
+			if failed := e.small.wait(); failed != nil {
+				return failed
+			}
 			return wrap(err, "cannot make %q", header.Name)
 		}
+	}
+	if err := e.leave(); err != nil {
+		return err
 	}
 	for i := len(directories) - 1; i >= 0; i-- {
 		d := directories[i]
@@ -144,12 +162,12 @@ func inside(name string) (string, error) {
 	return clean, nil
 }
 
-// one makes one entry. An existing file is never written through, as it may be a
-// link, and never missing: it is replaced in one step by a whole entry, also when
-// this process is killed.
-func (e *extraction) one(header *tar.Header, content io.Reader) (err error) {
+// one makes one entry, or has it made.
+func (e *extraction) one(header *tar.Header, content io.Reader) error {
 	if header.Typeflag != tar.TypeReg {
-		e.leave() // it may take the place of that directory
+		if err := e.leave(); err != nil { // it may take the place of that directory
+			return err
+		}
 	}
 	if header.Typeflag == tar.TypeDir {
 		if err := e.root.MkdirAll(header.Name, 0o755); err != nil {
@@ -160,6 +178,23 @@ func (e *extraction) one(header *tar.Header, content io.Reader) (err error) {
 	if err := e.enter(path.Dir(header.Name)); err != nil {
 		return err
 	}
+	if header.Typeflag == tar.TypeReg && header.Size <= smallFile {
+		held := make([]byte, header.Size)
+		if _, err := io.ReadFull(content, held); err != nil {
+			return err
+		}
+		return e.small.give(header.Name, func() error { return e.place(header, bytes.NewReader(held), nil) })
+	}
+	if err := e.small.wait(); err != nil { // the same name may come twice
+		return err
+	}
+	return e.place(header, content, e.buffer)
+}
+
+// place puts one entry into the directory that is open. An existing file is never written through, as it may be a
+// link, and never missing: it is replaced in one step by a whole entry, also when
+// this process is killed.
+func (e *extraction) place(header *tar.Header, content io.Reader, buffer []byte) (err error) {
 	in, to := e.in, e.to
 	partial := partialPrefix + rand.Text()
 	taken := false
@@ -175,7 +210,7 @@ func (e *extraction) one(header *tar.Header, content io.Reader) (err error) {
 	}()
 	switch header.Typeflag {
 	case tar.TypeReg:
-		err = growFile(in, partial, header, content, e.buffer)
+		err = growFile(in, partial, header, content, buffer)
 	case tar.TypeSymlink:
 		err = unix.Symlinkat(header.Linkname, in, partial)
 	case tar.TypeLink:
