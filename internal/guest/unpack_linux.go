@@ -191,9 +191,9 @@ func (e *extraction) one(header *tar.Header, content io.Reader) error {
 	return e.place(header, content, e.buffer)
 }
 
-// place puts one entry into the directory that is open. An existing file is never written through, as it may be a
-// link, and never missing: it is replaced in one step by a whole entry, also when
-// this process is killed.
+// place puts one entry into the directory that is open. An existing file is never
+// written through, as it may be a link, and never missing: it is replaced in one step
+// by a whole entry, also when this process is killed.
 func (e *extraction) place(header *tar.Header, content io.Reader, buffer []byte) (err error) {
 	in, to := e.in, e.to
 	partial := partialPrefix + rand.Text()

@@ -335,7 +335,7 @@ func TestABorrowerOnlyAsks(t *testing.T) {
 	l.asks(t, l.mine)
 }
 
-// The link of a keeper breaks at every frame of what another process asks over it: an
+// The link of a keeper breaks at every frame of what another process asks over it: a
 // listing is asked for again by itself, and is whole. LITTERBOX_TEST_LONG tries each
 // frame, and otherwise each third is.
 func TestACutUnderABorrowerLosesNothing(t *testing.T) {
