@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"path"
@@ -30,6 +31,7 @@ type syncOptions struct {
 	message   string
 	interval  time.Duration
 	quiet     bool
+	lines     *bufio.Writer // to a stdout that is no terminal; nil until the first
 
 	// watch-back --at-once looks at the files, and waits for a change of them.
 	atOnce bool
@@ -173,9 +175,27 @@ func (o *syncOptions) take(e useCases, dir string, args []string) error {
 	return nil
 }
 
-// each prints a file; dry runs and real ones print the same.
+// each prints a file; dry runs and real ones print the same. On a terminal a line is
+// there before its file; elsewhere many lines are written at once, and the caller
+// flushes the rest.
 func (o *syncOptions) each(file engine.SyncedFile) {
-	_ = o.console.print("%-6s %s\n", file.Action, clean(file.Path))
+	if _, tty := terminal(o.console.stdout); tty {
+		_ = o.console.print("%-6s %s\n", file.Action, clean(file.Path))
+		return
+	}
+	if o.lines == nil {
+		o.lines = bufio.NewWriterSize(o.console.stdout, 32<<10)
+	}
+	o.console.progress.clear()
+	fmt.Fprintf(o.lines, "%-6s %s\n", file.Action, clean(file.Path))
+}
+
+// flush writes the lines that wait. As for all lines, a reader that is gone is no
+// error.
+func (o *syncOptions) flush() {
+	if o.lines != nil {
+		_ = o.lines.Flush()
+	}
 }
 
 func (o *syncOptions) show(result engine.SyncResult, real bool) error {
@@ -186,6 +206,7 @@ func (o *syncOptions) show(result engine.SyncResult, real bool) error {
 		for _, file := range result.Files {
 			o.each(file)
 		}
+		o.flush()
 	}
 	o.console.notes(result.Notes)
 	if len(result.Files) == 0 {
@@ -200,6 +221,7 @@ func runSync(ctx context.Context, o *syncOptions) error {
 		r.Each = o.each
 	}
 	result, made, err := o.sync(ctx, r)
+	o.flush()
 	if err != nil {
 		return err
 	}
@@ -220,6 +242,7 @@ func runSyncBack(ctx context.Context, o *syncOptions) error {
 		r.Confirm = func(risky []engine.Risk, yours []string) (bool, error) { return o.confirm(ctx, risky, yours) }
 	}
 	result, err := o.back(ctx, r)
+	o.flush()
 	if err != nil {
 		if fault.KindOf(err) == fault.Denied {
 			o.nameAll(result)
