@@ -242,6 +242,7 @@ test/release:
 test/script:
 test/bench: test/engine test/network/world
 test/bench/floor:
+test/bench/streams:
 `
 
 // Test files are looser. Besides what their package may, they import the

@@ -186,7 +186,7 @@ func (e boxes) measured() (err error) {
 	e.timed(whatBoxCreate+e.driver, where, timings[1], run, timings[2])
 	e.timed(whatBoxExec+e.driver, where, timings[3], exec, timings[4])
 	e.timed(whatBoxTen+e.driver, where, timings[5], exec, timings[4])
-	return nil
+	return e.streams("in a container of "+e.driver, nil, e.driver+"-streams")
 }
 
 // cold measures the first sandbox of a container, which is made for it, with its

@@ -115,6 +115,42 @@ func (h *farHost) end() (err error) {
 	return errors.Join(err, os.RemoveAll(h.home))
 }
 
+// tunnel is a tunnel of ssh to an address that is there, or from there to one here: in
+// both cases it ends on this machine, which is the host.
+func (h *farHost) tunnel(remote bool, address string) (string, func() error, error) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	near := free.Addr().String()
+	flag := "-R"
+	if remote {
+		flag = "-L"
+	}
+	if err := free.Close(); err != nil {
+		return "", nil, err
+	}
+	cmd := exec.Command(h.ssh, "-N", "-o", "ExitOnForwardFailure=yes", flag, near+":"+address, "far")
+	cmd.Env = h.env
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	end := func() error {
+		err := cmd.Process.Kill()
+		_ = cmd.Wait() // killed
+		return err
+	}
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", near)
+		if err == nil {
+			return near, end, conn.Close()
+		}
+		if time.Now().After(until) {
+			return "", nil, errors.Join(err, end())
+		}
+	}
+}
+
 // over sets the delay of the link, and returns how a row names it.
 func (h *farHost) over(roundTrip time.Duration) string {
 	h.link.set(roundTrip)

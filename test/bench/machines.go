@@ -25,6 +25,8 @@ const (
 	besideTrue = "`ssh host true`"
 	besideTree = "rsync of the same files"
 	besideBack = "ssh, and rsync of the same files back"
+	// A stream through a port that ssh forwards.
+	besideTunnel = "a tunnel of ssh"
 )
 
 // farRounds is how often one thing is done over one link.
@@ -67,7 +69,8 @@ func (b *bench) hosts() (err error) {
 			return err
 		}
 	}
-	return nil
+	host.over(links[0])
+	return host.streams("on a host by SSH", host.tunnel, "far-streams", "--machine", "far")
 }
 
 // repository measures one repository: all of it, or what its size may change.

@@ -120,6 +120,8 @@ func targets() []target {
 		{whatBoxFirst + "*", "", within(400), "the engine makes a volume and a container and starts it, and the outpost is copied into it"},
 		{whatBoxNext + "*", "", times(1, "the engine's"), records},
 		{whatBoxExec + "*", "", within(15), clients},
+		{whatDown + "in a container of *", direct, least(3, gigabits), "the bytes pass the outpost's link besides, whose frames share its connection"},
+		{whatUp + "in a container of *", direct, least(3, gigabits), "the bytes pass the outpost's link besides, whose frames share its connection"},
 		{"one stream into the sandbox", direct, least(8, gigabits), "the bytes are spliced by the keeper between two connections, so that client, keeper and server share the processors"},
 		{"one stream out of the sandbox", direct, least(8, gigabits), "the bytes are spliced by the keeper between two connections, so that client, keeper and server share the processors"},
 	}
